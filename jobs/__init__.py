@@ -7,7 +7,8 @@
 * `repair`: a new store; `rescue`: audit, choice, repair and hand-over in one command.
 * `report`: texts, pages and files.
 * `bench`, `run_tests`: speed; lint, types and tests.
-* `output`: files whole or not there; `remote_files`: where they lie elsewhere; `without_pandas`: less to load for short commands.
+* `output`: files whole or not there; `remote_files`: where they lie elsewhere; `uploads`: whole folders that go there.
+* `without_pandas`: less to load for short commands.
 * `faults`, `interrupts`, `task_process`: exceptions in one line; signals; tasks in processes of their own.
 """
 

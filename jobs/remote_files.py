@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from store_io.base.errors import StoreError
-from store_io.base.paths import bucket_and_key, is_s3
+from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, name_node_and_path
+from store_io.source import hdfs_client
 from store_io.source.s3_client import client, is_code, reason
+
+if TYPE_CHECKING:
+    from hdfs_native import FileWriter
 
 TEMPORARY = ".writing"
 _IN_MEMORY = 8 << 20  # of a file that is being made; what is longer waits on this machine's disk
@@ -89,6 +94,96 @@ class S3Files:
             raise OSError(errno.EIO, str(problem)) from problem
 
 
+class HdfsFiles:
+    """A folder in HDFS. A file is written under another name and renamed once it is whole, which HDFS does in one step."""
+
+    def __init__(self, uri: str):
+        self.server, path = name_node_and_path(uri)
+        self._root = path.rstrip("/")
+
+    def path(self, name: str) -> str:
+        """The file's path in HDFS."""
+        return f"{self._root}/{name}" if name else self._root or "/"
+
+    def write(self, name: str, parts: Iterable[bytes]) -> None:
+        """See `RemoteFiles`."""
+        folder, _, last = self.path(name).rpartition("/")
+        temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{TEMPORARY}"
+        try:
+            with self.open_output_stream(temporary) as file:
+                for part in parts:
+                    file.write(part)
+            with _hdfs_failing():
+                hdfs_client.client(self.server).rename(temporary, self.path(name), overwrite=True)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self._delete(temporary)
+            raise
+
+    def open_output_stream(self, path: str) -> BinaryIO:
+        """A new file at this path in HDFS, to write; readers see it while it grows. Raises OSError, as its methods do."""
+        with _hdfs_failing():
+            return cast(BinaryIO, _HdfsStream(hdfs_client.data_client(self.server).create(path)))
+
+    def read(self, name: str) -> bytes:
+        """See `RemoteFiles`."""
+        with _hdfs_failing():
+            reader = hdfs_client.data_client(self.server).read(self.path(name))
+            return bytes(reader.read_range(0, len(reader))) if len(reader) else b""
+
+    def size(self, name: str) -> int:
+        """A file's length, bytes."""
+        with _hdfs_failing():
+            return int(hdfs_client.client(self.server).get_file_info(self.path(name)).length)
+
+    def remove(self, name: str) -> None:
+        """See `RemoteFiles`."""
+        if not self._delete(self.path(name)):
+            raise FileNotFoundError(errno.ENOENT, "is not there")
+
+    def _delete(self, path: str) -> bool:
+        with _hdfs_failing():
+            return bool(hdfs_client.client(self.server).delete(path))
+
+    def make_folder(self, name: str) -> None:
+        """See `RemoteFiles`."""
+        with _hdfs_failing():
+            hdfs_client.client(self.server).mkdirs(self.path(name), create_parent=True)
+
+
+class _HdfsStream(io.RawIOBase):
+    """What is written, with errors as OSError."""
+
+    def __init__(self, writer: FileWriter):
+        self._writer = writer
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        with _hdfs_failing():
+            return self._writer.write(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            with _hdfs_failing():
+                self._writer.close()
+
+
+@contextlib.contextmanager
+def _hdfs_failing() -> Iterator[None]:
+    try:
+        yield
+    except StoreError as problem:
+        raise OSError(errno.EIO, str(problem)) from problem
+    except BaseException as problem:
+        if not hdfs_client.is_from_client(problem):
+            raise
+        absent = isinstance(problem, FileNotFoundError)
+        raise OSError(errno.ENOENT if absent else errno.EIO, hdfs_client.reason(problem)) from problem
+
+
 class ArrowFiles:
     """A tree on any other file system that pyarrow reaches."""
 
@@ -128,4 +223,6 @@ class ArrowFiles:
 
 def remote_files(uri: str) -> RemoteFiles:
     """The tree at that address. Raises OSError, ValueError, StoreError, pyarrow's errors."""
+    if is_hdfs(uri):
+        return HdfsFiles(uri)
     return S3Files(uri) if is_s3(uri) else ArrowFiles(uri)

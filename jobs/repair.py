@@ -8,13 +8,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from jobs import interrupts
+from jobs import interrupts, uploads
 from jobs.command_line import options, places
 from jobs.command_line.options import Command
 from jobs.command_line.stores import StoreArgument
@@ -62,7 +62,25 @@ class Done:
 
 def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
     """The repair, and what is handed over. assumed: sentences for the hand-over page."""
-    store, request = _request(command)
+    to = places.absolute(command.options.get("--to", "."))
+    if not is_uri(to):
+        return _carried_out(*_request(command), command, assumed)
+    from jobs.rescue.hand_over import SUFFIXES
+
+    uploads.refuse_elsewhere(command.spark)
+    store, target = options.single_store(command), uploads.target_of(to)
+    places.refuse_inside(to, "--to", [store.path, *(path for _, paths in store.parts for path in paths)])
+    target.check_new(command.options["--to"], SUFFIXES)
+    with tempfile.TemporaryDirectory(prefix="store-audit-new-") as folder:
+        here = os.path.join(folder, places.folder_name(places.last_part(to)))
+        store, request = _request(replace(command, options={**command.options, "--to": here}))
+        return _carried_out(store, replace(request, uploaded=target.uri), command, assumed, target)
+
+
+def _carried_out(
+    store: StoreArgument, request: RepairRequest, command: Command, assumed: Sequence[str], upload: uploads.Target | None = None
+) -> Done:
+    """upload: where the new store and the files beside it go from the request's target."""
     if command.spark:
         from jobs.environment import cluster
 
@@ -84,20 +102,43 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
             try:
                 outcome = _repair(request, run_tasks, copying)
             finally:
-                in_place = copying.writer.published
+                in_place = copying.writer.published and upload is None
+        if upload is not None and not outcome.exit_code:
+            _upload(request, upload)
+            in_place = True
         _tell(store, request, outcome)
-        return Done(outcome.exit_code) if outcome.exit_code else _hand_over(store, request, outcome, assumed)
+        if outcome.exit_code:
+            return Done(outcome.exit_code)
+        done = _hand_over(store, request, outcome, assumed)
+        if upload is not None and done.handed is not None:
+            files = done.handed.files
+            for path in filter(None, (files.page, files.unsaved, files.resend)):
+                uploads.put_beside(request.target + path.removeprefix(request.place), path)
+        return done
     except BaseException as problem:
         if in_place and (interrupts.came() or not isinstance(problem, StoreError)):  # whose sentence says enough
-            said = f"the new store {request.target} is in place and complete; its hand-over page is not written,"
+            said = f"the new store {request.place} is in place and complete; its hand-over page is not written,"
             print(f"{SPEAKER}: {printable(said)} and lists of messages beside it may be missing", file=sys.stderr, flush=True)
+        raise
+
+
+def _upload(request: RepairRequest, target: uploads.Target) -> None:
+    """The report first, as on a disk: where the new store is whole, its report is there."""
+    from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+
+    _progress("uploading")
+    uploads.put_beside(request.target + REPORT_SUFFIX, target.uri + REPORT_SUFFIX)
+    try:
+        target.put(request.target)
+    except BaseException:
+        uploads.remove_beside(target.uri + REPORT_SUFFIX)
         raise
 
 
 def _tell(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, dry: bool = False) -> None:
     from jobs.report.texts.repair_text import repair_text
 
-    print(repair_text(outcome.report, store.path, request.target, dry), end="", flush=True)
+    print(repair_text(outcome.report, store.path, request.place, dry), end="", flush=True)
 
 
 def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, assumed: Sequence[str]) -> Done:

@@ -16,4 +16,5 @@ COMPACTED_QUEUE = "compaction/compactionCq"
 TIERED_METADATA = "config/tieredStoreMetadata.json"
 EPOCH_FILE = "epochFileCheckpoint"
 IDENTITY_FILE = "brokerIdentity"
+UPLOAD_MARK = "UPLOAD_NOT_FINISHED"  # ours: an object beside a new store's files in S3 until all of them are there
 PARTS = (COMMITLOG, QUEUES, INDEX)  # what may lie elsewhere: storePathCommitLog ...

@@ -19,13 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from jobs.remote_files import HdfsFiles
 from jobs.tables.data_file import DataFile
 from jobs.tables.table_address import hadoop_path, is_local
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import SegmentSummary
 from schemas.tables import RUN_ID, STORE
 from store_io.base.errors import StoreError
-from store_io.base.paths import bucket_and_key, is_s3
+from store_io.base.paths import bucket_and_key, is_hdfs, is_s3
 from store_io.scan import dataset_rows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.s3_client import arrow_file_system
@@ -118,7 +119,8 @@ class _File:
         self._waiting_rows = 0
         self._writer: Any = None
         self._stream: Any = None
-        self._system: Any = None
+        self._size: Callable[[], int]
+        self._remove: Callable[[], None]
         self._rows = 0
         self._bounds: dict[str, tuple[int, int]] = {}
         self._done = False
@@ -138,7 +140,7 @@ class _File:
         with self._writing():
             self._writer.close()
             self._stream.close()
-            size = self._system.get_file_info(self._path).size
+            size = self._size()
         self._done = True
         bounds = tuple((name, low, high) for name, (low, high) in sorted(self._bounds.items()))
         return DataFile(self.uri, size, int(time.time() * 1000), self._rows, self._values, bounds)
@@ -150,7 +152,7 @@ class _File:
                 self._writer.close()
                 self._stream.close()
             with contextlib.suppress(Exception):
-                self._system.delete_file(self._path)
+                self._remove()
 
     def _flush(self) -> None:
         if not self._waiting:
@@ -170,17 +172,29 @@ class _File:
                 self._bounds[name] = min(low, least), max(high, most)
 
     def _open(self, schema: pa.Schema) -> None:
-        if is_local(self.uri):
-            self._system, self._path = fs.LocalFileSystem(), hadoop_path(self.uri)
-            os.makedirs(os.path.dirname(self._path), exist_ok=True)
-        elif is_s3(self.uri):
-            self._system, self._path = arrow_file_system(), "/".join(bucket_and_key(self.uri))
+        if is_hdfs(self.uri):
+            folder, _, name = self.uri.rpartition("/")
+            files = HdfsFiles(folder)
+            self._size, self._remove = partial(files.size, name), partial(files.remove, name)
+            self._stream = files.open_output_stream(files.path(name))
         else:
-            scheme, _, rest = self.uri.partition("://")
-            self._system, self._path = fs.FileSystem.from_uri(f"{_HADOOP_ONLY.get(scheme, scheme)}://{rest}")
-        self._stream = self._system.open_output_stream(self._path)
+            system, path = self._place()
+            self._size, self._remove = lambda: int(system.get_file_info(path).size), partial(system.delete_file, path)
+            self._stream = system.open_output_stream(path)
         columns = [name for name in _DICTIONARY if name in schema.names]
         self._writer = pq.ParquetWriter(self._stream, schema, compression="zstd", compression_level=1, use_dictionary=columns)
+
+    def _place(self) -> tuple[Any, str]:
+        """pyarrow's file system, and the path there."""
+        if is_local(self.uri):
+            path = hadoop_path(self.uri)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            return fs.LocalFileSystem(), path
+        if is_s3(self.uri):
+            return arrow_file_system(), "/".join(bucket_and_key(self.uri))
+        scheme, _, rest = self.uri.partition("://")
+        system, path = fs.FileSystem.from_uri(f"{_HADOOP_ONLY.get(scheme, scheme)}://{rest}")
+        return system, path
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

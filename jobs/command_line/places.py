@@ -11,7 +11,7 @@ from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from store_io.base.errors import UsageError
-from store_io.base.paths import bucket_and_key, is_s3, is_uri
+from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, is_uri, name_node_and_path
 
 _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
@@ -26,6 +26,8 @@ def absolute(text: str, base: str | None = None) -> str:
     if is_uri(text):
         if is_s3(text):
             bucket_and_key(text)  # a login in it is refused before anything repeats it
+        if is_hdfs(text):
+            name_node_and_path(text)
         parts = urlsplit(text)
         if parts.scheme.lower() != "file":
             return text
@@ -128,7 +130,7 @@ def _normal_uri(uri: str) -> str:
     parts = urlsplit(uri)
     scheme = "s3" if is_s3(uri) else parts.scheme.lower()
     path = os.path.normpath("/" + unquote(parts.path).strip("/"))  # some clients decode, others do not: both are kept out
-    return f"{scheme}://{parts.netloc}{path if path != '/' else ''}"
+    return f"{scheme}://{parts.netloc.lower() if scheme == 'hdfs' else parts.netloc}{path if path != '/' else ''}"
 
 
 def open_regular(path: str) -> BinaryIO:

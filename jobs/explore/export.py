@@ -15,15 +15,17 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from jobs import VERSION
+from jobs import VERSION, uploads
 from jobs.audit import run_lock
 from jobs.audit.progress import Progress, SparkCounters
 from jobs.command_line.message_filters import FILTER_OPTIONS, read_filter
@@ -89,6 +91,8 @@ class Asked:
 def run(command: Command) -> int:
     """Export; 0 once the manifest is written."""
     asked = read_arguments(command)
+    if is_uri(asked.to):
+        return _to_uri(asked, command.spark)
     check_target(asked)
     with run_lock.hold(asked.to, "export", lambda sentence: print(f"{SPEAKER}: {sentence}", file=sys.stderr)):
         manifest = read_json(f"{asked.to}/{MANIFEST}")
@@ -99,9 +103,33 @@ def run(command: Command) -> int:
             print(f"{asked.to}: this export is whole already; nothing was done")
             return 0
         manifest = Export(asked).run(command.spark)
+    return _said(asked.to, asked.form, manifest)
+
+
+def _to_uri(asked: Asked, spark_words: Sequence[str]) -> int:
+    """The same into S3 or HDFS: made here first, as a whole, so a second run begins anew."""
+    uploads.refuse_elsewhere(spark_words)
+    target = uploads.target_of(asked.to)
+    refuse_all_inside([("--to", asked.to)], _roots(asked.store))
+    target.check_new(asked.to)
+    with tempfile.TemporaryDirectory(prefix="store-audit-export-") as folder:
+        here = f"{folder}/export"
+        manifest = Export(replace(asked, to=here)).run(spark_words)
+        for checksum_file in Path(here).rglob(".*.crc"):  # of Hadoop, for disks
+            checksum_file.unlink()
+        logged = sorted(str(path.relative_to(here)) for path in Path(here).rglob("_delta_log/*"))
+        target.put(here, last=[*logged, MANIFEST])
+    return _said(target.uri, asked.form, manifest)
+
+
+def _roots(store: StoreArgument) -> list[str]:
+    return [store.path, *(folder for _, paths in store.parts for folder in paths)]
+
+
+def _said(to: str, form: str, manifest: Mapping[str, Any]) -> int:
     rows, size = sum(f["rows"] for f in manifest["files"]), sum(f["bytes"] for f in manifest["files"])
     segments = count_text(len(manifest["files"]), "segment")
-    print(f"{count_text(rows, 'message')} of {segments}, {bytes_text(size)} of {asked.form}, in {asked.to}/{MESSAGES}")
+    print(f"{count_text(rows, 'message')} of {segments}, {bytes_text(size)} of {form}, in {to}/{MESSAGES}")
     return 0
 
 
@@ -116,8 +144,6 @@ def read_arguments(command: Command) -> Asked:
             raise UsageError(f"{option} is missing: export takes STORE, --to DIR and --format {'|'.join(FORMATS)}")
     form, body = choice(options, "--format", FORMATS), choice(options, "--body", BODIES)
     to = absolute(options["--to"])
-    if is_uri(to):
-        raise UsageError(f"--to {options['--to']!r}: a folder that this machine and all executors see, not a URI")
     refuse_with_resend(options, form)
     lost = "--lost" in command.flags
     columns = RESEND_COLUMNS if form == RESEND else _columns(options.get("--columns"), body, lost)
@@ -155,10 +181,9 @@ def _columns(text: str | None, body: str, lost: bool) -> tuple[str, ...]:
 def check_target(asked: Asked) -> None:
     """Raise UsageError where the folder cannot be this export's: inside the store, a file, a folder with other things."""
     folders = [asked.to, *(f"{asked.to}/{name}" for name in (MESSAGES, UNFINISHED, f"{UNFINISHED}/{MESSAGES}"))]
-    roots = [asked.store.path, *(folder for _, paths in asked.store.parts for folder in paths)]
     if asked.form == "delta":
         refuse_not_utf8("--to", asked.to)
-    refuse_all_inside([("--to", folder) for folder in folders], roots)
+    refuse_all_inside([("--to", folder) for folder in folders], _roots(asked.store))
     if not os.path.lexists(asked.to):
         return
     if not os.path.isdir(asked.to):

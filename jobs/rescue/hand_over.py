@@ -36,9 +36,9 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
 
     assumed: sentences, besides those that follow from the plan.
     """
-    beside = _Beside(request.target)
+    beside = _Beside(request.target, request.place)
     named = beside.write_names(outcome)
-    files = HandOverFiles(request.target + REPORT_SUFFIX, request.target + PAGE, beside.written(UNSAVED), beside.written(RESEND))
+    files = HandOverFiles(request.place + REPORT_SUFFIX, request.place + PAGE, beside.written(UNSAVED), beside.written(RESEND))
     unsaved, ends = outcome.unsaved, outcome.ends
     plan = request.plan
     changed = [
@@ -53,7 +53,7 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
     rules = broker_rules(plan.release, settings)
     handed = HandOver(
         copy=store.path,
-        target=request.target,
+        target=request.place,
         words=store_words(store),
         report=outcome.report,
         files=files,
@@ -82,10 +82,10 @@ def _assumed(request: RepairRequest) -> Iterator[str]:
 
 
 class _Beside:
-    """The files beside a new store."""
+    """The files beside a new store. place: where that is in the end."""
 
-    def __init__(self, target: str):
-        self._target, self._name = target, os.path.basename(target)
+    def __init__(self, target: str, place: str):
+        self._place, self._name = place, os.path.basename(target)
         self._folder = OutputFolder(os.path.dirname(target))
         self._written: set[str] = set()
         for suffix in (PAGE, UNSAVED, RESEND):  # of an earlier store of this name
@@ -98,7 +98,7 @@ class _Beside:
 
     def written(self, suffix: str) -> str:
         """The path of a file; "" where it was not written."""
-        return self._target + suffix if suffix in self._written else ""
+        return self._place + suffix if suffix in self._written else ""
 
     def write_names(self, outcome: RepairOutcome) -> list[Row]:
         """The list of all messages that could not be saved, and the lines of those which the copy holds; the first names."""

@@ -1,4 +1,4 @@
-"""A Delta table's log in a folder of this machine or in S3, by delta-rs in this process.
+"""A Delta table's log in a folder of this machine, in S3 or in HDFS, by delta-rs in this process.
 
 The first call to Delta's kernel in a JVM takes as long as all commits of a run here, and Spark as it is shipped cannot reach S3.
 `jobs.tables.delta_log` chooses.
@@ -17,9 +17,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from jobs.tables.data_file import DataFile, LiveFile
-from jobs.tables.table_address import delta_rs_options
+from jobs.tables.table_address import delta_rs_options, is_remote
 from schemas.tables import RUN_ID, Column, struct_of
-from store_io.base.paths import is_s3
 
 _CHECKPOINT_VERSIONS = 10  # as Delta's own writers: readers need not open all versions
 
@@ -37,7 +36,7 @@ def is_from_delta_rs(problem: Exception) -> bool:
 
 
 class DeltaRsLog:
-    """One table's log. place: the folder, or an `s3://` URI.  columns: all of them.  partition: those that divide the files."""
+    """One table's log. place: the folder, or a URI of these.  columns: all of them.  partition: those that divide the files."""
 
     def __init__(self, place: str, columns: Sequence[Column], partition: Sequence[str]):
         self.place = place
@@ -66,7 +65,7 @@ class DeltaRsLog:
             added = [_added(file, self._partition) for file in files]
             schema = Schema.from_json(json.dumps(struct_of(*self._columns)))
             options = delta_rs_options(self.place)
-            if not is_s3(self.place):
+            if not is_remote(self.place):
                 os.makedirs(self.place, exist_ok=True)
             try:
                 create_table_with_add_actions(self.place, schema, added, "error", self._partition, storage_options=options)
@@ -118,7 +117,7 @@ class DeltaRsLog:
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        if not is_s3(self.place) and not os.path.isdir(f"{self.place}/_delta_log"):
+        if not is_remote(self.place) and not os.path.isdir(f"{self.place}/_delta_log"):
             return None
         try:
             return DeltaTable(self.place, storage_options=delta_rs_options(self.place))

@@ -20,13 +20,12 @@ from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import finding_row
 from jobs.tables.data_file import DataFile
 from jobs.tables.delta_log import DeltaLog, spark_schema
-from jobs.tables.s3_log import S3Log
-from jobs.tables.table_address import TablesFailed, hadoop_path, is_local
+from jobs.tables.remote_log import RemoteLog
+from jobs.tables.table_address import TablesFailed, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, MONTH, RUN_ID, STORE, TABLES, Column
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
-from store_io.base.paths import is_s3
 
 if TYPE_CHECKING:
     from jobs.session import Session
@@ -42,7 +41,7 @@ class Tables:
         self._started = started
         self.uri = uri.rstrip("/")
         place = self._place()
-        kind = S3Log if is_s3(place) else DeltaLog
+        kind = RemoteLog if is_remote(place) else DeltaLog
         self._logs = {name: kind(started, f"{place}/{name}", columns) for name, columns in TABLES.items()}
         for name, columns in DATASETS.items():
             self._logs[name] = kind(started, f"{place}/{name}", columns, (RUN_ID, STORE))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from store_io.base.errors import StoreError
-from store_io.base.paths import bucket_and_key, is_s3
+from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, name_node_and_path
+from store_io.source.hdfs_client import client, failing
 from store_io.source.s3_client import delta_options
 
 
@@ -16,6 +17,11 @@ class TablesFailed(StoreError):
 def is_local(uri: str) -> bool:
     """Whether a table's or folder's address is a path of this machine."""
     return uri.startswith(("/", "file:"))
+
+
+def is_remote(uri: str) -> bool:
+    """Whether the table lies in S3 or HDFS, where delta-rs alone commits (`jobs.tables.remote_log`)."""
+    return is_s3(uri) or is_hdfs(uri)
 
 
 def hadoop_path(uri: str) -> str:
@@ -31,10 +37,19 @@ def delta_rs_misreads(path: str) -> bool:
 
 
 def delta_rs_options(uri: str) -> dict[str, str] | None:
-    """What delta-rs needs to reach the table: the login of S3. Raises StoreError; TablesFailed where it would look elsewhere."""
-    if not is_s3(uri):
+    """What delta-rs needs to reach the table: the login of S3. Raises StoreError; TablesFailed where it would look elsewhere.
+
+    HDFS is asked once before, as delta-rs takes minutes to give up where none answers.
+    """
+    if not is_remote(uri):
         return None
-    bucket_and_key(uri)
+    server = "" if is_s3(uri) else name_node_and_path(uri)[0]
+    if is_s3(uri):
+        bucket_and_key(uri)
     if delta_rs_misreads(uri):
         raise TablesFailed(f"table {uri}: delta-rs would look elsewhere, as it decodes '%': choose another folder")
-    return delta_options()
+    if not server:
+        return delta_options()
+    with failing(f"hdfs://{server}/", "cannot be reached"):
+        client(server).get_file_info("/")
+    return {}

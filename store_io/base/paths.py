@@ -10,6 +10,7 @@ from store_io.base.errors import UsageError
 S3_SCHEMES = ("s3", "s3a")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _LOGIN = re.compile(r"//[^/\s]*@")
+_NAME_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}|arn:[A-Za-z0-9:_-]{1,254}")
 
 
@@ -31,6 +32,31 @@ def without_login(text: str) -> str:
 def is_s3(uri: str) -> bool:
     """Whether the URI names an object or a prefix of such a server."""
     return urlsplit(uri).scheme.lower() in S3_SCHEMES
+
+
+def is_hdfs(uri: str) -> bool:
+    """Whether the URI names a file or folder in HDFS."""
+    return urlsplit(uri).scheme.lower() == "hdfs"
+
+
+def name_node_and_path(uri: str) -> tuple[str, str]:
+    """HOST:PORT or the name service of an HDFS address, and the path, without "/" at its end.
+
+    Raises UsageError for what names no server, which is not quoted: it may be a login; and for paths that HDFS has no files at,
+    or that other clients change.
+    """
+    server, _, path = uri.partition("://")[2].partition("/")
+    if not _NAME_NODE.fullmatch(server):
+        raise UsageError(
+            "an HDFS address is hdfs://HOST:PORT/FOLDER, or hdfs://NAME/FOLDER with a name service of the Hadoop configuration,"
+            " without a login; the user is HADOOP_USER_NAME"
+        )
+    path = path.strip("/")
+    if path and (any(part in ("", ".", "..") for part in path.split("/")) or re.search(r"[?#\x00-\x1f\x7f]", path)):
+        raise UsageError(
+            f"{f'hdfs://{server}/{path}'!r}: a folder in HDFS has a name without '//', '.', '..', '?', '#' and control characters"
+        )
+    return server.lower(), f"/{path}"
 
 
 def bucket_and_key(uri: str) -> tuple[str, str]:

@@ -25,8 +25,9 @@ RunTasks = Callable[[Sequence[Task], str], list[Any]]
 
 @dataclass(frozen=True)
 class RepairRequest:
-    """What to do. settings: a sentence for the report on where they come from.  heal_risk: damaged records are healed where
-    the risk is below it; None: none is."""
+    """What to do. target: a new folder.  uploaded: the URI at which its files are afterwards, "" where they stay.  settings: a
+    sentence for the report on where they come from.  heal_risk: damaged records are healed where the risk is below it; None:
+    none is."""
 
     name: str
     location: StoreLocation
@@ -38,6 +39,12 @@ class RepairRequest:
     fix_config: bool = False
     settings: str = "the plan's"
     heal_risk: float | None = None
+    uploaded: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where the new store is in the end."""
+        return self.uploaded or self.target
 
     @property
     def steps(self) -> list[Row] | None:

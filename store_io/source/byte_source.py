@@ -1,8 +1,8 @@
-"""Bytes of a copied store: with `s3_folder` the only module that opens its files, and only to read.
+"""Bytes of a copied store: with `s3_folder` and `hdfs_folder` the only module that opens its files, and only to read.
 
 A store lies under one root; parts of it (`commitlog`, `consumequeue`, `index`) may lie elsewhere. All paths here are those of
 `StoreFile.path`: relative to the root, with "/", wherever their files lie. Local folders are read with system calls, objects
-(`s3://`) by `s3_folder`, other file systems (`hdfs://`, ...) through pyarrow.
+(`s3://`) by `s3_folder`, `hdfs://` by `hdfs_folder`, other file systems through pyarrow.
 
 Nothing of the source is changed: no file is opened but a regular one of the store itself (a link that leads out of it is not),
 never for writing, and its access time is left alone where the system allows that. Reads are plain reads, so a file that shrinks
@@ -29,10 +29,11 @@ import pyarrow.fs as pafs
 from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
-from store_io.base.paths import is_inner_path, is_s3, is_uri, without_login
+from store_io.base.paths import is_hdfs, is_inner_path, is_s3, is_uri, without_login
 from store_io.base.read_rate import PIECE_BYTES, ReadRate
 
 if TYPE_CHECKING:
+    from store_io.source.hdfs_folder import HdfsFolder
     from store_io.source.s3_folder import S3Folder
 
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
@@ -578,11 +579,15 @@ def _open_folder(location: str, since: int) -> _Folder:
     return _open_remote(location, since)
 
 
-def _open_remote(location: str, since: int) -> _ArrowFolder | S3Folder:
+def _open_remote(location: str, since: int) -> _ArrowFolder | HdfsFolder | S3Folder:
     if is_s3(location):
         from store_io.source.s3_folder import S3Folder  # its client takes 0.2 s to load
 
         return S3Folder(location, since)
+    if is_hdfs(location):
+        from store_io.source.hdfs_folder import HdfsFolder
+
+        return HdfsFolder(location, since)
     try:
         file_system, root = pafs.FileSystem.from_uri(location)
     except (ValueError, pa.ArrowException) as error:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from schemas import checkpoint_layout
 from schemas.rows import Finding, StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, INDEX, PARTS, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, INDEX, PARTS, QUEUES, UPLOAD_MARK
 from store_io.base.errors import NotAStore, Unreadable
 from store_io.source.byte_source import StoreLocation, check_root, open_source, shown
 
@@ -103,6 +103,11 @@ def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
     Raises NotAStore where the folder is the inside of a store.
     """
     root = shown(location.root)
+    if any(entry.path == UPLOAD_MARK for entry in names):
+        return (
+            f"{root}: {UPLOAD_MARK} is in it: the upload of this store has not ended, or was broken off; then remove all of it,"
+            " and repeat the command"
+        )
     for entry in names:
         if entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, INDEX, checkpoint_layout.CHECKPOINT_FILE):
             return ""

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from store_io.source import s3_client, s3_folder
+from store_io.source import remote_file, s3_client
 
 BUCKET = "stores"
 LOGIN = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
@@ -123,4 +123,4 @@ def emptied(server: S3Server) -> S3Server:
 def forget() -> None:
     """What this process keeps: its client, and of objects."""
     s3_client._client.cache_clear()
-    s3_folder._kept_of.cache_clear()
+    remote_file._kept_of.cache_clear()

@@ -19,6 +19,7 @@ from jobs.command_line import options
 from jobs.environment import setup as environment
 from jobs.explore import export
 from jobs.explore.export import Asked, named_parts, read_arguments
+from jobs.tables.delta_query import DeltaQuery
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.explore.scans import DEFAULT_COLUMNS
@@ -26,6 +27,7 @@ from tests.schemas.test_json_schemas import faults
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
 from tests.support.exports import EVERYTHING
 from tests.support.lost_messages import damaged_store
+from tests.support.s3_server import BUCKET, S3Server
 
 
 def command(*words: str) -> options.Command:
@@ -57,7 +59,6 @@ def test_files_are_named_by_numbers_alone() -> None:
         (["--columns", "topic,topic"], "twice"),
         (["--redact", "blur"], "--redact 'blur'"),
         (["--redact-salt-file", "nothing-here"], "No such file"),
-        (["--to", "s3://bucket/x"], "not a URI"),
         (["--since", "soon"], "--since"),
         (["another"], "one STORE"),
     ],
@@ -153,6 +154,20 @@ def test_a_stopped_export_goes_on(here: SparkSession, tmp_path: Path, monkeypatc
     (out / "messages" / first.name).unlink()
     with pytest.raises(StoreError, match="though the manifest names it"):
         run(store, out, *words)
+
+
+@pytest.mark.spark
+def test_an_export_into_s3(here: SparkSession, server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, uri = odd_store(tmp_path / "store", 1 << 15).root, f"s3://{BUCKET}/out"
+    assert export.run(command(str(store), "--to", uri, "--format", "delta")) == 0
+    assert f"in {uri}/messages" in capsys.readouterr().out
+    written = [request.key for request in server.requests if request.method == "PUT"]
+    assert written[-1] == "out/manifest.json" and written[-2].startswith("out/messages/_delta_log/")
+    wanted = rows_of(store, columns=DEFAULT_COLUMNS)
+    assert DeltaQuery(f"{uri}/messages").ask(["count(*) AS rows"]) == [{"rows": len(wanted)}]
+    assert json.loads(server.get("out/manifest.json"))["messages"] == len(wanted)
+    with pytest.raises(UsageError, match="nothing is replaced"):
+        export.run(command(str(store), "--to", uri, "--format", "delta"))
 
 
 @pytest.mark.spark

@@ -6,8 +6,8 @@ import pytest
 
 from jobs.command_line.places import absolute
 from jobs.tables.table_address import hadoop_path
-from store_io.base.errors import StoreError
-from store_io.base.paths import is_inner_path, is_uri
+from store_io.base.errors import StoreError, UsageError
+from store_io.base.paths import is_inner_path, is_uri, name_node_and_path
 from store_io.source.byte_source import StoreLocation, local_path, open_source
 
 
@@ -37,3 +37,18 @@ def test_a_file_uri_is_decoded_and_a_tables_address_is_not() -> None:
 def test_what_stays_below_its_folder() -> None:
     assert all(map(is_inner_path, ["a", "a/b", "commitlog[2]/0", "..a", "a/...", " "]))
     assert not any(map(is_inner_path, ["", ".", "..", "/a", "a/", "a//b", "a/../b", "./a", "a\0b"]))
+
+
+def test_addresses_in_hdfs() -> None:
+    assert name_node_and_path("hdfs://Host:8020/a b/%20/") == ("host:8020", "/a b/%20")
+    assert name_node_and_path("hdfs://service") == ("service", "/") and name_node_and_path("hdfs://[::1]:1/a") == (
+        "[::1]:1",
+        "/a",
+    )
+    for wrong in ("hdfs://user:secret@host/a", "hdfs:///a", "hdfs:/a", "hdfs://h:p/a"):
+        with pytest.raises(UsageError, match="hdfs://HOST:PORT/FOLDER") as raised:
+            name_node_and_path(wrong)
+        assert "secret" not in str(raised.value)
+    for wrong in ("hdfs://h/a//b", "hdfs://h/a/../b", "hdfs://h/a?b", "hdfs://h/a\nb"):
+        with pytest.raises(UsageError, match="a folder in HDFS has a name without"):
+            name_node_and_path(wrong)

@@ -13,7 +13,7 @@ import pytest
 
 from jobs.environment.setup import ROOT
 from jobs.tables.delta_query import DeltaQuery
-from jobs.tables.s3_log import S3Log
+from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_address import TablesFailed
 from schemas.arrow import arrow_schema
 from schemas.tables import TABLES, Column
@@ -31,7 +31,7 @@ def rows(count: int, columns: tuple[Column, ...] = COLUMNS) -> pa.Table:
 
 
 def test_a_run_is_replaced_and_others_stay(server: S3Server) -> None:
-    log = S3Log(NO_SESSION, URI, COLUMNS)
+    log = RemoteLog(NO_SESSION, URI, COLUMNS)
     assert not log.exists() and not log.has_run("a")
     log.replace_run("a", [log.write_file("a", rows(2))])
     log.replace_run("b", [log.write_file("b", rows(1))])
@@ -44,7 +44,7 @@ def test_a_run_is_replaced_and_others_stay(server: S3Server) -> None:
 
 
 def test_a_commit_whose_answer_was_lost_is_not_made_again(server: S3Server) -> None:
-    log = S3Log(NO_SESSION, URI, COLUMNS)
+    log = RemoteLog(NO_SESSION, URI, COLUMNS)
     log.replace_run("a", [])
     file = log.write_file("b", rows(1))
     log.replace_run("b", [file])
@@ -54,32 +54,32 @@ def test_a_commit_whose_answer_was_lost_is_not_made_again(server: S3Server) -> N
 
 
 def test_a_folder_that_delta_rs_would_look_for_elsewhere_is_refused(server: S3Server) -> None:
-    for make in (lambda uri: S3Log(NO_SESSION, uri, COLUMNS), DeltaQuery):
+    for make in (lambda uri: RemoteLog(NO_SESSION, uri, COLUMNS), DeltaQuery):
         with pytest.raises(TablesFailed, match="delta-rs would look elsewhere"):
             make(f"s3://{BUCKET}/c%6fpy/runs")
 
 
 def test_two_writers_at_a_time_lose_nothing(server: S3Server) -> None:
     def write(run_id: str) -> None:
-        log = S3Log(NO_SESSION, URI, COLUMNS)
+        log = RemoteLog(NO_SESSION, URI, COLUMNS)
         log.replace_run(run_id, [log.write_file(run_id, rows(1))])
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(write, "abcd"))
-    assert sorted(row["run_id"] for row in S3Log(NO_SESSION, URI, COLUMNS).rows(["store"])) == list("abcd")
+    assert sorted(row["run_id"] for row in RemoteLog(NO_SESSION, URI, COLUMNS).rows(["store"])) == list("abcd")
 
 
 def test_a_column_that_is_younger_than_the_table_is_added(server: S3Server) -> None:
-    older = S3Log(NO_SESSION, URI, COLUMNS[:-1])
+    older = RemoteLog(NO_SESSION, URI, COLUMNS[:-1])
     older.replace_run("a", [older.write_file("a", rows(1, COLUMNS[:-1]))])
-    log = S3Log(NO_SESSION, URI, COLUMNS)
+    log = RemoteLog(NO_SESSION, URI, COLUMNS)
     log.replace_run("b", [log.write_file("b", rows(1))])
     assert {field.name for field in log._log.newest().schema().fields} >= {COLUMNS[-1].name}
     assert [row[COLUMNS[-1].name] for row in log.rows([COLUMNS[-1].name])] == [None, None]
 
 
 def test_a_server_that_refuses_is_a_sentence(server: S3Server) -> None:
-    log = S3Log(NO_SESSION, URI, COLUMNS)
+    log = RemoteLog(NO_SESSION, URI, COLUMNS)
     server.refuse = lambda request: Refusal("403 Forbidden", "AccessDenied")
     with pytest.raises(TablesFailed, match=r"part-.*cannot write: access is denied"):
         log.write_file("a", rows(1))

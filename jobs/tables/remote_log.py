@@ -1,4 +1,7 @@
-"""Delta tables in S3: Spark as it is shipped cannot reach them, so delta-rs commits, and tasks read the files themselves."""
+"""Delta tables in S3 and HDFS: delta-rs commits, and tasks read the files themselves, by the same clients as copies.
+
+Spark as it is shipped cannot reach S3; HDFS it can, with a configuration of its own that would have to agree with ours.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.remote_files import S3Files
+from jobs.remote_files import remote_files
 from jobs.tables.delta_log import DeltaLog, spark_schema
 from jobs.tables.delta_rs_log import DeltaRsLog
 from jobs.tables.table_address import delta_rs_options
@@ -21,21 +24,21 @@ if TYPE_CHECKING:
 _Found = TypeVar("_Found")
 
 
-class S3Log(DeltaLog):
-    """One table's log. uri: an `s3://` URI. Two writers at a time: the second one's commit finds the version taken, as S3 creates
-    an object only where there is none, and is tried again."""
+class RemoteLog(DeltaLog):
+    """One table's log. uri: an `s3://` or `hdfs://` URI. Two writers at a time: the second one's commit finds the version
+    taken, and is tried again: S3 creates an object only where there is none, HDFS renames a file only to a name that is free."""
 
     def _open(self) -> DeltaRsLog:
         delta_rs_options(self.uri)  # before anything is written: it refuses what delta-rs would look for elsewhere
-        self._objects = S3Files(self.uri)
+        self._remote = remote_files(self.uri)
         self._log = self._rs_log(self.uri)
         return self._log
 
     def _write(self, uri: str, data: pa.Buffer) -> None:
-        self._objects.write(uri.removeprefix(f"{self.uri}/"), [data.to_pybytes()])
+        self._remote.write(uri.removeprefix(f"{self.uri}/"), [data.to_pybytes()])
 
     def _read(self, uri: str) -> bytes:
-        return self._objects.read(uri.removeprefix(f"{self.uri}/"))
+        return self._remote.read(uri.removeprefix(f"{self.uri}/"))
 
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
         return by_delta_rs(self._log)
@@ -51,11 +54,11 @@ class S3Log(DeltaLog):
         schema, uri = arrow_schema(columns), self.uri
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            objects = S3Files(uri)
+            remote = remote_files(uri)
             for batch in batches:
                 for row in batch.to_pylist():
                     own = {name: row[name] for name in names}
-                    yield from _rows(objects.read(row["path"]), schema, own)
+                    yield from _rows(remote.read(row["path"]), schema, own)
 
         spark = self._started.spark
         given = pa.schema([("path", pa.string()), *((name, pa.string()) for name in names)])

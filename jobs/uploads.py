@@ -1,0 +1,270 @@
+"""A folder that was made on this machine, put into S3 or HDFS: whole, or not to be taken for whole.
+
+HDFS renames a folder in one step: everything goes below another name first. S3 has no such step: an object of the name
+UPLOAD_MARK is there first and goes last, and every command refuses a store that holds it. What the server has by then is compared
+with what was sent: names and lengths, in S3 ETags, too. Each part of an object is sent with its MD5, which the server compares;
+HDFS has checksums of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Protocol
+
+from jobs.remote_files import TEMPORARY, HdfsFiles, S3Files, remote_files
+from schemas.store_names import UPLOAD_MARK
+from store_io.base.errors import StoreError, UsageError
+from store_io.base.paths import is_hdfs, is_s3
+from store_io.source.hdfs_client import client as hdfs_client
+from store_io.source.hdfs_client import failing
+from store_io.source.s3_client import client, is_code, reason
+
+PART_BYTES = 32 << 20  # of an object that is longer: it is there once all parts are
+THREADS = 4  # each holds a part
+_MARK = b"An upload to this folder is under way, or was broken off: what is here is not whole.\n"
+
+
+class UploadFailed(StoreError):
+    """What was made here could not be put there. What had been put there is removed, or marked as not whole."""
+
+
+class Target(Protocol):
+    """A folder in S3 or HDFS that is still to be made."""
+
+    uri: str
+
+    def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
+        """Raise UsageError where it is there already, or something of its name with one of these suffixes; StoreError where the
+        server does not answer. text: as it was given with --to."""
+
+    def put(self, folder: str, last: Sequence[str] = ()) -> None:
+        """Put all files of a folder of this machine there. Raises UploadFailed.
+
+        last: files that come after all others, in this order.
+        """
+
+
+def target_of(uri: str) -> Target:
+    """Raises UsageError for what nothing can be put into."""
+    if is_s3(uri):
+        return _S3Target(uri)
+    if is_hdfs(uri):
+        return _HdfsTarget(uri)
+    raise UsageError(
+        f"--to {uri!r}: a folder of this machine or one that is mounted here, s3://BUCKET/FOLDER or hdfs://HOST:PORT/FOLDER"
+    )
+
+
+def refuse_elsewhere(spark_words: Sequence[str]) -> None:
+    """Raise UsageError where tasks run on other machines: what goes to a URI is made in a folder of this one first."""
+    for word, value in pairwise(spark_words):
+        if word == "--master" and not value.startswith("local"):
+            raise UsageError(
+                f"--to a URI, with --master {value}: it is made in a folder of this machine first, which others do not see; leave"
+                " --master out, or name a folder that is mounted on all"
+            )
+
+
+def put_beside(path: str, uri: str) -> None:
+    """Put one file there, whole. Raises UploadFailed."""
+    folder, _, name = uri.rpartition("/")
+    try:
+        with open(path, "rb") as file:
+            remote_files(folder).write(name, iter(lambda: file.read(1 << 20), b""))
+    except OSError as problem:
+        raise UploadFailed(f"{uri}: cannot write: {problem.strerror or problem}") from None
+
+
+def remove_beside(uri: str) -> None:
+    """Remove one file there, if that can be."""
+    folder, _, name = uri.rpartition("/")
+    with contextlib.suppress(OSError):
+        remote_files(folder).remove(name)
+
+
+def _files(folder: str, last: Sequence[str]) -> dict[str, int]:
+    """Path below the folder -> length, of its regular files, in the order in which they are put."""
+    found = {}
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                found[os.path.relpath(path, folder)] = os.path.getsize(path)
+    order = {name: number for number, name in enumerate(last, 1)}
+    return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, 0), name))}
+
+
+def _side_by_side(action: Callable[[str], Any], names: Sequence[str], last: Sequence[str]) -> None:
+    with ThreadPoolExecutor(THREADS) as threads:
+        try:
+            list(threads.map(action, [name for name in names if name not in last]))
+        except BaseException:
+            threads.shutdown(cancel_futures=True)
+            raise
+    for name in names:
+        if name in last:
+            action(name)
+
+
+def _compare(uri: str, sent: dict[str, Any], there: dict[str, Any]) -> None:
+    for name in sorted(sent.keys() | there.keys()):
+        if sent.get(name) != there.get(name):
+            raise UploadFailed(
+                f"{uri}/{name}: {there.get(name, 'not there')} after the upload, {sent.get(name, 'nothing')} was sent"
+            )
+
+
+class _S3Target:
+    def __init__(self, uri: str):
+        self._files = S3Files(uri)
+        if not self._files.root:
+            raise UsageError(f"--to {uri!r}: a bucket alone; name a folder in it")
+        self.uri = f"s3://{self._files.bucket}/{self._files.root}"
+
+    def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
+        for prefix in (f"{self._files.root}/", *(self._files.root + suffix for suffix in beside)):
+            found = sorted(name for name, _, _ in self._listed(prefix, 1))
+            if found:
+                left = "an upload that was not finished" if found[0].endswith(f"/{UPLOAD_MARK}") else repr(found[0])
+                raise UsageError(f"--to {text!r}: holds {left}; nothing is replaced: remove it, or name another folder")
+
+    def put(self, folder: str, last: Sequence[str] = ()) -> None:
+        from botocore.exceptions import ClientError
+
+        sent: dict[str, tuple[int, str]] = {}
+        files = _files(folder, last)
+
+        def one(name: str) -> None:
+            sent[name] = files[name], self._put(self._files.key(name), os.path.join(folder, name), files[name])
+
+        with self._asking():
+            try:
+                client().put_object(**self._object(UPLOAD_MARK), Body=_MARK, IfNoneMatch="*")
+            except ClientError as problem:
+                if is_code(problem, "PreconditionFailed", "412"):
+                    raise UploadFailed(f"{self.uri}: another upload to it is under way, or was broken off") from None
+                raise
+        try:
+            _side_by_side(one, list(files), last)
+            prefix = f"{self._files.root}/"
+            there = {key.removeprefix(prefix): (size, etag) for key, size, etag in self._listed(prefix)}
+            there.pop(UPLOAD_MARK, None)
+            _compare(self.uri, sent, there)
+            with self._asking():
+                client().delete_object(**self._object(UPLOAD_MARK))
+        except BaseException:
+            self._take_back(list(files))
+            raise
+
+    def _object(self, name: str) -> dict[str, str]:
+        return {"Bucket": self._files.bucket, "Key": self._files.key(name)}
+
+    def _put(self, key: str, path: str, size: int) -> str:
+        """Its ETag."""
+        place = {"Bucket": self._files.bucket, "Key": key}
+        with self._asking(), open(path, "rb") as file:
+            if size <= PART_BYTES:
+                data = file.read()
+                return str(client().put_object(**place, Body=data, ContentMD5=_md5(data))["ETag"])
+            upload = client().create_multipart_upload(**place)["UploadId"]
+            try:
+                parts: list[dict[str, Any]] = []
+                while data := file.read(PART_BYTES):
+                    number = len(parts) + 1
+                    answer = client().upload_part(**place, UploadId=upload, PartNumber=number, Body=data, ContentMD5=_md5(data))
+                    parts.append({"PartNumber": number, "ETag": answer["ETag"]})
+                whole = {"Parts": parts}
+                return str(client().complete_multipart_upload(**place, UploadId=upload, MultipartUpload=whole)["ETag"])
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    client().abort_multipart_upload(**place, UploadId=upload)
+                raise
+
+    def _listed(self, prefix: str, most: int | None = None) -> Iterator[tuple[str, int, str]]:
+        """(key, length, ETag)."""
+        asked: dict[str, Any] = {"Bucket": self._files.bucket, "Prefix": prefix}
+        if most is not None:
+            asked["MaxKeys"] = most
+        while True:
+            with self._asking():
+                page = client().list_objects_v2(**asked)
+            yield from ((entry["Key"], int(entry["Size"]), entry["ETag"]) for entry in page.get("Contents", ()))
+            if most is not None or not page.get("IsTruncated"):
+                return
+            asked["ContinuationToken"] = page["NextContinuationToken"]
+
+    def _take_back(self, names: Sequence[str]) -> None:
+        """Remove what may have been put there; the mark goes last, and stays where that fails."""
+        with contextlib.suppress(Exception):
+            for name in (*names, UPLOAD_MARK):
+                client().delete_object(**self._object(name))
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[None]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            yield
+        except (BotoCoreError, ClientError) as problem:
+            raise UploadFailed(f"{self.uri}: cannot be written: {reason(problem)}") from problem
+
+
+def _md5(data: bytes) -> str:
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+
+
+class _HdfsTarget:
+    def __init__(self, uri: str):
+        self._files = HdfsFiles(uri)
+        self._path = self._files.path("")
+        if self._path == "/":
+            raise UsageError(f"--to {uri!r}: the root of HDFS; name a folder in it")
+        self.uri = f"hdfs://{self._files.server}{self._path}"
+
+    def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
+        for path in (self._path, *(self._path + suffix for suffix in beside)):
+            with failing(f"hdfs://{self._files.server}{path}", "cannot be looked up"):
+                try:
+                    hdfs_client(self._files.server).get_file_info(path)
+                except FileNotFoundError:
+                    continue
+            raise UsageError(f"--to {text!r}: {path!r} is there; nothing is replaced: remove it, or name another folder")
+
+    def put(self, folder: str, last: Sequence[str] = ()) -> None:
+        around, _, name = self._path.rpartition("/")
+        below = HdfsFiles(f"hdfs://{self._files.server}{around}/.{name}.{secrets.token_hex(4)}{TEMPORARY}")
+        files = _files(folder, last)
+
+        def one(name: str) -> None:
+            with open(os.path.join(folder, name), "rb") as file, below.open_output_stream(below.path(name)) as there:
+                while data := file.read(1 << 20):
+                    there.write(data)
+
+        asked = hdfs_client(self._files.server)
+        try:
+            below.make_folder("")
+            for where, folders, _ in os.walk(folder):
+                for inner in folders:
+                    below.make_folder(os.path.relpath(os.path.join(where, inner), folder))
+            _side_by_side(one, list(files), last)
+            with failing(self.uri, "cannot be listed"):
+                found = [entry for entry in asked.list_status(below.path(""), recursive=True) if not entry.isdir]
+            there = {entry.path.removeprefix(below.path("") + "/"): entry.length for entry in found}
+            _compare(self.uri, dict(files), there)
+            with failing(self.uri, "cannot be put in place"):
+                asked.rename(below.path(""), self._path)
+        except BaseException as problem:
+            with contextlib.suppress(Exception):
+                asked.delete(below.path(""), recursive=True)
+            if isinstance(problem, OSError):
+                raise UploadFailed(f"{self.uri}: cannot be written: {problem.strerror or problem}") from problem
+            if isinstance(problem, StoreError):
+                raise UploadFailed(str(problem)) from problem
+            raise

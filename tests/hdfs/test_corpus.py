@@ -1,0 +1,88 @@
+"""Every recorded store gives the same plan and findings from HDFS and from S3 as from a disk, for few requests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hdfs_native import Client
+
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
+from store_io.source import hdfs_client
+from store_io.source.byte_source import StoreLocation
+from store_io.source.remote_file import BLOCK_BYTES
+from tests.hdfs.small_hdfs import SmallHdfs, forget
+from tests.support import corpus_tools
+from tests.support.corpus_tools import Case
+from tests.support.s3_server import S3Server
+from tests.support.s3_server import forget as forget_s3
+
+pytestmark = pytest.mark.hdfs
+
+CASES = corpus_tools.cases()
+MOST_BYTES = 64 << 20  # of a store with sparse files, which both servers would hold whole
+
+
+class Counting:
+    """The client, with the calls of its methods counted."""
+
+    def __init__(self, client: Client, calls: Counter[str]):
+        self._client, self._calls = client, calls
+
+    def __getattr__(self, name: str) -> Any:
+        self._calls[name] += 1
+        return getattr(self._client, name)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    counted: Counter[str] = Counter()
+    made = hdfs_client._new
+    monkeypatch.setattr(hdfs_client, "_new", lambda server: Counting(made(server), counted))
+    forget()
+    yield counted
+    forget()
+
+
+def audited(case: Case, place: str) -> Any:
+    return run_local(AuditRequest("store", StoreLocation(place), case.release, case.broker_conf))
+
+
+def unpacked(case: Case, tmp_path: Path) -> tuple[Path, list[Path]]:
+    root = case.unpack(tmp_path)
+    files = [path for path in root.rglob("*") if path.is_file()]
+    if sum(path.stat().st_size for path in files) > MOST_BYTES:
+        pytest.skip("more than these servers should hold")
+    return root, files
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_from_hdfs(case: Case, hdfs: SmallHdfs, calls: Counter[str], tmp_path: Path) -> None:
+    root, files = unpacked(case, tmp_path)
+    uri = hdfs.put_folder(root, "/store")
+    forget()
+    calls.clear()
+    here, there = audited(case, str(root)), audited(case, uri)
+    assert there.plan == here.plan and there.findings == here.findings and there.segments == here.segments
+    # What it is and where its blocks lie, each once. The listings at the beginning and at the end, a question for each folder.
+    folders = 1 + sum(path.is_dir() for path in root.rglob("*"))
+    assert calls["read"] <= len(files) and calls["get_file_info"] <= len(files) + 8 and calls["list_status"] <= 2 * folders + 8
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_from_s3(case: Case, server: S3Server, tmp_path: Path) -> None:
+    root, files = unpacked(case, tmp_path)
+    for folder in sorted((path for path in root.rglob("*") if path.is_dir()), reverse=True):
+        if not any(folder.iterdir()):
+            folder.rmdir()  # S3 has none
+    uri = server.put_folder(root, "store")
+    forget_s3()
+    server.requests.clear()
+    here, there = audited(case, str(root)), audited(case, uri)
+    assert there.plan == here.plan and there.findings == here.findings and there.segments == here.segments
+    windows = sum(max(1, -(-path.stat().st_size // BLOCK_BYTES)) for path in files)
+    assert {request.method for request in server.requests} == {"GET"} and len(server.reads()) <= 1.1 * windows

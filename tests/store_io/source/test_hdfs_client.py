@@ -1,0 +1,65 @@
+"""What the client of HDFS says becomes a sentence that tells what to set. The real servers are in tests/hdfs (mark: hdfs)."""
+
+from __future__ import annotations
+
+import pytest
+
+from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.source.hdfs_client import failing
+
+KERBEROS = (
+    '"org.apache.hadoop.security.AccessControlException", "SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]"'
+)
+DENIED = (
+    'RPCError("org.apache.hadoop.security.AccessControlException",'
+    ' "Permission denied: user=u, inode=\\"/s\\":root\\n\\tat a.B(C.java:1)")'
+)
+STANDBY = 'RPCError("org.apache.hadoop.ipc.StandbyException", "Operation category READ is not supported in state standby")'
+
+
+class PanicException(BaseException):
+    """As compiled code's own is called."""
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "said"),
+    [
+        (
+            RuntimeError(f"FatalRPCError({KERBEROS})"),
+            Unreadable,
+            "f: cannot be read: the NameNode wants Kerberos (SIMPLE authentication",
+        ),
+        (
+            RuntimeError("NoSASLMechanism"),
+            Unreadable,
+            "f: cannot be read: the NameNode wants Kerberos (NoSASLMechanism); set HADOOP_CONF",
+        ),
+        (
+            RuntimeError(DENIED),
+            Unreadable,
+            'access is denied (Permission denied: user=u, inode="/s":root); the user is HADOOP_USER_NAME',
+        ),
+        (RuntimeError(STANDBY), Unreadable, "this NameNode is on standby (Operation category READ"),
+        (
+            OSError("Connection refused (os error 111)"),
+            NotAStore,
+            "f: no NameNode answers there (Connection refused (os error 111))",
+        ),
+        (OSError(28, "No space left on device"), Unreadable, "f: cannot be read: No space left on device"),
+        (RuntimeError("a \x1b[31mred\nand a second line"), Unreadable, "f: cannot be read: a [31mred"),
+        (RuntimeError('BlocksNotFound("f")'), Unreadable, "no DataNode that has its blocks can be reached (f)"),
+        (FileNotFoundError("/s/f\n\tat a.B(C.java:1)"), StoreChanged, "f: is not there any more"),
+        (PanicException("Cannot read past end of the file"), Unreadable, "f: cannot be read: it is still being written"),
+        (NotImplementedError("encryption"), Unreadable, "f: cannot be read: encryption"),
+    ],
+)
+def test_sentences(problem: BaseException, kind: type[StoreError], said: str) -> None:
+    with pytest.raises(StoreError) as raised, failing("f"):
+        raise problem
+    assert type(raised.value) is kind and said in str(raised.value) and "\tat" not in str(raised.value)
+
+
+@pytest.mark.parametrize("problem", [KeyboardInterrupt(), ValueError("our own mistake")])
+def test_other_errors_stay_what_they_are(problem: BaseException) -> None:
+    with pytest.raises(type(problem)), failing("f"):
+        raise problem
