@@ -3,7 +3,7 @@
 * `cli`: arguments in, exit code out; `command_line`: what the arguments may be.
 * `environment`: what is installed; `jvm`, `session`: the only Spark; `warm_workers`, `worker_daemon`: its Python workers.
 * `audit`: a run over one or many stores; `tables` and `history`: what is kept of runs, and what they say together.
-* `explore`, `sources`: messages for people; stores as Spark data sources.
+* `explore`: messages for people; `sources`, `spark_sources`: stores as Spark data sources.
 * `repair`: a new store; `rescue`: audit, choice, repair and hand-over in one command.
 * `report`: texts, pages and files.
 * `bench`, `run_tests`: speed; lint, types and tests.

@@ -129,7 +129,7 @@ OFFSETS = (
     Column("committed_offset", "long", "Queue offset of the next message, as stored: a start may move one of a delay level."),
     Column("queue_end", "long", "Queue offset after the last entry of the queue on disk; null: the copy has no such queue."),
     Column("lag", "long", "Entries from the committed offset to the end; 0 beyond the end; null: no such queue."),
-    Column("status", "string", "behind, at_end, beyond_end (the offset is larger than the end) or no_queue."),
+    Column("status", "string", "lagging, at_end, beyond_end (the offset is larger than the end) or no_queue."),
     Column("file", "string", "What it was read from: a file, the .bak that a start takes in its place, or a database's folder."),
 )
 

@@ -303,10 +303,13 @@ They are shown in order of physical offset, also those after damage (status "pla
         Option("--body-contains", "TEXT", "messages whose body holds this text, uncompressed or as stored; bytes: hex:0AFF"),
         Option("--view", "copy|broker", "the copy (default), or what the release would serve by queue, or by key (with --topic)"),
         Option("--limit", "N", "at most this many (default: 100 in a table, all as JSON lines)"),
+        Option("--last", "N", "the last N of them by physical offset; the log is read from its end, a segment at a time"),
         Option("--columns", "A,B", "which columns, in this order"),
         Option("--body", "none|text|base64", "bodies, uncompressed (default none)"),
         Option(
-            "--format", "table|jsonl|resend", "for people (default), one JSON object a line, or what a producer can send again"
+            "--format",
+            "table|jsonl|csv|resend",
+            "for people (default), one JSON object a line, RFC 4180, or what a producer can send again",
         ),
         LOST,
         OUT_FILE,
@@ -335,6 +338,17 @@ In a notebook:
 Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser, --port N, --ip ADDRESS ...""",
     group="notebook",
     others_pass=True,
+)
+
+COMMAND_TABLE["run"] = CommandSpec(
+    module="jobs.explore.script",
+    usage="[Spark's own options] SCRIPT.py [its arguments]",
+    about="""\
+Run a Python script with Spark and the data sources ready; all after its name is the script's.
+SparkSession.builder.getOrCreate() gives the session, which `spark` names, too; `from jobs import sources` has read, lag and
+traffic. It ends with the script's own code; 1 where that raises, with Python's traceback.""",
+    arguments=(("SCRIPT.py", "a file of this machine; what is beside it can be imported"),),
+    rest_passes=True,
 )
 
 COMMAND_TABLE["bench"] = CommandSpec(

@@ -36,6 +36,7 @@ class CommandSpec:
     about, epilog: before and after the options.  arguments: (name, meaning), for --help.
     group: the dependency group that it needs besides the product's own packages.
     bare: it needs nothing but Python, so no environment is made for it.
+    rest_passes: all words after its first argument are arguments, whatever they look like.
     others_pass: words that are no options of its own or Spark's are its arguments, also those that begin with "-"."""
 
     module: str
@@ -47,6 +48,7 @@ class CommandSpec:
     group: str = ""
     others_pass: bool = False
     bare: bool = False
+    rest_passes: bool = False
     takes_spark: bool = True
 
 
@@ -73,7 +75,7 @@ class CommandParser(argparse.ArgumentParser):
             argument_default=argparse.SUPPRESS,
         )
         self.color = False  # Python 3.14 would colour the help
-        self._others_pass = spec.others_pass
+        self._others_pass, self._rest_passes = spec.others_pass, spec.rest_passes
         self._takes_value: dict[str, bool] = {}
         for what, meaning in spec.arguments:
             self.add_argument(what, nargs="*", help=meaning)
@@ -136,6 +138,8 @@ class CommandParser(argparse.ArgumentParser):
                 raise UsageError(f"unknown option {name!r}{near(name, self._takes_value)}")
             else:
                 arguments.append(word)
+                if self._rest_passes:
+                    arguments.extend(waiting)
         return options, arguments
 
 

@@ -23,10 +23,12 @@ from jobs.command_line.places import absolute, refuse_inside, tables_at
 from jobs.command_line.stores import StoreArgument
 from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
 from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
+from jobs.explore.last import MOST as MOST_LAST
+from jobs.explore.last import first_of_last, without_first
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.output import OutputFailed, write_local
 from jobs.report.files.json_text import row_line
-from jobs.report.texts.query_text import JsonLines, Table
+from jobs.report.texts.query_text import Csv, JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
 from jobs.report.texts.text import printable
 from jobs.without_pandas import leave_pandas_out
@@ -52,7 +54,7 @@ if TYPE_CHECKING:  # what shows a broker's view audits; it is loaded where that 
     from jobs.session import Session
     from store_io.explore.lost.lost_places import LostPlaces
 
-FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl", RESEND), ("copy", "broker"), ("none", "text", "base64")
+FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl", "csv", RESEND), ("copy", "broker"), ("none", "text", "base64")
 TABLE_LIMIT = 100
 TASK_ROWS, TASK_BYTES = 10_000, 8 << 20  # that a task brings back at most; what is more is read here
 WAVE_BYTES = 64 << 20  # that all tasks of a wave bring back at most
@@ -70,7 +72,7 @@ class Query:
     """A checked command line. at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names.
 
     lost: only what a start would lose.  out: the file to write; None: standard output.  scan: the whole log is to be read.
-    tables: of earlier audits, which say what store times segments hold; None: they are not asked.
+    tables: of earlier audits, which say what store times segments hold; None: they are not asked.  last: only so many, the last.
     """
 
     wanted: MessageFilter
@@ -88,6 +90,7 @@ class Query:
     out: str | None = None
     scan: bool = False
     tables: str | None = None
+    last: int | None = None
 
     @property
     def resend(self) -> bool:
@@ -240,7 +243,8 @@ def read_query(command: Command) -> Query:
         raise UsageError("say either --key, which finds unique keys too, or --unique-key")
     if broker and (contents.key or contents.unique_key) and (wanted.topics is None or len(wanted.topics) != 1):
         raise UsageError("--view broker looks keys up by topic: say --topic, one of them")
-    limit = _limit(options, TABLE_LIMIT if form == "table" else None)
+    last = _last(options, broker)
+    limit = _number_from_1(options, "--limit", TABLE_LIMIT if form == "table" and last is None else None)
     lost = "--lost" in command.flags
     columns, offset_id = _columns(options, form, body, lost), offset_id.upper() if offset_id else None
     redaction, trust_clock = redaction_of(command), "--trust-clock" in command.flags
@@ -264,17 +268,30 @@ def read_query(command: Command) -> Query:
     if out is not None and is_uri(out):
         raise UsageError(f"--out {options['--out']!r}: a file of this machine, not a URI")
     return Query(
-        wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out, scan, tables
+        wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out, scan, tables, last
     )
 
 
-def _limit(options: Mapping[str, str], default: int | None) -> int | None:
-    text = options.get("--limit")
+def _number_from_1(options: Mapping[str, str], option: str, default: int | None) -> int | None:
+    text = options.get(option)
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,12}", text) or not int(text):
-        raise UsageError(f"--limit {text!r}: a number from 1 on")
+        raise UsageError(f"{option} {text!r}: a number from 1 on")
     return int(text)
+
+
+def _last(options: Mapping[str, str], broker: bool) -> int | None:
+    last = _number_from_1(options, "--last", None)
+    if last is None:
+        return None
+    if last > MOST_LAST:
+        raise UsageError(f"--last {last}: at most {MOST_LAST}; --since or --from-phy-offset choose more")
+    if "--limit" in options:
+        raise UsageError("--last says how many, and so does --limit: say one of them")
+    if broker:
+        raise UsageError("--last means the end of the copy's log: it cannot be combined with --view broker")
+    return last
 
 
 def _needle(text: str | None) -> bytes | None:
@@ -329,7 +346,7 @@ def copy_batches(
     store = open_store(location, release, broker_conf)
     segments = sorted(store.segments(), key=lambda f: (f.start, f.path))
     choice = QueueChoice()
-    if not query.scan and query.at is None:
+    if not query.scan and query.at is None and query.last is None:
         choice = choose_by_queues(store, query.wanted, segments, query.most)
     if query.trust_clock:
         kept = segments_at(store, query.wanted.store_times)
@@ -343,8 +360,14 @@ def copy_batches(
     scan = resend_scan(scan) if query.resend else scan
     if query.offset_id is not None and "offset_msg_id" not in scan.columns:
         scan = replace(scan, columns=(*scan.columns, "offset_msg_id"))
+    above = 0
+    if query.last is not None:
+        first, above = first_of_last(_Scans(scan, places).of, query.contents, segments, query.last, spark)
+        later = MessageFilter(phy_offsets=(first, None))
+        segments = [f for f in segments if later.may_be_in(f.start, f.size)]
+        scan = replace(scan, wanted=scan.wanted.narrowed(later))
     batches = _chosen(_Scans(scan, places), query, segments, choice, spark)
-    for batch in batches:
+    for batch in without_first(batches, above):
         if query.offset_id is not None and query.offset_id not in batch.column("offset_msg_id").to_pylist():
             other = "has another id: it was stored by another broker, or the id is damaged"
             say(f"the message at physical offset {query.at} {other}")
@@ -465,8 +488,10 @@ def _search(task: SearchTask) -> tuple[bytes, bool]:
 # ---- output --------------------------------------------------------------------------------------------------------
 
 
-def _output(query: Query, write: Callable[[str], object]) -> Table | JsonLines:
+def _output(query: Query, write: Callable[[str], object]) -> Table | JsonLines | Csv:
     columns = query.columns + ((NOTE,) if query.broker else ())
+    if query.form == "csv":
+        return Csv(columns, query.body, write)
     if query.form != "table":
         return JsonLines(columns, query.body, write)
     here = query.out is None

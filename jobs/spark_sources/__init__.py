@@ -3,5 +3,4 @@
 * `store_source`: what all sources share: options, columns, one store or several in one load.
 * `conditions`: Spark's conditions as filters of messages.
 * `messages`, `entries`, `offsets`, `transactions`: the sources.
-* `frames`: lag and traffic as DataFrames.
 """

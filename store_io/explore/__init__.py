@@ -4,7 +4,8 @@
 * `scans`: what to read of a store, as plain values that travel.
 * `message_rows`, `entry_rows`: messages, queue and index entries as Arrow batches.
 * `message_batch`: the columns of one batch of messages.
-* `message_search`, `message_filter`: messages by key, id, offset or time.  `choice`: which segments such a question needs.
+* `message_search`, `message_filter`, `last_places`: messages by key, id, tag, offset or time; the last of them.
+  `choice`: which segments such a question needs.
 * `explain`, `explain_record`, `explain_pointers`: what lies at one offset, field by field, and which entries lead to it;
   `explain_header`: the header before a record.
 * `broker_view`, `appended_entries`, `served_rows`: what a consumer would get from a started broker.

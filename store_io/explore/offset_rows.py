@@ -118,7 +118,7 @@ def _row(one: _Offset, ends: QueueEnds | None) -> tuple[object, ...]:
     lag = None if end is None else max(0, end - one.committed_offset)
     status = "no_queue"
     if end is not None:
-        status = "behind" if lag else "at_end" if end == one.committed_offset else "beyond_end"
+        status = "lagging" if lag else "at_end" if end == one.committed_offset else "beyond_end"
     found = (one.kind, one.group, one.topic, one.queue_id, one.delay_level, one.committed_offset)
     return (*found, end, lag, status, whole_text(one.file))
 

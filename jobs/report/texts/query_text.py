@@ -1,4 +1,4 @@
-"""Messages as a table for people, or as JSON lines. Rendering only; what a store holds is escaped (`printable`)."""
+"""Messages as a table for people, as JSON lines or as CSV. Rendering only; what a store holds is escaped (`printable`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ FIRST_ROWS = 200  # by which a table's widths are chosen
 LONGEST = 300  # characters of a cell, however wide the terminal is
 LEAST = 6  # characters that a text is cut to, before the table is wider than the terminal
 _GAP = "  "
-_NUMBERS = (int, float)
+_NUMBERS = int | float
+_FORMULA = tuple("=+-@＝＋－＠")  # what begins one; tabs and line ends, which do too, are escapes before they are looked at
 
 
 class JsonLines:
@@ -33,6 +34,41 @@ class JsonLines:
 
     def finish(self) -> None:
         """Nothing is held back."""
+
+
+class Csv:
+    """A head and a record a line, as RFC 4180 has them: CRLF, quotes doubled. Texts are in quotes, so that null, which is empty
+    and without, is no empty text. What cannot be seen is an escape, so a record is one line.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe before it: producers choose tags, keys and bodies.
+    """
+
+    def __init__(self, columns: Sequence[str], body: str, write: Callable[[str], object]):
+        self._columns, self._body, self._write, self._begun = columns, body, write, False
+
+    def add(self, row: Row) -> None:
+        """Write one row."""
+        self.finish()
+        self._write(",".join(self._cell(row[name]) for name in self._columns) + "\r\n")
+
+    def finish(self) -> None:
+        """Write the head if it is not there."""
+        if not self._begun:
+            self._write(",".join(self._columns) + "\r\n")
+        self._begun = True
+
+    def _cell(self, value: Any) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return str(value).lower()
+        shown = _plain(value, self._body)
+        if isinstance(value, _NUMBERS | datetime):
+            return str(shown)
+        text = printable(row_line(shown).rstrip("\n") if isinstance(shown, dict) else shown)
+        if text.lstrip(" ").startswith(_FORMULA):
+            text = "'" + text
+        return '"' + text.replace('"', '""') + '"'
 
 
 def _plain(value: Any, body: str) -> Any:

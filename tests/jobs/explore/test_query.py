@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
 import struct
 import sys
 import zlib
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
 
 from jobs import cli
 from jobs.command_line import options
-from jobs.explore import query
+from jobs.explore import last, query
 from jobs.explore.unknown_topics import unknown_topics
+from store_io.explore import last_places
 from store_io.explore.choice import by_queues
-from store_io.explore.message_search import SearchTask, run_search
+from store_io.explore.message_search import Contents, SearchTask, run_search
 from store_io.explore.open_store import open_store
+from store_io.explore.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders, corpus_tools
 from tests.support.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
@@ -107,6 +112,9 @@ CONDITIONS: list[tuple[tuple[str, ...], Any]] = [
     (("--body-contains", "number 01"), lambda n, r: 10 <= n < 20),
     (("--body-contains", "hex:" + b"r 047".hex()), lambda n, r: n == 47),
     (("--body-contains", "number 01", "--topic", "Topic1", "--key", "k13"), lambda n, r: n == 13),
+    (("--tag", "t1"), lambda n, r: n % 3 == 1),
+    (("--tag", "t0,t2", "--topic", "Topic1"), lambda n, r: n % 3 != 1 and n % 2 == 1),
+    (("--tag", "t", "--topic", "Topic1"), lambda n, r: False),
 ]  # fmt: skip
 
 
@@ -116,6 +124,60 @@ def test_conditions(store: Store, words: tuple[str, ...], holds: Any, capsys: py
     assert at(found(capsys, store, *words)) == wanted
     assert at(found(capsys, store, *words, "--columns", "phy_offset", "--body", "base64")) == wanted
     assert at(found(capsys, store, *words, "--limit", "2")) == wanted[:2]
+    assert at(found(capsys, store, *words, "--last", "2", "--body", "text")) == wanted[-2:]
+
+
+def test_the_last_are_read_from_the_logs_end(
+    store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    search = last_places.search
+
+    def seen(scan: MessageScan, contents: Contents) -> Iterator[pa.RecordBatch]:
+        read.append(scan.path)
+        return search(scan, contents)
+
+    monkeypatch.setattr(last_places, "search", seen)
+    everything = [r.at for r in store.records]
+    assert at(found(capsys, store, "--last", "3")) == everything[-3:]
+    segments = sorted((p.relative_to(store.root).as_posix() for p in store.root.glob("commitlog/*")), reverse=True)
+    assert read == segments[: len(read)] and len(read) < len(segments) / 2
+    assert at(found(capsys, store, "--last", "1000")) == everything
+    assert cli.main([*words_of(store), "--last", "150", "--columns", "phy_offset"]) == 0  # no limit of a table
+    assert len(capsys.readouterr().out.splitlines()) == 61
+
+
+def test_places_that_are_the_same_are_counted() -> None:
+    """Three messages of one inner batch before the last one."""
+    places = [np.array([7, 7, 7, 9]), np.array([5])]
+    assert last.start_of(iter(places), 3, 0) == (7, 1)
+    assert last.start_of(iter(places), 5, 0) == (5, 0)
+    assert last.start_of(iter(places), 9, 0) == (5, 0)
+    assert last.start_of(iter([]), 9, 20) == (20, 0)
+    batches = [pa.record_batch({"a": [1, 2, 3]}), pa.record_batch({"a": [4]})]
+    assert [b.column("a").to_pylist() for b in last.without_first(iter(batches), 2)] == [[3], [4]]
+    assert [b.column("a").to_pylist() for b in last.without_first(iter(batches), 3)] == [[4]]
+
+
+def test_csv_is_that_of_rfc_4180_and_runs_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    tags = ["=1+1", "+1", "-1", "@SUM(1)", "plain", 'a "b", c', "line\nbreak", "\t=1", " =1", "＝1", "\x1b[31m", None]
+    for tag in tags:
+        builder.put(Message("T", tags=tag, body=b"=cmd()" if tag == "plain" else b"x"))
+    made = builder.write(tmp_path / "store")
+    names = "tags,queue_offset,store_time,inner_batch,body,body_status"
+    assert cli.main([*words_of(made), "--format", "csv", "--columns", names, "--body", "text"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\r\n") == out.count("\n") == len(tags) + 1 and "\x1b" not in out
+    head, *rows = csv.reader(io.StringIO(out, newline=""), strict=True)
+    assert head == ["tags", "queue_offset", "store_time", "inner_batch", "body", "body_status"]
+    assert [row[0] for row in rows] == [
+        "'=1+1", "'+1", "'-1", "'@SUM(1)", "plain", 'a "b", c', "line\\x0abreak", "\\x09=1", "' =1", "'＝1", "\\x1b[31m", "",
+    ]  # fmt: skip
+    assert rows[4][1:5] == ["4", rows[4][2], "false", "'=cmd()"] and rows[4][2].endswith("Z")
+    assert out.splitlines()[-1].startswith(",11,") and out.splitlines()[1].startswith('"\'=1+1",0,')
+    assert cli.main([*words_of(made), "--format", "csv", "--topic", "none", "--columns", "tags"]) == 0
+    assert capsys.readouterr().out == "tags\r\n"
 
 
 def test_a_column_that_comes_with_bodies_may_be_named(store: Store, capsys: pytest.CaptureFixture[str]) -> None:

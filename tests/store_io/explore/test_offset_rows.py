@@ -56,17 +56,17 @@ def test_every_offset_beside_its_queue(store: Store) -> None:
     names = ("group", "topic", "queue_id", "committed_offset", "queue_end", "lag", "status")
     found = [tuple(row[name] for name in names) for row in rows_of(store) if row["kind"] == "consumer"]
     assert found == [
-        ("g", "T", 0, 3, 5, 2, "behind"),
+        ("g", "T", 0, 3, 5, 2, "lagging"),
         ("g", "T", 1, 5, 5, 0, "at_end"),
         ("g", "T", 7, 1, None, None, "no_queue"),
         ("beyond", "T", 0, 9, 5, 0, "beyond_end"),
-        ("g", "batch", 0, 1, 4, 3, "behind"),
-        ("g", "late", 0, 4, 5, 1, "behind"),
-        (HOSTILE, "T", 0, 0, 5, 5, "behind"),
+        ("g", "batch", 0, 1, 4, 3, "lagging"),
+        ("g", "late", 0, 4, 5, 1, "lagging"),
+        (HOSTILE, "T", 0, 0, 5, 5, "lagging"),
         ("\ufffdhalf", "T", 0, 5, 5, 0, "at_end"),
     ]
     delays = [(row["delay_level"], row["queue_id"], row["lag"], row["status"], row["file"]) for row in rows_of(store)[8:]]
-    assert delays == [(3, 2, 1, "behind", "config/delayOffset.json"), (5, 4, None, "no_queue", "config/delayOffset.json")]
+    assert delays == [(3, 2, 1, "lagging", "config/delayOffset.json"), (5, 4, None, "no_queue", "config/delayOffset.json")]
 
 
 def test_parts_together_have_each_row_once(store: Store) -> None:

@@ -1,0 +1,26 @@
+"""What a copy says in the morning: which groups are behind, and where traffic was. Run it with
+
+    ./spark-submit.sh run examples/scripts/morning.py copies/broker-a [MOST]
+
+It ends with 1 where a group has more than MOST (10,000) entries left to consume. In a session of your own, with the wheel, the
+first two lines after the imports are all that is needed: the rest is plain PySpark.
+"""
+
+import sys
+
+from pyspark.sql import SparkSession
+
+from jobs import sources
+
+spark = SparkSession.builder.getOrCreate()
+sources.register(spark)
+
+store, most = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 10_000
+behind = sources.lag(spark, store).where("lag > 0")
+behind.show(20, truncate=False)
+sources.traffic(spark, store, per="minute").show(20, truncate=False)
+half = spark.read.format("rocketmq.transactions").option("columns", "state,producer_group").load(store)
+half.groupBy("producer_group", "state").count().orderBy("producer_group", "state").show()
+
+if behind.where(f"lag > {most}").count():
+    sys.exit(f"{store}: more than {most:,} entries are left to consume")

@@ -1,0 +1,76 @@
+"""The last messages that a query finds: first where they begin, from the log's end back, then a reading from there on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from schemas.rows import MappedFile
+from store_io.base import checksum
+from store_io.explore.last_places import LastTask, last_places
+from store_io.explore.message_search import Contents
+from store_io.explore.scans import MessageScan
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from jobs.explore.audited import LazySpark
+
+MOST = 10_000_000  # places are held: 8 bytes each
+
+
+def first_of_last(
+    scan_of: Callable[[MappedFile], MessageScan], contents: Contents, segments: Sequence[MappedFile], most: int, spark: LazySpark
+) -> tuple[int, int]:
+    """(physical offset of the first of the last `most` messages, how many rows there are from it on that come before these).
+
+    With fewer messages: that of the first one. Reads segments from the last one back, until they hold so many.
+    """
+    end = segments[-1].start + segments[-1].size if segments else 0
+    return start_of(_found(scan_of, contents, segments, most, spark), most, end)
+
+
+def start_of(places: Iterator[np.ndarray], most: int, end: int) -> tuple[int, int]:
+    """The same of places, ascending, of one segment after the other from the last one back; `end` where there are none."""
+    left, first, above = most, end, 0
+    for found in places:
+        taken = found[-left:]
+        if len(taken):
+            first = int(taken[0])
+            above = int((found == first).sum()) - int((taken == first).sum())  # others of the same inner batch
+        left -= len(taken)
+        if left <= 0:
+            break
+    return first, above
+
+
+def _found(
+    scan_of: Callable[[MappedFile], MessageScan], contents: Contents, segments: Sequence[MappedFile], most: int, spark: LazySpark
+) -> Iterator[np.ndarray]:
+    """The places of each segment, from the last one back. What is large goes through Spark, after the last segment alone."""
+    tasks = [LastTask(scan_of(file), contents, most) for file in reversed(segments)]
+    if len(tasks) < 3 or not spark.wanted(sum(file.size for file in segments[:-1])):
+        yield from map(last_places, tasks)
+        return
+    yield last_places(tasks[0])
+    context = spark.session.spark.sparkContext
+    wave, at = context.defaultParallelism, 1
+    while at < len(tasks):
+        part = tasks[at : at + wave]
+        yield from context.parallelize(part, len(part)).map(_run).collect()
+        at += wave
+        wave = min(wave * 2, context.defaultParallelism * 16)
+
+
+def _run(task: LastTask) -> np.ndarray:
+    checksum.trust()
+    return last_places(task)
+
+
+def without_first(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
+    """The same without the first so many rows."""
+    for batch in batches:
+        if count < batch.num_rows:
+            yield batch.slice(count)
+        count = max(0, count - batch.num_rows)
