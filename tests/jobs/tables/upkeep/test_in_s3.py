@@ -7,7 +7,7 @@ from typing import Any
 
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.delta_tables import arrow_table
-from jobs.tables.s3_log import S3Log
+from jobs.tables.remote_log import RemoteLog
 from jobs.tables.upkeep import command
 from jobs.tables.upkeep.table_care import tables_under
 from schemas.tables import TABLES
@@ -22,7 +22,7 @@ def write(run_id: str, days: int) -> None:
     began = NOW - timedelta(days=days)
     rows = {"segments": {"store": "s", "file": "commitlog/0"}, "runs": {"store": "s", "started_at": began, "level": "full"}}
     for name, row in rows.items():
-        log = S3Log(NO_SESSION, f"{PLACE}/{name}", TABLES[name])
+        log = RemoteLog(NO_SESSION, f"{PLACE}/{name}", TABLES[name])
         log.replace_run(run_id, [log.write_file(run_id, arrow_table([row], TABLES[name]), began.strftime("%Y-%m"))])
 
 
