@@ -19,7 +19,7 @@ from store_io.base.paths import is_inner_path, is_uri
 RESULT = "result.json"
 INDEX = "index.html"
 REPLICAS = "replicas.json"
-KEPT = ".finished"  # in a store's folder while its run goes on (jobs.audit.finished_stores)
+KEPT = ".finished"  # in a store's folder until its run ends (jobs.audit.finished_stores)
 STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
 
 

@@ -24,11 +24,10 @@ from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.output import KEPT, OutputFailed, OutputFolder
 from schemas import rows
-from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
-from store_io.source.byte_source import StoreLocation, open_source
-from store_io.source.store_dir import StoreListing, list_folder
+from store_io.source.byte_source import StoreLocation
+from store_io.source.store_dir import StoreListing, every_file, list_folder
 
 _THREADS = 8
 _FORMAT = 1
@@ -140,8 +139,5 @@ _PLAIN = {
 
 def _digest(listing: StoreListing) -> str:
     """Of every name with its kind, length and time."""
-    files = [*listing.files]
-    if listing.get(TABLES_FOLDER) is not None:  # which the listing has by its name alone
-        files += open_source(listing.location).list_tree(TABLES_FOLDER)
-    known = [(file.path, file.kind, file.size, file.mtime_ns) for file in files]
+    known = [(file.path, file.kind, file.size, file.mtime_ns) for file in every_file(listing)]
     return hashlib.sha256(json.dumps(known).encode("utf-8", "surrogatepass")).hexdigest()

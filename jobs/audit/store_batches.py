@@ -12,7 +12,7 @@ BATCH_STORES = 256  # opened together; bounds what the driver holds of a large f
 # one after the other: what has ended is kept (`jobs.audit.finished_stores`).
 BYTES_PER_CORE = 4 << 30
 
-SLOW_SECONDS = 10.0  # of a store's tasks: of less nobody has to be told
+SLOW_SECONDS = 10.0  # of a store's tasks: shorter ones are not called slow
 _SLOW = 4  # times slower than the fleet's median
 
 

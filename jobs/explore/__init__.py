@@ -6,5 +6,5 @@
 * `audited`: an audit for those that ask what a start does.  `earlier_times`: store times of segments, by the tables of audits.
 * `arguments`: options of them all.  `unknown_topics`: a topic that a copy does not have.
 * `last`: the last messages of a query.  `script`: a script with Spark and the data sources ready.
-* `notebook`: JupyterLab with this environment.
+* `explain_code`: what a finding or a stop reason means.  `notebook`: JupyterLab with this environment.
 """

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from schemas import checkpoint_layout
+from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, INDEX, PARTS, QUEUES, UPLOAD_MARK
 from store_io.base.errors import NotAStore, Unreadable
@@ -74,6 +75,16 @@ def list_folder(location: StoreLocation) -> StoreListing:
         if entry.kind == "directory" and _LISTED.fullmatch(entry.path):
             files += source.list_tree(entry.path)
     return StoreListing(location, tuple(sorted(files, key=lambda entry: entry.path)))
+
+
+def every_file(listing: StoreListing) -> list[StoreFile]:
+    """Those of the listing, and those of the one folder that an audit reads and that the listing has by its name alone.
+
+    Raises StoreError and OSError.
+    """
+    if listing.get(TABLES_FOLDER) is None:
+        return [*listing.files]
+    return [*listing.files, *open_source(listing.location).list_tree(TABLES_FOLDER)]
 
 
 def check_roots(location: StoreLocation) -> None:

@@ -202,6 +202,6 @@ def _writer() -> Any:
 
 
 def tables_under(uri: str) -> list[TableCare]:
-    """Those of the known tables that are there, `runs` first. Raises TablesFailed."""
+    """The known tables that exist, `runs` first. Raises TablesFailed."""
     names = ["runs", *(name for name in (*TABLES, *DATASETS) if name != "runs")]
     return [care for care in (TableCare(f"{uri.rstrip('/')}/{name}", name) for name in names) if care.exists()]
