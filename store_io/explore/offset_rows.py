@@ -115,7 +115,7 @@ def _check(config: StoreConfig, path: str, release: str) -> None:
 
 def _row(one: _Offset, ends: QueueEnds | None) -> tuple[object, ...]:
     end = None if ends is None else ends.of((one.topic, one.queue_id))
-    lag = None if end is None else max(0, end - one.committed_offset)
+    lag = None if end is None else max(0, end - max(0, one.committed_offset))  # no message is before the first
     status = "no_queue"
     if end is not None:
         status = "lagging" if lag else "at_end" if end == one.committed_offset else "beyond_end"

@@ -1,19 +1,16 @@
-"""Where the queues of a copy end on disk, by what their files or their database hold. Nothing is judged: a start may cut them."""
+"""Where the queues of a copy end on disk, as recovery finds it or a database says. Nothing is judged: a start may cut them."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from schemas.rows import MappedFile, QueueKey
+from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.explore.open_store import OpenStore, QueueFiles
-from store_io.formats.consumequeue_reader import entries_of, unit_bytes, valid_entries
+from store_io.formats.consumequeue_reader import QueueTask, read_entries, scan_queue, unit_bytes
 from store_io.formats.rocksdb.queue_table import find_database, read_queue_table
 from store_io.rules.loading import Tree
 from store_io.rules.rocksdb.place import database_folder
 from store_io.source.byte_source import ByteSource
 
-WINDOW_ENTRIES = 1 << 14
 LARGEST = (1 << 63) - 1  # that a column can hold; damaged entries say more
 
 
@@ -44,27 +41,16 @@ class QueueEnds:
 
 
 def queue_end(source: ByteSource, queue: QueueFiles) -> int:
-    """The same of one queue, whose files are read from the last one back to an entry that recovery would take."""
-    for file in sorted(queue.files, key=lambda f: f.start, reverse=True):
-        last = _last_entry(source, file, queue.batch)
-        if last is not None:
-            place, entry = last
-            end = int(entry["base"]) + int(entry["count"]) if queue.batch else file.start // unit_bytes(False) + place + 1
-            return min(end, LARGEST)
-    first = min((f.start for f in queue.files), default=0)
-    return 0 if queue.batch else first // unit_bytes(False)
+    """The same of one queue: where recovery stops, which walks forward through the last three files to the first invalid entry.
 
-
-def _last_entry(source: ByteSource, file: MappedFile, batch: bool) -> tuple[int, np.void] | None:
-    """(its number in the file, the entry) of the last valid one; None without."""
-    unit = unit_bytes(batch)
-    with source.open(file.path) as opened:
-        end = min(file.size, opened.size) // unit
-        while end > 0:
-            start = max(0, end - WINDOW_ENTRIES)
-            rows = entries_of(opened.read(start * unit, (end - start) * unit), batch)
-            valid = np.flatnonzero(valid_entries(rows))
-            if len(valid):
-                return start + int(valid[-1]), rows[valid[-1]]
-            end = start
-    return None
+    Whatever is after that entry, a broker writes over it.
+    """
+    files = tuple(sorted(queue.files, key=lambda f: f.start))
+    summary = scan_queue(QueueTask(0, queue.key, source.location, files, batch=queue.batch, digest=False, last_only=True), source)
+    if summary.problem:
+        raise StoreError(summary.problem)
+    end = summary.wrote // unit_bytes(queue.batch)
+    if queue.batch:
+        (last,) = read_entries(source, files, end - 1, end, batch=True)
+        end = int(last["base"]) + int(last["count"])
+    return min(end, LARGEST)

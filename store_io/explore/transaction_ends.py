@@ -9,7 +9,7 @@ EndTransactionProcessor; TransMessageRocksDBStore; 4.8.0 to 5.5.0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,7 +28,8 @@ COLUMNS = (
 )  # fmt: skip
 CHECK_TIMES, FIRST_PLACE, HALF_PLACE = "TRANSACTION_CHECK_TIMES", "TRAN_PREPARED_QUEUE_OFFSET", "TRANS_OFFSET"
 REMOVE_TAG = "d"
-MOST_PENDING = 1 << 19  # ends that are held before they are matched
+MOST_PENDING = 1 << 19  # ends of one kind that are held before they are matched
+PIECE_BYTES = 1 << 16  # of an operation message's body, whose numbers are taken together
 _MIX = 0x9E37_79B9_7F4A_7C15
 _SPREAD = 0x5851_F42D_4C95_7F2D
 
@@ -90,7 +91,10 @@ class HalfStates:
                     unique = 0 if one.unique is None else text_key(one.unique)
                     self._new.append((one.phy_offset, one.place, phy_key(one.phy_offset), unique))
             for kind, key, state in one.ends:
-                self._ends[kind].append((key, one.phy_offset, one.time, state))
+                held = self._ends[kind]
+                held.append((key, one.phy_offset, one.time, state))
+                if len(held) == MOST_PENDING:  # one message may hold millions
+                    self.settle()
         if sum(map(len, self._ends)) + len(self._new) > MOST_PENDING:
             self.settle()
         return full
@@ -143,14 +147,14 @@ PLACE, PHY, UNIQUE = range(3)  # what an end names a half message by
 
 @dataclass(frozen=True)
 class _Part:
-    """What one message says. ends: (what the half message is named by, the key, what became of it)."""
+    """What one message says. ends: (what the half message is named by, the key, what became of it); to be read once."""
 
     phy_offset: int
     time: int
     half: bool = False
     place: int = 0
     unique: str | None = None
-    ends: tuple[tuple[int, int, int], ...] = ()
+    ends: Iterable[tuple[int, int, int]] = ()
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[_Part]:
@@ -166,8 +170,8 @@ def _parts(batch: pa.RecordBatch) -> Iterator[_Part]:
             yield _Part(phy, time, True, place_key(columns["queue_id"][i], columns["queue_offset"][i]), unique, ends)
         elif topic == layout.OPERATION_TOPIC:
             if columns["tags"][i] == REMOVE_TAG:
-                numbers = _numbers(bodies[i].as_py() or b"")
-                yield _Part(phy, time, ends=tuple((PLACE, place_key(columns["queue_id"][i], n), ROLLED_BACK) for n in numbers))
+                queue_id, numbers = columns["queue_id"][i], _numbers(bodies[i].as_py() or b"")
+                yield _Part(phy, time, ends=_rolled_back(queue_id, numbers))
         elif topic == rocksdb_layout.DONE_TOPIC:
             yield _Part(phy, time, ends=tuple((PHY, phy_key(n), ROLLED_BACK) for n in _numbers((place[i] or "").encode())))
         elif topic == layout.GIVEN_UP_TOPIC:
@@ -178,9 +182,23 @@ def _parts(batch: pa.RecordBatch) -> Iterator[_Part]:
             yield _Part(phy, time, ends=tuple((kind, key, COMMITTED) for kind, key in (*by_place, *named)))
 
 
-def _numbers(text: bytes) -> list[int]:
-    """The queue offsets that an operation message holds: "12,13,17," since 5.0.0, one number before."""
-    return [int(piece) for piece in text.split(b",") if piece.isdigit() and len(piece) < 19]
+def _rolled_back(queue_id: int, numbers: Iterable[int]) -> Iterator[tuple[int, int, int]]:
+    return ((PLACE, place_key(queue_id, number), ROLLED_BACK) for number in numbers)
+
+
+def _numbers(text: bytes) -> Iterator[int]:
+    """The queue offsets that an operation message holds: "12,13,17," since 5.0.0, one number before.
+
+    Of a number that comes again nearby only one is given: a body may be millions of times the same.
+    """
+    at = 0
+    while at < len(text):
+        comma = text.find(b",", at + PIECE_BYTES)
+        end = comma if comma >= 0 else len(text)
+        for piece in set(text[at:end].split(b",")):
+            if piece.isdigit() and len(piece) < 19:
+                yield int(piece)
+        at = end + 1
 
 
 def _property(batch: pa.RecordBatch, name: str) -> list[str | None]:

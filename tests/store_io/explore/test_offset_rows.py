@@ -100,13 +100,25 @@ def test_the_backup_where_a_start_takes_it_and_an_error_where_none_starts(store:
     assert len(rows_of(store, kinds=frozenset({"delay"}))) == 2
 
 
-def test_an_end_is_found_before_empty_and_bad_entries(store: Store) -> None:
+def test_an_end_is_where_recovery_stops(store: Store) -> None:
     opened = open_store(StoreLocation(str(store.root)), store.release, store.broker_conf)
     (queue,) = [queue for queue in opened.queues() if queue.key == ("T", 0)]
     file = store.root / queue.files[-1].path
     data = bytearray(file.read_bytes())
-    data[4 * 20 : 6 * 20] = b"\xff" * 40  # what no recovery takes
+    data[-20:] = data[:20]  # valid, and after entries that no recovery takes
+    file.write_bytes(data)
+    assert queue_end(opened.source(), queue) == 5
+    data[4 * 20 : 6 * 20] = b"\xff" * 40
     file.write_bytes(data)
     assert queue_end(opened.source(), queue) == 4
     file.write_bytes(bytes(len(data)))
     assert queue_end(opened.source(), queue) == 0
+    file.write_bytes(data[:-20])
+    with pytest.raises(StoreError, match="when the copy was listed"):
+        queue_end(opened.source(), queue)
+
+
+def test_an_offset_below_zero_is_behind_by_the_whole_queue(store: Store) -> None:
+    (store.root / "config" / "consumerOffset.json").write_text(json.dumps({"offsetTable": {"T@g": {"0": -7}}}))
+    (row,) = rows_of(store, kinds=frozenset({"consumer"}))
+    assert (row["committed_offset"], row["lag"], row["status"]) == (-7, 5, "lagging")

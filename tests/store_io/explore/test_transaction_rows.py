@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schemas import rocksdb_layout
+from store_io.explore import transaction_ends
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store
 from store_io.explore.transaction_rows import STRETCHES, TransactionScan, scan_transactions, stretches
@@ -120,3 +121,26 @@ def test_an_end_counts_for_the_last_half_message_before_it(tmp_path: Path) -> No
     rows = rows_of(b.write(tmp_path / "store"))
     assert states(rows) == ["rolled_back", "rolled_back", "open"]
     assert rows[0]["end_phy_offset"] < rows[1]["phy_offset"] < rows[1]["end_phy_offset"]
+
+
+def test_the_numbers_of_one_message_are_matched_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One body may name millions, or one number millions of times."""
+    held = []
+    settle = transaction_ends.HalfStates.settle
+    for name, most in (("MOST_PENDING", 16), ("PIECE_BYTES", 10)):
+        monkeypatch.setattr(transaction_ends, name, most)
+    monkeypatch.setattr(
+        transaction_ends.HalfStates, "settle", lambda self: (held.append(max(map(len, self._ends))), settle(self))
+    )
+    b = StoreBuilder("5.3.3", Sizes(segment=8192))
+    for n in range(4):
+        b.put(half(f"U{n}"))
+    b.put(ended(*[0] * 200, *range(100, 300), 3))
+    b.put(Message(OP_TOPIC, body=b"," * 30 + b"9" * 40 + b",x,-1,,2", tags="d"))
+    assert states(rows_of(b.write(tmp_path / "store"))) == ["rolled_back", "open", "rolled_back", "rolled_back"]
+    assert max(held) == 16 and 12 < len(held) < 20
+
+
+def test_a_number_that_comes_again_is_taken_once() -> None:
+    assert list(transaction_ends._numbers(b"1," * 10_000)) == [1]
+    assert len(list(transaction_ends._numbers(b"1," * transaction_ends.PIECE_BYTES))) < 4
