@@ -3,9 +3,9 @@
 A row has all that anybody asks about a finding by its code: severity, what it is about, what cures it, what it means, the next
 step. Nothing is decided by how a code is spelled.
 
-A severity says what follows: `note` (a healthy broker leaves such a state, or it changes nothing), `rebuildable`
-(derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start would drop messages,
-or the release would not start at all).
+A severity says what follows: `note` (by itself it leaves the exit code at 0; most are states that healthy brokers
+leave), `rebuildable` (derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start
+would drop messages, or the release would not start at all).
 A finding may carry a severity or a next step of its own where the evidence says more than the code does.
 """
 
@@ -139,9 +139,10 @@ class Stays(Flag):
 class FindingCode:
     """One kind of disagreement.
 
-    step: the next step, where that of its cure does not say enough.  raised_step: of a note, the next step of a finding that is
-    above a note.  wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.  shows_missing: above a note it
-    shows that messages were there, and not how many.
+    step: the next step, where that of its cure does not say enough.  follows: of a note, what follows from it where that is not
+    nothing.  unread: it is about a file that was not opened.  raised_step: of a note, the next step of a finding that is above
+    a note.  wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.  shows_missing: above a note it shows
+    that messages were there, and not how many.
     """
 
     code: str
@@ -150,6 +151,8 @@ class FindingCode:
     cure: Cure
     meaning: str
     step: str = ""
+    follows: str = ""
+    unread: bool = False
     raised_step: str = ""
     stays: Stays = Stays.NEVER
     wrong_size_of: Part = Part.NONE
@@ -214,11 +217,13 @@ _ROWS = (
                 meaning="A message's header holds what no release writes; no checksum covers it. loss: consumers cannot read"
                         " the message.",
                 step="Compare this message with another copy: the disk or the copying changed bytes that no check covers.",
+                follows="Bytes of it were changed. As a note: consumers can read the message all the same.",
                 raised_step="Compare this message with another copy: consumers cannot read it, and a repair keeps it as it is."),
     FindingCode(HOST_ODD, NOTE, Part.LOG, Cure.BY_HAND,
                 "One message's store host differs from that of all messages around it: damage, a broker's copy of an older"
                 " message, or a start under another IP address (brokerIP1).",
-                "Compare this message with another copy. Only its offset message id depends on the host."),
+                "Compare this message with another copy. Only its offset message id depends on the host.",
+                follows="Where it is damage, other bytes that no check covers may be damaged, too."),
     FindingCode(PROPERTY_CRC, LOSS, Part.LOG, Cure.OTHER_COPY, "The property CRC at a message's end is wrong.", _DAMAGED_STEP),
     FindingCode("message_lost", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE,
                 meaning="A ConsumeQueue entry leads to damaged or zero bytes: its message is lost."),
@@ -304,17 +309,20 @@ _ROWS = (
     FindingCode("replica_holds", NOTE, Part.REPLICAS, Cure.OTHER_COPY,
                 "Another copy of the group holds valid messages where this one has damage, zeros or no file. Other findings"
                 " say what is wrong here.",
-                "Take these bytes from the other copy; replicas.json has the ranges."),
+                "Take these bytes from the other copy; replicas.json has the ranges.",
+                follows="These messages can be saved."),
     FindingCode("replica_disputes", NOTE, Part.REPLICAS, Cure.BY_HAND,
                 "Another copy holds this message with other bytes, and both pass every check. Severity loss: the form of its"
                 " properties, its queue or index entries, or most copies say that this one is wrong. Severity note: nothing"
                 " shows which one is.",
                 "Compare the message in both copies before you start either as master.",
+                follows="As a note: consumers get one of two versions of this message, by the copy that becomes master.",
                 raised_step="Take this message from the other copy; replicas.json names it."),
     FindingCode("replica_diverged", NOTE, Part.REPLICAS, Cure.BY_HAND,
                 "Another copy holds other messages in this place, all valid: both copies were written to after they had been"
                 " separated.",
-                "Choose a master with replicas.json, then send the other copy's messages again."),
+                "Choose a master with replicas.json, then send the other copy's messages again.",
+                follows="Whichever copy becomes master, consumers do not get the messages that only the other one holds."),
     # ---- what a broker would do -------------------------------------------------------------------------------------
     FindingCode("broker_refuses", LOSS, Part.START, Cure.LEAVE_OUT, wrong_size_of=Part.LOG | Part.QUEUE,
                 meaning="The release would not start on this copy.",
@@ -410,7 +418,8 @@ _ROWS = (
                 "Set the queue's two folders below compaction/ aside before a start."),
     FindingCode(TIERED_MESSAGES, NOTE, Part.COPY, Cure.BY_HAND,
                 "By its metadata a tiered store holds messages of this broker. They lie outside of this copy and were not read.",
-                "Nothing to do here. Ask the tiered store itself for these messages."),
+                "Nothing to do here. Ask the tiered store itself for these messages.",
+                follows="This audit says nothing about these messages, neither that they are whole nor that they are lost."),
     # ---- Index ------------------------------------------------------------------------------------------------------
     FindingCode(INDEX_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Keys of messages without an index entry."),
     FindingCode(INDEX_DANGLING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Index entries that lead to no message."),
@@ -498,13 +507,15 @@ _ROWS = (
                 step="Restore the table, or create these topics with their numbers of queues before clients come back."),
     FindingCode("queue_beyond_topic", NOTE, Part.CONFIG, Cure.BY_HAND,
                 "Messages in queues beyond the topic's numbers of queues: no client reads them.",
-                "Raise the topic's number of read queues if these messages are still wanted."),
+                "Raise the topic's number of read queues if these messages are still wanted.",
+                follows="Consumers do not get these messages."),
     FindingCode("delayed_messages_again", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A delay level without an offset: a start delivers all messages in its queue again.",
                 step="Restore config/delayOffset.json before a start, or be ready for messages that come twice."),
     FindingCode("setting_mismatch", NOTE, Part.CONFIG, Cure.BY_HAND,
                 "A setting does not fit the files of this copy.",
-                "Pass the broker's own broker.conf."),
+                "Pass the broker's own broker.conf.",
+                follows="The audit may have used other settings than the broker's: with its own the result may be another one."),
     # ---- timers -----------------------------------------------------------------------------------------------------
     FindingCode(TIMER_LOST, LOSS, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.AS_BEFORE,
                 meaning="Timer messages that are in the log, and that a start never delivers: their time is past for the timer"
@@ -542,11 +553,13 @@ _ROWS = (
                 meaning="Timer messages that were delivered and that a start takes out of their queue again. With timers in"
                         " RocksDB this is so after every kill, and even after a clean stop for messages that were due when they"
                         " were sent.",
-                step="Nothing, where consumers bear messages that come twice."),
+                step="Nothing, where consumers bear messages that come twice.",
+                follows="Consumers get these messages twice."),
     FindingCode(TIMER_START_LATE, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Timers wait in RocksDB, and the time up to which timers were delivered is not stored there, as none was"
                         " delivered yet. A start then begins ten seconds before its own time.",
-                step="Start the broker before the first of them is due, or send again what is passed over."),
+                step="Start the broker before the first of them is due, or send again what is passed over.",
+                follows="Timers that are due more than ten seconds before the start are never delivered."),
     FindingCode(TABLES_DAMAGED, REBUILDABLE, Part.TIMER | Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="RocksDB finds bad bytes in rocksdbstore/, where index, timers or transactions lie. What lies in or after"
                         " them is not found; timers there are never delivered. This audit does not judge its entries."),
@@ -562,20 +575,24 @@ _ROWS = (
                 raised_step=_REMOVED),
     FindingCode("file_not_regular", NOTE, Part.COPY, Cure.BY_HAND,
                 "A link that leads out of the store, a device, a socket or a pipe. It was not opened.",
-                "Copy the file itself."),
+                "Copy the file itself.",
+                unread=True),
     FindingCode("file_unreadable", NOTE, Part.COPY, Cure.BY_HAND,
-                "A file could not be read. The audit is incomplete.",
-                "Make it readable and run the audit again."),
+                "A file could not be read.",
+                "Make it readable and run the audit again.",
+                unread=True),
     FindingCode("queues_copied_later", REBUILDABLE, Part.COPY, Cure.BY_HAND,
                 "The ConsumeQueues have messages beyond the CommitLog's end: they were copied later, or the log's last part is"
                 " gone.",
                 "Stop the broker and copy again. If its machine lost power, compare with a replica."),
     FindingCode("store_repaired", NOTE, Part.COPY, Cure.OTHER_COPY,
                 "A repair made this store and gave up messages that it could not keep: its report beside the store has them.",
-                "Look for these messages in another copy of the same broker if they matter."),
+                "Look for these messages in another copy of the same broker if they matter.",
+                follows="No consumer gets these messages from this store."),
     FindingCode("live_copy", NOTE, Part.COPY, Cure.BY_HAND,
                 "The copy was probably taken from a running broker: its parts are of different moments.",
-                "Stop the broker and copy again for an exact answer. If its machine lost power, compare with a replica."),
+                "Stop the broker and copy again for an exact answer. If its machine lost power, compare with a replica.",
+                follows="Other findings may come from the copying alone: the broker itself may be sound."),
 )  # fmt: skip
 
 CATALOGUE: dict[str, FindingCode] = {row.code: row for row in _ROWS}

@@ -69,6 +69,8 @@ class Command:
 def parse(words: Sequence[str]) -> Command:
     """The command that these words ask for. Raises UsageError. `help` and `version` come back as commands of these names."""
     if words and words[0] == "--version":
+        if len(words) > 1:
+            raise UsageError(f"--version takes no other word, as {words[1]!r}")
         return Command("version")
     before = CommandParser("", CommandSpec("", "", ""))  # only Spark's options may come before the command
     position = before.count_leading(words)

@@ -21,7 +21,9 @@ def run(command: Command) -> int:
     codes = all_codes()
     for code in command.arguments:
         if code not in codes:
-            raise UsageError(f"no code {code!r}{near(code, codes)}: {COMMAND} explain-code lists all")
+            raise UsageError(
+                f"{code!r} is neither a finding nor a stop reason{near(code, codes)}; {COMMAND} explain-code lists all"
+            )
     chosen = {code: codes[code] for code in command.arguments or codes}
     form = command.options.get("--format", "text")
     if form == "json":

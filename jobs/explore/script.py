@@ -18,7 +18,7 @@ def run(command: Command) -> int:
     if not command.arguments:
         raise UsageError("run takes a script: run SCRIPT.py [its arguments]")
     if "--deploy-mode" in command.spark and "cluster" in command.spark:
-        raise UsageError("run has its driver where it is typed: --deploy-mode client")
+        raise UsageError("run runs the script on this machine: of Spark's deploy modes it takes --deploy-mode client alone")
     path = command.arguments[0]
     code = _compiled(path)
     from jobs import session, sources
@@ -45,6 +45,8 @@ def run(command: Command) -> int:
 def _compiled(path: str) -> CodeType:
     """Raises UsageError for what is no script."""
     try:
+        if os.path.isdir(path):
+            raise UsageError(f"run {path!r}: it is a folder; name a Python file in it")
         if not os.path.isfile(path):
             raise UsageError(f"run {path!r}: there is no such file")
         with open(path, "rb") as file:
@@ -53,7 +55,7 @@ def _compiled(path: str) -> CodeType:
     except OSError as problem:
         raise UsageError(f"run {path!r}: {problem.strerror or problem}") from None
     except (SyntaxError, ValueError) as problem:
-        raise UsageError(f"run {path!r}: no Python: {problem}") from None
+        raise UsageError(f"run {path!r}: is not Python: {problem}") from None
 
 
 def _exit_code(end: SystemExit) -> int:

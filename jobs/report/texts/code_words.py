@@ -25,7 +25,7 @@ _ABOUT = {
     Part.CONFIG: ("config/, settings", "These tables say which topics, groups and offsets the broker knows."),
     Part.START: ("start", "It is what a start of the audited release does with this copy."),
     Part.REPLICAS: ("copies of one log", "It compares this copy with others of its replica group."),
-    Part.COPY: ("copy", "It is about the copy as a whole, or a file that no part of a broker reads."),
+    Part.COPY: ("copy", "It is about the copy, or a file of it, and not one part of a broker."),
     Part.TIMER: ("timers", "Timer messages wait in the log for their time: they may come late, again, or never."),
 }
 _STAYS = {
@@ -35,8 +35,23 @@ _STAYS = {
     Stays.PARTIAL_QUEUE: "The new store may show it for queues in which the repair left messages without an entry.",
     Stays.EMPTY_LOG: "The new store still shows it where the repair kept no message.",
 }
+_AS_A_NOTE = "By itself it leaves the exit code at 0."
+_UNREAD = (
+    "Where a broker would read the file, the audit is incomplete: exit code 3, or 20 beside a loss. Else the exit code stays 0."
+)
 _CURED = "Any repair of the copy cures it."
-_NO_DAMAGE = {"filler", "unwritten", "empty", "no_commitlog", "end_of_last_file"}  # where a sound log ends, too
+_NO_FILES = {  # stop reason -> what follows, what to do: there is nothing to read
+    "no_commitlog": (
+        "A start begins an empty log. Only a fresh broker has none: of any other one this copy is not whole.",
+        "Look whether commitlog/ was left out of the copy, or lies elsewhere (--commitlog).",
+    ),
+    "empty": (
+        "Nothing is read in this segment. A broker that died as it made the file leaves it like this.",
+        "Compare its length with that of the broker's own file: the copying may have been broken off. What the release does with"
+        " it is at the finding segment_empty.",
+    ),
+}
+_NO_DAMAGE = {"filler", "unwritten", "end_of_last_file"}  # where a sound log ends, too
 _ENDS = "A log that is sound ends like this, too: nothing is lost by it unless valid messages follow."
 _CUTS = (
     "Where a start's recovery reads this record, it cuts the CommitLog here: valid messages after it would be lost, as"
@@ -82,7 +97,8 @@ def all_codes() -> dict[str, CodeWords]:
 
 def _of_finding(row: FindingCode) -> CodeWords:
     parts = [_ABOUT[part] for part in row.about]
-    follows = [_FOLLOWS[row.severity], *(sentence for _, sentence in parts)]
+    follows = [_UNREAD if row.unread else f"{row.follows} {_AS_A_NOTE}" if row.follows else _FOLLOWS[row.severity]]
+    follows += [sentence for _, sentence in parts]
     act = [row.next]
     if row.raised_step:
         follows.append("An audit may find it worse than a note: its own severity is in findings.jsonl.")
@@ -104,12 +120,8 @@ def _of_finding(row: FindingCode) -> CodeWords:
 
 
 def _stop_reasons(reasons: Mapping[str, str]) -> dict[str, CodeWords]:
-    return {
-        code: CodeWords(
-            code, STOP_REASON, meaning, _ENDS if code in _NO_DAMAGE else _CUTS, _NO_ACT if code in _NO_DAMAGE else _LOOK
-        )
-        for code, meaning in reasons.items()
-    }
+    others = {code: (_ENDS, _NO_ACT) if code in _NO_DAMAGE else (_CUTS, _LOOK) for code in reasons}
+    return {code: CodeWords(code, STOP_REASON, meaning, *{**others, **_NO_FILES}[code]) for code, meaning in reasons.items()}
 
 
 # ---- as a document -----------------------------------------------------------------------------------------------------
@@ -120,8 +132,8 @@ _HEAD = """\
 Every code that an audit writes: in `findings.jsonl`, on its pages, in the tables, and as `stop_reason` in `plan.json`.
 `./spark-submit.sh explain-code CODE` prints the same. Codes are stable, sentences are not ([versioning.md](versioning.md)).
 
-A severity says what follows: a *note* changes nothing, what is *rebuildable* can be made of the CommitLog, a *loss* is about
-messages. The exit code of an audit follows from the highest one ([contract.md](contract.md)).
+A severity says what follows: a *note* by itself leaves the exit code at 0, what is *rebuildable* can be made of the CommitLog, a
+*loss* is about messages. The exit code of an audit follows from the highest one ([contract.md](contract.md)).
 """
 
 
@@ -132,12 +144,15 @@ def page(codes: Mapping[str, CodeWords]) -> str:
         groups.setdefault(words.about or "stop reasons", []).append(words)
     lines = [_HEAD]
     for about, members in groups.items():
-        lines.append(
-            f"**{about[0].upper()}{about[1:]}**: " + ", ".join(f"[{words.code}](#{words.code})" for words in members) + "\n"
-        )
+        lines.append(f"**{_title(about)}**: " + ", ".join(f"[{words.code}](#{words.code})" for words in members) + "\n")
     for words in codes.values():
         lines.append(section(words))
     return "\n".join(lines)
+
+
+def _title(about: str) -> str:
+    """With a capital, but for the name of a folder."""
+    return about if about.split(",")[0].endswith("/") else f"{about[0].upper()}{about[1:]}"
 
 
 def section(words: CodeWords, level: str = "##") -> str:

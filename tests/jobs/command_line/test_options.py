@@ -22,6 +22,7 @@ from tests.jobs.command_line.conftest import audit
     ("words", "sentence"),
     [
         ([], "no command"),
+        (["--version", "x"], "--version takes no other word, as 'x'"),
         (["audti"], "did you mean audit?"),
         (["--mastr", "local[2]", "audit"], "did you mean --master?"),
         (["audit"], "no store"),

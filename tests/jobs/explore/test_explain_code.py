@@ -32,6 +32,15 @@ def test_a_finding_says_what_follows_and_what_to_do(capsys: pytest.CaptureFixtur
     assert "\n  After a repair  Any repair of the copy cures it. " in shown(capsys, "queue_entry_missing")
     assert "Above a note: " in shown(capsys, "commitlog_torn_tail")
     assert "Nothing, unless" in shown(capsys, "unwritten")
+    assert "commitlog/ was left out" in shown(capsys, "no_commitlog")
+
+
+def test_a_note_says_what_follows_where_that_is_something(capsys: pytest.CaptureFixture[str]) -> None:
+    for code, row in CATALOGUE.items():
+        assert row.severity == "note" or not (row.follows or row.unread), code
+    for code in ("file_not_regular", "file_unreadable", "replica_diverged", "tiered_messages", "store_repaired", "live_copy"):
+        text = shown(capsys, code)
+        assert "healthy" not in text and ("exit code 3" in text) == CATALOGUE[code].unread, code
 
 
 def test_without_a_code_each_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,7 +55,9 @@ def test_json_has_an_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_code_that_does_not_exist() -> None:
-    with pytest.raises(UsageError, match=r"no code 'queue_entry_mising' \(did you mean queue_entry_missing\?\)"):
+    with pytest.raises(
+        UsageError, match=r"'queue_entry_mising' is neither a finding nor a stop reason \(did you mean queue_entry_missing\?\)"
+    ):
         explain_code.run(options.parse(["explain-code", "queue_entry_mising"]))
 
 

@@ -85,7 +85,8 @@ def test_what_is_no_script_is_a_usage_error(tmp_path: Path, capsys: pytest.Captu
     for words, sentence in (
         ([], "run takes a script"),
         ([str(tmp_path / "gone.py")], "there is no such file"),
-        ([str(tmp_path / "bad.py")], "no Python: invalid syntax"),
+        ([str(tmp_path / "bad.py")], "is not Python: invalid syntax"),
+        ([str(tmp_path)], "it is a folder"),
         (["--deploy-mode", "cluster", str(tmp_path / "bad.py")], "--deploy-mode client"),
         (["--unknown", "x.py"], "unknown option"),
     ):
