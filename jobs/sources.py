@@ -79,7 +79,8 @@ def lag(spark: SparkSession, store: Stores | None = None, **options: object) -> 
     """What consumer groups have still to consume: a row for each group, topic and queue with a committed offset, most first.
 
     Columns: group, topic, queue_id, committed_offset, queue_end, lag, status, as in rocketmq.offsets; of several stores `store`
-    before them. Options and errors as of `read`.
+    before them. Options and errors as of `read`. Without the option release the newest one is assumed, which standard error says;
+    so it does where a start takes no offsets, as a file of config/ is not there or damaged: no rows then say nothing about lag.
     """
     columns = (*_store_column("offsets", store, options), "group", "topic", "queue_id", "committed_offset", "queue_end", "lag")
     frame = read(spark, "offsets", store, **{**options, "columns": ",".join(("kind", *columns, "status"))})

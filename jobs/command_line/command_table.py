@@ -62,7 +62,12 @@ COMMAND_TABLE["audit"] = CommandSpec(
         Option(
             "--level", LEVELS, "quick: read only what a starting broker would read (default full: every byte)", one_of(LEVELS)
         ),
-        Option("--max-rate", "RATE", "read at most 200MB/s, say, on each machine, however many tasks run there", rate),
+        Option(
+            "--max-rate",
+            "RATE",
+            "read at most 200MB/s, say, on each machine (in each container), however many tasks run there",
+            rate,
+        ),
         Option("--max-duration", "TIME", "begin no new segment after 90s, 30m or 2h, then write the results", duration),
         Option("--since-run", "ID", 'skip unchanged segments that this run, or "last", has verified', earlier_run),
         Option(

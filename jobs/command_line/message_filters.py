@@ -16,7 +16,7 @@ from store_io.explore.message_filter import MessageFilter, Range
 FILTER_OPTIONS = (
     Option("--topic", "NAME[,NAME]", "messages of these topics (write a comma in a name as \\,)"),
     Option("--queue", "ID[,ID]", "of these queue ids"),
-    Option("--tag", "TAG[,TAG]", "with one of these tags (write a comma in a tag as \\,)"),
+    Option("--tag", "TAG[,TAG]", "with one of these tags, also as 'TAG || TAG'; '*' is any (write a comma in a tag as \\,)"),
     Option("--from-queue-offset", "N", "from this queue offset on"),
     Option("--to-queue-offset", "N", "below this queue offset"),
     Option("--from-phy-offset", "N", "from this physical offset on"),
@@ -27,6 +27,7 @@ FILTER_OPTIONS = (
     Option("--until", "TIME", "stored before then"),
 )
 
+_BETWEEN_TAGS = r"\s*(?:(?<!\\),|\|\|)\s*"
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _GROUPED = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,6}")
 _MILLISECONDS = re.compile(r"-?[0-9]{5,19}")  # four digits are a year
@@ -49,17 +50,21 @@ def read_filter(options: Mapping[str, str]) -> MessageFilter:
     )
 
 
-def _names(options: Mapping[str, str], option: str) -> frozenset[str] | None:
+def _names(options: Mapping[str, str], option: str, between: str = r"(?<!\\),") -> frozenset[str] | None:
     if option not in options:
         return None
-    names = [name.replace("\\,", ",") for name in re.split(r"(?<!\\),", options[option])]
+    names = [name.replace("\\,", ",") for name in re.split(between, options[option])]
     if not all(names):
         raise UsageError(f"{option} {options[option]!r}: an empty name")
     return frozenset(names)
 
 
 def _tags(options: Mapping[str, str]) -> frozenset[str] | None:
-    tags = _names(options, "--tag")
+    """As subscriptions have them, too: "TagA || TagB", or "*" for all."""
+    if options.get("--tag", "").strip() == "*":
+        return None
+    trimmed = {name: text.strip() for name, text in options.items() if name == "--tag"}
+    tags = _names(trimmed, "--tag", _BETWEEN_TAGS)
     try:
         "".join(tags or ()).encode("utf-8")
     except UnicodeEncodeError:

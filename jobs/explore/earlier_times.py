@@ -41,14 +41,26 @@ def earlier_times(tables: str, store: OpenStore, release: str) -> EarlierTimes:
 
 def _fits(row: Row, release: str, settings: Mapping[str, str]) -> bool:
     """Whether that run took the same bytes for messages."""
-    own = {setting["key"]: setting["value"] for setting in row["settings"] or ()}
+    if not isinstance(row["run_id"], str) or not isinstance(row["store"], str) or not isinstance(row["settings"], list):
+        return False  # not what an audit writes
+    own = {setting["key"]: setting["value"] for setting in row["settings"] if _names_setting(setting)}
     return (row["release"], row["rules_version"], own) == (release, RULES_VERSION, settings)
 
 
+def _names_setting(setting: object) -> bool:
+    return isinstance(setting, dict) and isinstance(setting.get("key"), str) and "value" in setting
+
+
 def _says_times(row: Row) -> bool:
-    """Whether all of the segment was read, in that run or one before, and both times are there: 0 is written as null."""
-    times = row["first_store_time_ms"], row["last_store_time_ms"]
-    return bool(row["verified_run"] and row["edge_digest"]) and not row["problem"] and None not in times
+    """Whether all of the segment was read, in that run or one before, and both times are there: 0 is written as null.
+
+    A column of another type than an audit writes says nothing: the segment is read.
+    """
+    numbers = all(
+        isinstance(row[name], int) for name in ("size_bytes", "modified_ns", "first_store_time_ms", "last_store_time_ms")
+    )
+    texts = all(isinstance(row[name], str) and row[name] for name in ("file", "verified_run", "edge_digest"))
+    return numbers and texts and not row["problem"]
 
 
 def _known(row: Row) -> KnownSegment:

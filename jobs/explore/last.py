@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jobs.explore.audited import LazySpark
 
 MOST = 10_000_000  # places are held: 8 bytes each
+WAVE_BYTES = 256 << 20  # of places that the tasks of a wave bring back at most; one task alone may bring back more
 
 
 def first_of_last(
@@ -55,12 +56,13 @@ def _found(
         return
     yield last_places(tasks[0])
     context = spark.session.spark.sparkContext
-    wave, at = context.defaultParallelism, 1
+    room = max(1, WAVE_BYTES // (8 * most))
+    wave, at = min(context.defaultParallelism, room), 1
     while at < len(tasks):
         part = tasks[at : at + wave]
         yield from context.parallelize(part, len(part)).map(_run).collect()
         at += wave
-        wave = min(wave * 2, context.defaultParallelism * 16)
+        wave = min(wave * 2, context.defaultParallelism * 16, room)
 
 
 def _run(task: LastTask) -> np.ndarray:

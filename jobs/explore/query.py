@@ -137,6 +137,8 @@ def run(command: Command) -> int:
     nothing = "no lost message is found" if query.lost else "no message is found"
     if query.at is not None:
         nothing += f" at physical offset {query.at}; explain shows what is there"
+    if not shown and query.wanted.tags is not None:
+        nothing += "; a tag is compared as a whole, capitals and all"
     if unknown or not shown:
         say(": ".join(filter(None, ("" if shown else nothing, unknown))))
     return 0

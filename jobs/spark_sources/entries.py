@@ -42,7 +42,7 @@ class QueuesReader(StoreReader):
         taken = ("topic", "queue_id", "phy_offset")
         return [f for f in filters if f in left or getattr(f, "attribute", ()) not in [(name,) for name in taken]]
 
-    def partitions(self) -> list[InputPartition]:
+    def parts(self) -> list[InputPartition]:
         topics, ids = self.wanted.topics, self.wanted.queue_ids
         chosen = [q for q in self.listed if (topics is None or q.key[0] in topics) and (ids is None or q.key[1] in ids)]
         chosen.sort(key=lambda q: (-sum(f.size for f in q.files), q.key, q.batch))
@@ -93,7 +93,7 @@ class FilesReader(StoreReader):
         super().pushFilters([f for f in filters if getattr(f, "attribute", ()) == ("phy_offset",)])
         return filters
 
-    def partitions(self) -> list[InputPartition]:
+    def parts(self) -> list[InputPartition]:
         return longest_first(f for f in self.listed if self.index or self.wanted.may_be_in(f.start, f.size))
 
     def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:

@@ -57,6 +57,8 @@ class MessagesSource(StoreSource):
         salt = None if salt_file is None else places.read_salt(salt_file, "redact_salt_file")
         self.redaction = read_redaction(None if mode == "none" else mode, salt)
         low, high = (read_time(self.given[name], name) if name in self.given else None for name in ("since", "until"))
+        if low is not None and high is not None and low >= high:
+            raise UsageError(f"since {self.given['since']} and until {self.given['until']}: the range is empty")
         self.times: Range = (low, high)
         self.tables = places.tables_at("option tables", self.given["tables"]) if "tables" in self.given else None
 
@@ -120,7 +122,7 @@ class MessagesReader(StoreReader):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "places": None, "earlier": None}
 
-    def partitions(self) -> list[InputPartition]:
+    def parts(self) -> list[InputPartition]:
         wanted = self.wanted.narrowed(self.scan.wanted)
         found = [times.file for times in self.listed if times.may_hold(wanted.store_times)]
         found = [f for f in found if wanted.may_be_in(f.start, f.size)]

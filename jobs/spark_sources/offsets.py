@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ from pyspark.sql.datasource import InputPartition
 
 from jobs.command_line.stores import StoreArgument
 from jobs.spark_sources.conditions import wanted_texts
-from jobs.spark_sources.store_source import StoreReader, StoreSource
-from store_io.explore.offset_rows import OffsetScan, scan_offsets
+from jobs.spark_sources.store_source import StoreReader, StoreSource, assumed_notes
+from store_io.explore.offset_rows import OffsetScan, offsets_not_there, scan_offsets
 from store_io.explore.open_store import OpenStore
 
 if TYPE_CHECKING:
@@ -29,15 +29,20 @@ class OffsetsSource(StoreSource):
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         scan = OffsetScan(store.location, argument.release, argument.broker_conf, tuple(arrow.names))
-        return OffsetsReader(arrow, scan, min(MOST_PARTS, 1 + len(store.listing.files) // PART_FILES))
+        parts = min(MOST_PARTS, 1 + len(store.listing.files) // PART_FILES)
+        return OffsetsReader(arrow, scan, parts, assumed_notes(self.name(), argument))
 
 
 class OffsetsReader(StoreReader):
     """By topics. A task lists the store again: queues are too many to be sent."""
 
-    def __init__(self, arrow: pa.Schema, scan: OffsetScan, parts: int) -> None:
+    def __init__(self, arrow: pa.Schema, scan: OffsetScan, count: int, notes: Sequence[str] = ()) -> None:
         super().__init__(arrow)
-        self.scan, self.parts = scan, parts
+        self.scan, self.count, self._notes = scan, count, notes
+
+    def notes(self) -> list[str]:
+        place = self.scan.location.root
+        return [*self._notes, *(f"rocketmq.offsets: {place}: {why}" for why in offsets_not_there(self.scan))]
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         left: list[Filter] = []
@@ -53,8 +58,8 @@ class OffsetsReader(StoreReader):
                 left.append(condition)
         return left
 
-    def partitions(self) -> list[InputPartition]:
-        return [InputPartition(part) for part in range(self.parts)]
+    def parts(self) -> list[InputPartition]:
+        return [InputPartition(part) for part in range(self.count)]
 
     def batches(self, part: int) -> Iterator[pa.RecordBatch]:
-        return scan_offsets(replace(self.scan, wanted=self.wanted).of(part, self.parts))
+        return scan_offsets(replace(self.scan, wanted=self.wanted).of(part, self.count))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from itertools import chain, zip_longest
@@ -18,10 +19,12 @@ from pyspark.sql.types import StructType
 from jobs.command_line.command_table import STORE_OPTIONS
 from jobs.command_line.places import absolute
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
+from jobs.report.texts.text import printable
 from jobs.spark_sources.conditions import as_message_filter, wanted_texts
-from schemas.rows import MappedFile
+from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
+from store_io.audit.premises import assumed_sentence
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
 from store_io.explore.message_filter import EVERY_MESSAGE
@@ -72,7 +75,7 @@ class StoreSource(DataSource):
                     raise UsageError(store.problem)
             return True, with_unique_names(stores)
         several = "paths" in self.given
-        paths = json.loads(self.given["paths"]) if several else [self.given.get("path", "")]
+        paths = _listed(self.given["paths"]) if several else [self.given.get("path", "")]
         if not all(paths) or not paths:
             raise UsageError(f"{self.name()} wants a store: load(PATH)")
         found = [path for pattern in paths for path in _folders(pattern)]
@@ -140,6 +143,17 @@ class StoreSource(DataSource):
         return text == "true"
 
 
+def _listed(text: str) -> list[str]:
+    """The paths that Spark passes for a list. Raises UsageError."""
+    try:
+        paths = json.loads(text)
+    except (ValueError, RecursionError):
+        paths = None
+    if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
+        raise UsageError(f"option paths={text[:100]!r}: not a JSON list of texts; give several stores as load([PATH, PATH])")
+    return paths
+
+
 def _folders(path: str) -> list[str]:
     """The folders that a pattern of this machine matches, by name; any other path as it is."""
     if is_uri(path) or not glob.has_magic(path) or os.path.lexists(path):
@@ -172,6 +186,15 @@ class StoreReader(DataSourceReader):
         return left
 
     def partitions(self) -> list[InputPartition]:
+        """What there is to read; asked once for a reading, in the driver, so that notes are said once."""
+        say(self.notes())
+        return self.parts()
+
+    def notes(self) -> list[str]:
+        """Sentences, each with its source's name, about what was assumed and what is not read."""
+        return []
+
+    def parts(self) -> list[InputPartition]:
         raise NotImplementedError
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -211,7 +234,8 @@ class StoresReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Of all stores in turn, so that the longest of each come first."""
-        own = [[InputPartition((name, reader, part.value)) for part in reader.partitions()] for name, reader in self.readers]
+        say(note for _, reader in self.readers for note in reader.notes())
+        own = [[InputPartition((name, reader, part.value)) for part in reader.parts()] for name, reader in self.readers]
         return [part for part in chain.from_iterable(zip_longest(*own)) if part is not None]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -235,6 +259,17 @@ class _Unpushed(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return self.reader.read(partition)
+
+
+def assumed_notes(source: str, store: StoreArgument) -> list[str]:
+    """That the store's release is assumed, where nobody named it."""
+    return [f"{source}: {assumed_sentence(store.release)}"] if store.release_from == DEFAULT else []
+
+
+def say(notes: Iterable[str]) -> None:
+    """Each once, on standard error."""
+    for note in dict.fromkeys(notes):
+        print(printable(note), file=sys.stderr, flush=True)
 
 
 def longest_first(files: Iterable[MappedFile]) -> list[InputPartition]:

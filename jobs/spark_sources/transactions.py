@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from jobs.command_line.stores import StoreArgument
-from jobs.spark_sources.store_source import StoreReader, StoreSource
+from jobs.spark_sources.store_source import StoreReader, StoreSource, assumed_notes
 from schemas.rows import MappedFile
 from store_io.explore.open_store import OpenStore
 from store_io.explore.transaction_rows import TransactionScan, scan_transactions, stretches
@@ -21,17 +21,21 @@ class TransactionsSource(StoreSource):
     source = "transactions"
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
-        return TransactionsReader(arrow, TransactionScan(store.location, store.rules, tuple(arrow.names)), store.segments())
+        scan = TransactionScan(store.location, store.rules, tuple(arrow.names))
+        return TransactionsReader(arrow, scan, store.segments(), assumed_notes(self.name(), argument))
 
 
 class TransactionsReader(StoreReader):
     """A stretch of the log and what is after it, a task."""
 
-    def __init__(self, arrow: pa.Schema, scan: TransactionScan, segments: list[MappedFile]) -> None:
+    def __init__(self, arrow: pa.Schema, scan: TransactionScan, segments: list[MappedFile], notes: Sequence[str] = ()) -> None:
         super().__init__(arrow)
-        self.scan, self.listed = scan, segments
+        self.scan, self.listed, self._notes = scan, segments, notes
 
-    def partitions(self) -> list[InputPartition]:
+    def notes(self) -> list[str]:
+        return list(self._notes)
+
+    def parts(self) -> list[InputPartition]:
         found = []
         for files, own in stretches(self.listed):
             if any(self.wanted.may_be_in(file.start, file.size) for file in files[:own]):

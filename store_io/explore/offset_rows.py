@@ -88,10 +88,41 @@ def scan_offsets(scan: OffsetScan) -> Iterator[pa.RecordBatch]:
         yield _batch(rows, scan.columns)
 
 
+def offsets_not_there(scan: OffsetScan) -> list[str]:
+    """Why a start takes no offsets at all from a file of config/ that has rows of a kind asked for: they are not zero then, they
+    are not known. Clauses with the file; none where `scan_offsets` says it by an error. Raises StoreError.
+    """
+    store = open_store(scan.location, scan.release, scan.broker_conf)
+    config = read_config(store.source(), store.listing, store.rules)
+    found = []
+    if scan.kinds is None or CONSUMER in scan.kinds:
+        found.append(_not_there(config, _consumer_file(config), "groups"))
+    if scan.kinds is None or DELAY in scan.kinds:
+        found.append(_not_there(config, DELAY_OFFSETS, "delay levels"))
+    return list(filter(None, found))
+
+
+def _not_there(config: StoreConfig, path: str, whose: str) -> str:
+    load = config.loads[path]
+    if load.name and load.hollow:
+        return f"{load.name} has no table of offsets: a start takes no offsets of {whose}"
+    if load.name or load.problems or load.refuses or config.database:
+        return ""
+    if load.bad:
+        return f"{load.bad[-1].name} cannot be parsed ({load.bad[-1].reason}): a start takes no offsets of {whose}"
+    if load.empty:
+        return f"{load.empty[-1]} is empty: a start takes no offsets of {whose}"
+    return f"{path} is not in the copy: no offsets of groups are known" if path != DELAY_OFFSETS else ""
+
+
+def _consumer_file(config: StoreConfig) -> str:
+    return LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
+
+
 def _offsets(store: OpenStore, scan: OffsetScan) -> Iterator[_Offset]:
     config = read_config(store.source(), store.listing, store.rules)
     if scan.kinds is None or CONSUMER in scan.kinds:
-        _check(config, LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS, scan.release)
+        _check(config, _consumer_file(config), scan.release)
         for place, offset in config.offsets.items():
             group, topic, queue_id = place
             yield _Offset(CONSUMER, whole_text(group), whole_text(topic), queue_id, None, offset, config.offset_file(place))

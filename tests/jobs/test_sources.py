@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import re
@@ -31,7 +32,7 @@ from pyspark.sql.datasource import (
 
 from jobs import sources
 from jobs.environment import setup as environment
-from jobs.sources import PUSHDOWN_CONF, MessagesSource, read, register
+from jobs.sources import PUSHDOWN_CONF, MessagesSource, OffsetsSource, TransactionsSource, read, register
 from jobs.spark_sources.conditions import as_message_filter
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
@@ -130,6 +131,24 @@ def test_segments_are_skipped_by_time_only_where_the_clock_is_trusted(tmp_path: 
     assert sorted(part.value.start // 512 for part in reader.partitions()) == ([0, 1] if trusting else [0, 1, 2, 3, 4])
     (row,) = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     assert row["store_time_ms"] == NOON_MS + 10 * hour
+
+
+def test_what_is_assumed_and_not_there_is_said_once(
+    real: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    b = builders.StoreBuilder("5.3.3")
+    b.put(builders.Message())
+    root = b.write(tmp_path / "store", config={"consumerOffset.json": '{"offset\x1b'}).root
+    for kind, given, words in (
+        (OffsetsSource, {"path": str(root)}, ["No release was named", "cannot be parsed"]),
+        (TransactionsSource, {"paths": json.dumps([str(root), str(root)])}, ["No release was named"]),
+        (TransactionsSource, {"path": str(root), "release": "5.3.3"}, []),
+    ):
+        source = kind(given)
+        source.reader(source.schema()).partitions()
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == len(words) and all(word in line for word, line in zip(words, said, strict=True))
+        assert all(line.startswith(f"{source.name()}: ") and "\x1b" not in line for line in said)
 
 
 # ---- Spark -----------------------------------------------------------------------------------------------------------
@@ -271,6 +290,7 @@ def test_bad_input_is_told_in_one_sentence(spark: SparkSession, real: tuple[Path
         ({"release": "3.2.6"}, "only 4.8.0 to 5.5.0"),
         ({"broker_conf": "no.conf"}, "No such file"),
         ({"since": "yesterday"}, "not a time"),
+        ({"since": "2027-01-01", "until": "2026-01-01"}, "since 2027-01-01 and until 2026-01-01: the range is empty"),
         ({"unpack": "maybe"}, "true or false"),
         ({"max_body_bytes": "0"}, "a number from 1"),
         ({"path": ""}, "wants a store"),
@@ -281,6 +301,12 @@ def test_bad_input_is_told_in_one_sentence(spark: SparkSession, real: tuple[Path
 def test_options_that_make_no_sense(real: tuple[Path, Path], options: dict[str, str], sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
         MessagesSource({"path": str(real[0]), **options}).schema()
+
+
+@pytest.mark.parametrize("text", ["[1]", '"a"', "[", "{}", '["a", null]', "[" * 100_000])
+def test_a_list_of_stores_that_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="not a JSON list of texts"):
+        MessagesSource({"paths": text})
 
 
 @spark_test

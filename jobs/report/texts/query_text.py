@@ -41,6 +41,7 @@ class Csv:
     and without, is no empty text. What cannot be seen is an escape, so a record is one line.
 
     A text that a spreadsheet would take for a formula gets an apostrophe before it: producers choose tags, keys and bodies.
+    Base64 stays as it is, to be decoded.
     """
 
     def __init__(self, columns: Sequence[str], body: str, write: Callable[[str], object]):
@@ -66,7 +67,8 @@ class Csv:
         if isinstance(value, _NUMBERS | datetime):
             return str(shown)
         text = printable(row_line(shown).rstrip("\n") if isinstance(shown, dict) else shown)
-        if text.lstrip(" ").startswith(_FORMULA):
+        exact = isinstance(value, bytes) and self._body == "base64"  # without "(", "|" and "!", which formulas do harm with
+        if text.lstrip(" ").startswith(_FORMULA) and not exact:
             text = "'" + text
         return '"' + text.replace('"', '""') + '"'
 

@@ -19,6 +19,7 @@ from store_io.source.byte_source import ByteSource, name_of
 
 MAX_ODD_KEYS = 1000
 MAX_GAPS = 100  # stretches of bad bytes among the ends, after which no more are read
+MAX_HIDDEN = 100_000  # keys that are asked for one after the other, to learn which queues have their ends there
 KEY_BYTES = 272  # of the longest key of an end: Java's topics have at most 255 bytes
 
 
@@ -162,11 +163,15 @@ def _hidden(entries: Database, gaps: Sequence[tuple[bytes, bytes]]) -> tuple[fro
     """(queues with entries whose maximum lies in one of the gaps, why some of them are not known), by a look at one entry each.
     Entries come in the order of their topics, as ends do."""
     found: set[QueueKey] = set()
+    asked = 0
     if len(gaps) > MAX_GAPS:
         return frozenset(), f"they are in more than {MAX_GAPS} places"
     for before, after_gap in gaps:
         at = before[: _topic_end(before)]
         while at <= after_gap:
+            asked += 1
+            if asked > MAX_HIDDEN:
+                return frozenset(found), f"they would have to be looked for under more than {MAX_HIDDEN} keys"
             try:
                 keys = [key for batch in entries.scan(layout.ENTRY_FAMILY, at, None, 1) for key, _ in batch.pairs()]
             except DatabaseDamaged as why:

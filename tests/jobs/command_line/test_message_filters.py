@@ -34,6 +34,20 @@ def test_all_options() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "tags"),
+    [("a,b", "ab"), (" a || b ", "ab"), ("a||b,c", "abc"), ("*", None), (" * ", None), (r"\, || |", ",|"), ("a , b", "ab")],
+)
+def test_tags_as_subscriptions_have_them(text: str, tags: str | None) -> None:
+    assert read_filter({"--tag": text}) == MessageFilter(tags=None if tags is None else frozenset(tags))
+
+
+@pytest.mark.parametrize("text", ["a ||", "|| a", "a,,b", " "])
+def test_an_empty_tag_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="an empty name"):
+        read_filter({"--tag": text})
+
+
+@pytest.mark.parametrize(
     ("text", "wanted"),
     [
         ("1970-01-01", 0),

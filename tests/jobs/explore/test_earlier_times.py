@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.datasource import GreaterThanOrEqual
 
 from jobs import RULES_VERSION, cli
@@ -87,6 +87,23 @@ def ruled_out(root: Path, tables: Path) -> list[int]:
     segments = sorted(source.segments(), key=lambda f: f.start)
     kept = needed(segments, earlier_times(str(tables), source, RELEASE), (NOON + 9999 * HOUR, None))
     return [number for number, file in enumerate(segments) if file not in kept]
+
+
+def test_columns_of_other_types_say_nothing(store: Path, tmp_path: Path) -> None:
+    tables = tmp_path / "tables"
+    write_run(store, tables)
+    whole = DeltaTable(str(tables / "segments")).to_pyarrow_table()
+    for name, value in (("first_store_time_ms", "a"), ("last_store_time_ms", float("nan")), ("edge_digest", 7)):
+        column = pa.array([value] * whole.num_rows)
+        other = whole.set_column(whole.schema.get_field_index(name), name, column)
+        write_deltalake(str(tables / "segments"), other, mode="overwrite", schema_mode="overwrite")
+        assert ruled_out(store, tables) == []
+
+
+@pytest.mark.parametrize("other", [{"settings": "a"}, {"settings": [1]}, {"run_id": 7}, {"settings": [{"key": 1}]}])
+def test_runs_of_other_types_do_not_count(store: Path, tmp_path: Path, other: dict[str, Any]) -> None:
+    write_run(store, tmp_path / "tables", **other)
+    assert "have no run of the store" in earlier_times(str(tmp_path / "tables"), opened(store), RELEASE).refused
 
 
 def test_what_changed_since_is_read(store: Path, tmp_path: Path) -> None:

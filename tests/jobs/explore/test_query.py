@@ -24,6 +24,7 @@ from jobs import cli
 from jobs.command_line import options
 from jobs.explore import last, query
 from jobs.explore.unknown_topics import unknown_topics
+from jobs.report.texts.query_text import Csv
 from store_io.explore import last_places
 from store_io.explore.choice import by_queues
 from store_io.explore.message_search import Contents, SearchTask, run_search
@@ -176,6 +177,7 @@ def test_csv_is_that_of_rfc_4180_and_runs_no_formula(tmp_path: Path, capsys: pyt
     ]  # fmt: skip
     assert rows[4][1:5] == ["4", rows[4][2], "false", "'=cmd()"] and rows[4][2].endswith("Z")
     assert out.splitlines()[-1].startswith(",11,") and out.splitlines()[1].startswith('"\'=1+1",0,')
+    assert Csv(["body"], "base64", str)._cell(b"\xf8\x00\x01") == '"+AAB"'  # to be decoded, and no formula
     assert cli.main([*words_of(made), "--format", "csv", "--topic", "none", "--columns", "tags"]) == 0
     assert capsys.readouterr().out == "tags\r\n"
 

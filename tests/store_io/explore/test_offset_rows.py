@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from store_io.base.errors import StoreError
 from store_io.explore.message_filter import MessageFilter
-from store_io.explore.offset_rows import OffsetScan, scan_offsets
+from store_io.explore.offset_rows import OffsetScan, offsets_not_there, scan_offsets
 from store_io.explore.open_store import open_store
 from store_io.explore.queue_ends import queue_end
 from store_io.source.byte_source import StoreLocation
@@ -98,6 +100,28 @@ def test_the_backup_where_a_start_takes_it_and_an_error_where_none_starts(store:
     with pytest.raises(StoreError, match=r"RocketMQ 5.3.3 does not start with these offsets.*consumerOffset.json"):
         rows_of(store)
     assert len(rows_of(store, kinds=frozenset({"delay"}))) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (None, "consumerOffset.json is not in the copy: no offsets of groups are known"),
+        ("", "consumerOffset.json is empty: a start takes no offsets of groups"),
+        ('{"offsetTable":{"T@g":{"0":', r"consumerOffset.json cannot be parsed \(.*\): a start takes no offsets of groups"),
+        ("{}", "consumerOffset.json has no table of offsets: a start takes no offsets of groups"),
+        ('{"offsetTable":{}}', None),
+    ],
+)
+def test_where_no_offsets_are_taken_the_reason_is_known(store: Store, content: str | None, why: str | None) -> None:
+    file = store.root / "config" / "consumerOffset.json"
+    file.unlink()
+    if content is not None:
+        file.write_text(content)
+    scan = OffsetScan(StoreLocation(str(store.root)), store.release, store.broker_conf)
+    found = offsets_not_there(scan)
+    assert rows_of(store, kinds=frozenset({"consumer"})) == [] and len(found) == (why is not None)
+    assert why is None or re.fullmatch("config/" + why, found[0])
+    assert offsets_not_there(replace(scan, kinds=frozenset({"delay"}))) == []
 
 
 def test_an_end_is_where_recovery_stops(store: Store) -> None:
