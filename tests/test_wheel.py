@@ -136,6 +136,16 @@ def test_the_command_and_the_sources_of_an_installed_wheel(versions: str, tmp_pa
         "mine {'messages': 1670, 'consumequeue': 1657, 'index': 2956, 'extents': 12, 'Topic1': 85}"
     ], done.stderr
 
+    script = tmp_path / "own.py"
+    script.write_text(
+        "import sys\nfrom rocketmq_store_audit import sources\n"
+        "print('read', sources.read(spark, 'messages', sys.argv[1]).count())\nsys.exit(7)\n"
+    )
+    done = run(["rmq-audit", "run", str(script), str(EXAMPLE / "store")], tmp_path, PATH=path)
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (7, ["read 1670"]), done.stderr
+    told = run(["rmq-audit", "run", "--help"], tmp_path, PATH=path)
+    assert "from rocketmq_store_audit import sources" in told.stdout and "from jobs" not in told.stdout, told.stderr
+
     words = ["audit", str(EXAMPLE / "store"), "--release", "4.9.8", "--broker-conf", str(EXAMPLE / "broker.conf")]
     installed = run(["rmq-audit", *words, "--out", str(tmp_path / "installed")], tmp_path, PATH=path)
     assert installed.returncode == 20, installed.stderr

@@ -4,8 +4,8 @@
 
 It ends with 1 where a group has more than MOST (10,000) entries left to consume. Without RELEASE the newest known is assumed,
 which standard error says. It also says where a start takes no offsets of groups: an empty table then does not mean that nobody
-is behind.
-In a session of your own, with the wheel, the first two lines after the imports are all that is needed: the rest is plain PySpark.
+is behind. With the wheel it is `rmq-audit run`, and the import is `from rocketmq_store_audit import sources`, as in a session of
+your own.
 """
 
 import sys

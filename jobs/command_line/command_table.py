@@ -10,7 +10,7 @@ from __future__ import annotations
 from jobs.command_line.message_filters import FILTER_OPTIONS
 from jobs.command_line.parser import CommandSpec, Option
 from jobs.command_line.values import duration, earlier_run, one_of, positive, rate, risk, run_id, some_of
-from jobs.environment.installation import COMMAND
+from jobs.environment.installation import COMMAND, INSTALLED, PACKAGES
 from schemas.tables import DATASETS
 from store_io.rules.releases import NEWEST_RELEASE
 
@@ -33,6 +33,9 @@ LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salva
 CODE_FORMATS = "text|json|markdown"
 SHELLS = ("bash", "zsh", "fish")
 BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair")
+SLOW_MARKS = ("broker", "soak", "big", "browser", "hdfs")  # of tests that `test` leaves out
+TABLES_ACTIONS = ("prune", "compact", "vacuum", "info")
+_ON_NOTEBOOKS = "" if INSTALLED else " on the notebooks of this project"  # a wheel has none
 PASSED_ON = "Spark's own options are passed on."
 
 COMMAND_TABLE: dict[str, CommandSpec] = {}
@@ -188,7 +191,7 @@ COMMAND_TABLE["coverage"] = CommandSpec(
 
 COMMAND_TABLE["tables"] = CommandSpec(
     module="jobs.tables.upkeep.command",
-    usage="prune|compact|vacuum|info --tables URI [options]",
+    usage=f"{'|'.join(TABLES_ACTIONS)} --tables URI [options]",
     about="""\
 Keep the tables of many runs small, and show what they hold.
 prune takes old runs out, compact puts the small files of many runs together, vacuum removes files that no reader needs any
@@ -334,10 +337,10 @@ They are shown in order of physical offset, also those after damage (status "pla
 COMMAND_TABLE["notebook"] = CommandSpec(
     module="jobs.explore.notebook",
     usage="[JupyterLab's own arguments]",
-    about="""\
-Start JupyterLab on the notebooks of this project, with packages, Java and Spark ready in every kernel.
+    about=f"""\
+Start JupyterLab{_ON_NOTEBOOKS}, with packages, Java and Spark ready in every kernel.
 In a notebook:
-  from jobs import session, sources
+  from {PACKAGES[0]} import session, sources
   spark = session.start().spark
   sources.read(spark, "messages", "copies/broker-a").groupBy("topic").count().show()
 Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser, --port N, --ip ADDRESS ...""",
@@ -348,11 +351,12 @@ Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser
 COMMAND_TABLE["run"] = CommandSpec(
     module="jobs.explore.script",
     usage="[Spark's own options] SCRIPT.py [its arguments]",
-    about="""\
-Run a Python script with Spark and the data sources ready; all after its name is the script's.
-SparkSession.builder.getOrCreate() gives the session, which `spark` names, too; `from jobs import sources` has read, lag and
-traffic. It ends with the script's own code; 1 where that raises, with Python's traceback.""",
-    arguments=(("SCRIPT.py", "a file of this machine; what is beside it can be imported"),),
+    about=f"""\
+Run a Python script with Spark and the data sources ready; all words after its name are the script's own.
+`spark` is the session, which SparkSession.builder.getOrCreate() gives, too. read, lag and traffic are in `sources`:
+from {PACKAGES[0]} import sources.""",
+    arguments=(("SCRIPT.py", "a file of this machine; it can import what is beside it"),),
+    epilog="exit codes: the script's own; 1 where it raises, with Python's traceback; 2 usage",
     rest_passes=True,
 )
 
@@ -379,8 +383,8 @@ COMMAND_TABLE["bench"] = CommandSpec(
 COMMAND_TABLE["test"] = CommandSpec(
     module="jobs.run_tests",
     usage="[pytest's own arguments]",
-    about="""\
-Check lint, format and types, and run all tests but those marked broker, soak, big or browser.
+    about=f"""\
+Check lint, format and types, and run all tests but those marked {", ".join(SLOW_MARKS[:-1])} or {SLOW_MARKS[-1]}.
 With arguments: pytest alone, with these (tests/store_io -k index; -m broker). The first run installs what the tests need.""",
     group="dev",
     others_pass=True,
@@ -420,7 +424,8 @@ Print a script with which a shell completes commands, options and their values.
   bash   source <({COMMAND} completion bash)
   zsh    source <({COMMAND} completion zsh), after compinit
   fish   {COMMAND} completion fish | source""",
-    arguments=(("SHELL", " or ".join(SHELLS)),),
+    arguments=(("SHELL", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}"),),
+    epilog="Only bash's script completes Spark's own options.",
     takes_spark=False,
     bare=True,
 )

@@ -13,9 +13,10 @@ from _pytest.mark.expression import Expression
 
 from jobs import run_tests
 from jobs.command_line import options
+from jobs.command_line.command_table import SLOW_MARKS
 from jobs.environment import setup as environment
 
-MARKS = ("spark", *run_tests.SLOW_MARKS)
+MARKS = ("spark", *run_tests.LEFT_OUT)
 
 
 def test_each_test_is_in_one_half() -> None:
@@ -27,6 +28,15 @@ def test_each_test_is_in_one_half() -> None:
         assert sum(chosen) == everything.evaluate(lambda name, marks=marks: name in marks), marks
 
 
+def test_help_and_documents_name_the_marks_that_tests_have() -> None:
+    texts = [path.read_text("utf-8") for path in (environment.ROOT / "tests").rglob("*.py")]
+    used = {mark for mark in run_tests.LEFT_OUT if any(re.search(rf"pytest\.mark\.{mark}\b", text) for text in texts)}
+    assert used == set(SLOW_MARKS)
+    for name in ("README.md", "CONTRIBUTING.md"):
+        text = (environment.ROOT / name).read_text("utf-8")
+        assert used == {mark for mark in run_tests.LEFT_OUT if f"`-m {mark}`" in text}, name
+
+
 @pytest.mark.parametrize(("failing", "code"), [("none", 0), ("lint", 1), ("with", 1), ("without", 1)])
 def test_any_failure_is_the_commands_own(
     failing: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -34,7 +44,6 @@ def test_any_failure_is_the_commands_own(
     def script(name: str) -> list[str]:
         return ["-c", f"print('ran {name}'); raise SystemExit({int(failing == name)})"]
 
-    monkeypatch.setattr(run_tests.environment, "ensure", lambda _: None)
     monkeypatch.setattr(run_tests, "_LINT", (("ruff", script("lint")),))
     monkeypatch.setattr(run_tests, "WITH_SPARK", script("with"))
     monkeypatch.setattr(run_tests, "WITHOUT_SPARK", script("without"))
