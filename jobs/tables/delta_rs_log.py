@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from jobs.tables.data_file import DataFile, LiveFile
-from jobs.tables.table_address import delta_rs_options, is_remote
+from jobs.tables.table_address import delta_rs_options, is_remote, refuse_links
 from schemas.tables import RUN_ID, Column, struct_of
 
 _CHECKPOINT_VERSIONS = 10  # as Delta's own writers: readers need not open all versions
@@ -59,7 +59,7 @@ class DeltaRsLog:
         """
         from deltalake import CommitProperties, Schema
         from deltalake.exceptions import CommitFailedError, DeltaError
-        from deltalake.transaction import PostCommitHookProperties, RemoveAction, create_table_with_add_actions
+        from deltalake.transaction import RemoveAction, create_table_with_add_actions
 
         if newest is None:
             added = [_added(file, self._partition) for file in files]
@@ -88,14 +88,14 @@ class DeltaRsLog:
         if not actions:
             return
         before = newest.version()
-        later = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
         # delta-rs does not see that a compaction has taken a file out, whose rows would then count twice: what removes files goes
         # into the next version or nowhere.
         once = CommitProperties(max_commit_retries=0) if removed else None
         try:
             newest.create_write_transaction(
-                actions, "append", newest.schema(), partition, commit_properties=once, post_commithook_properties=later
-            )
+                actions, "append", newest.schema(), partition,
+                commit_properties=once, post_commithook_properties=no_cleaning(checkpoint=False),
+            )  # fmt: skip
         except CommitFailedError as problem:  # also where the table needs a feature that delta-rs does not write
             now = self.newest()
             if now is None or now.version() == before:
@@ -104,13 +104,22 @@ class DeltaRsLog:
         if newest.version() % _CHECKPOINT_VERSIONS == 0:
             with contextlib.suppress(Exception):  # it speeds up readers; the version itself is committed
                 newest.create_checkpoint()
-                newest.cleanup_metadata()  # versions that are over a month old: no reader needs them beside the checkpoint
+                self.clean(newest)
+
+    def clean(self, newest: Any) -> None:
+        """Remove versions that are over a month old: no reader needs them beside the checkpoint.
+
+        Raises TablesFailed where a link is in the table's folder, OSError, delta-rs' errors.
+        """
+        refuse_links(self.place)
+        newest.cleanup_metadata()
 
     def add_columns(self, columns: Sequence[Column]) -> None:
         """Give an existing table these columns. Raises delta-rs' errors."""
         from deltalake import Schema
 
-        self.newest().alter.add_columns(list(Schema.from_json(json.dumps(struct_of(*columns))).fields))
+        fields = list(Schema.from_json(json.dumps(struct_of(*columns))).fields)
+        self.newest().alter.add_columns(fields, post_commithook_properties=no_cleaning())
 
     def newest(self) -> Any:
         """The newest version, None where there is none yet."""
@@ -131,13 +140,21 @@ class DeltaRsLog:
         before = newest.version()
         try:
             with panics_as_errors():
-                newest.delete(f"{RUN_ID.name} = '{run_id}'")  # no version where it has no such row
+                condition = f"{RUN_ID.name} = '{run_id}'"
+                newest.delete(condition, post_commithook_properties=no_cleaning())  # no version where it has no such row
         except CommitFailedError as problem:
             now = self.newest()
             if now is None or now.version() == before:
                 raise
             raise Raced from problem
         return self.newest()
+
+
+def no_cleaning(checkpoint: bool = True) -> Any:
+    """delta-rs removes no old versions after a commit: `DeltaRsLog.clean` does, which looks for links first."""
+    from deltalake import PostCommitHookProperties
+
+    return PostCommitHookProperties(create_checkpoint=checkpoint, cleanup_expired_logs=False)
 
 
 @contextlib.contextmanager

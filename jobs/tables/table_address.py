@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 
 from store_io.base.errors import StoreError
@@ -34,6 +36,26 @@ def delta_rs_misreads(path: str) -> bool:
     """Whether delta-rs looks for a local path elsewhere or not at all: it decodes "%20", takes a backslash for a slash, and
     refuses control characters."""
     return re.search(r"[%\\\x00-\x1f\x7f]", path) is not None
+
+
+def refuse_links(table: str) -> None:
+    """Raise TablesFailed where a table's folder on this machine is a link or has one below it: what is behind it is not the
+    table's, and delta-rs would write and remove files there. In S3 and HDFS there are none."""
+    if not is_remote(table) and (link := _link_in(hadoop_path(table).rstrip("/"))) is not None:
+        raise TablesFailed(f"table {table}: {link} is a link: what it names is left alone; put that itself in the link's place")
+
+
+def _link_in(path: str) -> str | None:
+    """The path itself, or the first one below it, that is a link. Raises OSError."""
+    if os.path.islink(path):
+        return path
+    with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:  # another command may remove a folder meanwhile
+        for entry in entries:
+            if entry.is_symlink():
+                return entry.path
+            if entry.is_dir(follow_symlinks=False) and (found := _link_in(entry.path)) is not None:
+                return found
+    return None
 
 
 def delta_rs_options(uri: str) -> dict[str, str] | None:

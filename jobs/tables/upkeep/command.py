@@ -71,6 +71,7 @@ def _prune(options: Mapping[str, Any], now: datetime) -> _Act:
 
 def prune(cares: Sequence[TableCare], since: int | None, keep_runs: int | None, now: datetime, dry_run: bool = False) -> Row:
     """Take older runs out of all tables, `runs` first: so nobody sees half a run, wherever it is stopped."""
+    _refuse_links(cares)
     asked = ["run_id", "store", "started_at", *COLUMNS]
     rows = reading.one_per_run(DeltaQuery(cares[0].uri).ask(asked))
     choice = choose(rows, since, keep_runs)
@@ -106,6 +107,7 @@ def _compact(options: Mapping[str, Any], _: datetime) -> _Act:
 
 def compact(cares: Sequence[TableCare], dry_run: bool = False) -> Row:
     """Put small files together, month by month. dry_run: only how many files there are."""
+    _refuse_links(cares)
     rows = DeltaQuery(cares[0].uri).ask(["run_id", "started_at"])
     months = {row["run_id"]: (time_of(row["started_at"]) or "1970-01")[:7] for row in rows}
     tables = []
@@ -129,8 +131,13 @@ def _vacuum(options: Mapping[str, Any], _: datetime) -> _Act:
     if "--older-than" in options:
         match = _SPAN.fullmatch(options["--older-than"].strip())
         if match is None:
-            raise UsageError(f"--older-than {options['--older-than']!r}: a span, such as 7d, 36h or 2w")
+            raise UsageError(f"--older-than {options['--older-than']!r}: a span, such as 7d or 36h")
         hours = int(match[1]) * _HOURS[match[2]]
+    if hours > KEPT_HOURS:
+        raise UsageError(
+            f"--older-than {options['--older-than']!r} is over 7d, after which Delta's log forgets what files earlier versions"
+            " had: to keep files longer, run vacuum less often"
+        )
     if hours < KEPT_HOURS and "--alone" not in options:
         raise UsageError(
             "--older-than of less than 7d would take files from audits and readers that are at work: make sure that there is"
@@ -141,6 +148,7 @@ def _vacuum(options: Mapping[str, Any], _: datetime) -> _Act:
 
 def vacuum(cares: Sequence[TableCare], hours: int = KEPT_HOURS, dry_run: bool = False) -> Row:
     """Remove files that no version of the last so many hours has, and old versions of the logs."""
+    _refuse_links(cares)
     tables = []
     for care in cares:
         unneeded = care.unneeded(hours)
@@ -186,6 +194,12 @@ def info(cares: Sequence[TableCare]) -> Row:
             }
         )
     return {"runs": runs["runs"], "oldest": time_of(runs["oldest"]), "newest": time_of(runs["newest"]), "by_table": tables}
+
+
+def _refuse_links(cares: Sequence[TableCare]) -> None:
+    """Look at all tables before the first change, so that none is changed where another is refused."""
+    for care in cares:
+        care.refuse_links()
 
 
 def _of_log(files: Sequence[StoredFile]) -> list[StoredFile]:

@@ -17,8 +17,8 @@ import pyarrow as pa
 from jobs.faults import reason
 from jobs.tables.data_file import LiveFile
 from jobs.tables.delta_query import DeltaQuery, one_of
-from jobs.tables.delta_rs_log import DeltaRsLog, panics_as_errors
-from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
+from jobs.tables.delta_rs_log import DeltaRsLog, no_cleaning, panics_as_errors
+from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local, refuse_links
 from jobs.tables.upkeep.table_folder import LOG, StoredFile, TableFolder, table_folder
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
 from store_io.base.paths import is_s3
@@ -69,6 +69,10 @@ class TableCare:
         query = DeltaQuery(self.uri)
         return sum(query.ask(["count(*) AS n"], f"WHERE {one_of(RUN_ID.name, ids)}")[0]["n"] for ids in groups)
 
+    def refuse_links(self) -> None:
+        """Raise TablesFailed where a link is in the table's folder, or the folder is one: changes could be made elsewhere."""
+        self._call(lambda: refuse_links(self._log.place))
+
     # ---- runs --------------------------------------------------------------------------------------------------
 
     def unfinished(self, whole: frozenset[str], before: float) -> list[str]:
@@ -104,15 +108,14 @@ class TableCare:
         """
         if self._call(lambda: self._log.newest().metadata().partition_columns) == [RUN_ID.name]:
             self._change(lambda table: _by_month(table, months))
-        self._change(
-            lambda table: table.optimize.compact(
-                target_size=TARGET_BYTES, max_concurrent_tasks=2, writer_properties=_writer(), commit_properties=_once()
-            )
-        )
+        self._change(_compact)
         self._change(lambda table: table.create_checkpoint())
 
     def unneeded(self, hours: float) -> list[StoredFile]:
-        """Files that no version of the last so many hours has, and that are older than that."""
+        """Files that no version of the last so many hours has, and that are older than that.
+
+        hours: a week at most, as Delta's log forgets then which files it has taken out (`delta.deletedFileRetentionDuration`).
+        """
         listed = self._call(
             lambda: self._log.newest().vacuum(int(hours), dry_run=True, enforce_retention_duration=False, full=True)
         )
@@ -128,9 +131,10 @@ class TableCare:
 
     def vacuum(self, files: Sequence[StoredFile]) -> None:
         """Remove these files, and versions of the log that are over 30 days old (`delta.logRetentionDuration`)."""
+        self.refuse_links()
         self._call(lambda: self._folder.remove([file.path for file in files]))
         self._change(lambda table: table.create_checkpoint())
-        self._call(lambda: self._log.newest().cleanup_metadata())
+        self._call(lambda: self._log.clean(self._log.newest()))
 
     # ---- calls -------------------------------------------------------------------------------------------------
 
@@ -138,6 +142,7 @@ class TableCare:
         """Make a change on the newest version, and anew where another writer was quicker."""
         from deltalake.exceptions import CommitFailedError
 
+        self.refuse_links()
         for attempt in range(_ATTEMPTS):
             newest = self._call(self._log.newest)
             try:
@@ -162,7 +167,14 @@ class TableCare:
 
 
 def _delete(condition: str, table: Any) -> None:
-    table.delete(condition, _writer(), commit_properties=_once())
+    table.delete(condition, _writer(), commit_properties=_once(), post_commithook_properties=no_cleaning())
+
+
+def _compact(table: Any) -> None:
+    table.optimize.compact(
+        target_size=TARGET_BYTES, max_concurrent_tasks=2, writer_properties=_writer(),
+        commit_properties=_once(), post_commithook_properties=no_cleaning(),
+    )  # fmt: skip
 
 
 def _by_month(table: Any, months: Mapping[str, str]) -> None:
@@ -185,6 +197,7 @@ def _by_month(table: Any, months: Mapping[str, str]) -> None:
     write_deltalake(
         table, pa.RecordBatchReader.from_batches(schema, batches()), mode="overwrite", schema_mode="overwrite",
         partition_by=[MONTH.name], writer_properties=_writer(), commit_properties=_once(),
+        post_commithook_properties=no_cleaning(),
     )  # fmt: skip
 
 

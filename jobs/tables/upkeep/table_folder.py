@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from jobs.remote_files import S3Files
-from jobs.tables.table_address import TablesFailed, hadoop_path
+from jobs.tables.table_address import hadoop_path, refuse_links
 from store_io.base.paths import is_s3
 
 LOG = "_delta_log"
@@ -44,11 +44,9 @@ class LocalFolder:
     """A folder of this machine."""
 
     def __init__(self, path: str):
-        """Raises TablesFailed where it, or its log, is a link: then its files lie elsewhere."""
+        """Raises TablesFailed where it is a link or has one below it: then some of its files lie elsewhere."""
         self._root = path.rstrip("/")
-        for place in (self._root, f"{self._root}/{LOG}"):
-            if os.path.islink(place):
-                raise TablesFailed(f"table {self._root}: {place} is a link: its files are left alone; name the folder itself")
+        refuse_links(self._root)
 
     def files(self) -> list[StoredFile]:
         """See `TableFolder`."""

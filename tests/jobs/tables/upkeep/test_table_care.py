@@ -6,6 +6,7 @@ import json
 import os
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,7 @@ def test_the_command(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("prune --keep soon", "a span"),
         ("prune --keep-runs 0", "from 1"),
         ("vacuum --older-than 6d", "say so with --alone"),
+        ("vacuum --older-than 8d", "is over 7d, after which Delta's log forgets"),
         ("vacuum --older-than week --alone", "a span, such as 7d"),
         ("compact --keep 90d", "--keep does not go with tables compact"),
         ("info --dry-run", "--dry-run does not go with tables info"),
@@ -197,14 +199,8 @@ def test_a_change_is_made_anew_where_another_writer_was_quicker(nights: Path, mo
     assert list(runs_in(nights, "segments")) == ["a", "b", "night-61", "night-97", "night-98", "night-99"]
 
 
-def test_vacuum_removes_what_no_version_has_and_nothing_else(nights: Path, tmp_path: Path) -> None:
+def test_vacuum_removes_what_no_version_has_and_nothing_else(nights: Path) -> None:
     command.compact(tables_under(str(nights)))
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    for name in ("a.parquet", "b.parquet"):
-        (outside / name).write_text("not of the table")
-    (nights / "runs/linked").symlink_to(outside)
-    (nights / "runs/link.parquet").symlink_to(outside / "a.parquet")
     (nights / "runs/note.txt").write_text("somebody's")
     (nights / "runs/month=2026-11/part-stopped.parquet").write_text("a writer was stopped")
     view = command.vacuum(tables_under(str(nights)))
@@ -216,13 +212,30 @@ def test_vacuum_removes_what_no_version_has_and_nothing_else(nights: Path, tmp_p
     view = command.vacuum(tables_under(str(nights)), 0)
     assert [row["files"] for row in view["by_table"]] == [7, 6, 6]
     gone = files - {file for file in nights.rglob("*.parquet") if "_delta_log" not in str(file)}
-    assert len(gone) == 19 and not any("link" in str(file) for file in gone)
-    assert {file.name for file in outside.iterdir()} == {"a.parquet", "b.parquet"} and (nights / "runs/note.txt").exists()
+    assert len(gone) == 19 and (nights / "runs/note.txt").exists()
     assert len(runs_in(nights, "segments")) == 6
-    (nights / "queues").rename(tmp_path / "elsewhere")
-    (nights / "queues").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(TablesFailed, match="is a link: its files are left alone"):
-        command.vacuum(tables_under(str(nights)), 0)
+
+
+def test_nothing_is_changed_where_a_link_leads_elsewhere(
+    nights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_old(tmp_path, 90)  # so that the log's clean-up would take versions
+    elsewhere = tmp_path / "elsewhere"
+    for linked in ("queues", "segments/_delta_log", "segments/month=2026-11", "runs/_delta_log/00000000000000000000.json"):
+        place, name = nights / linked, linked.split("/")[0]
+        place.rename(elsewhere)
+        place.symlink_to(elsewhere)
+        before = digests(tmp_path)
+        for words in ("compact", "prune --keep-runs 1", "vacuum --older-than 0h --alone"):
+            assert cli.main(["tables", *words.split(), "--tables", str(nights)]) == 3
+            assert f"{place} is a link" in capsys.readouterr().err
+        care = TableCare(f"{nights}/{name}", name)
+        for change in (partial(care.compact, {}), partial(care.remove_runs, ["night-59"]), partial(care.vacuum, [])):
+            with pytest.raises(TablesFailed, match="is a link"):
+                change()
+        assert digests(tmp_path) == before
+        place.unlink()
+        elsewhere.rename(place)
 
 
 def test_old_versions_leave_the_log_at_a_checkpoint(tmp_path: Path) -> None:
@@ -238,6 +251,11 @@ def test_old_versions_leave_the_log_at_a_checkpoint(tmp_path: Path) -> None:
     write_runs(11, 20)
     left = sorted(int(file.stem) for file in (tmp_path / "_delta_log").glob("*.json"))
     assert left == list(range(10, 21)) and len(log.rows(["store"])) == 21
+    make_old(tmp_path, 40)
+    (tmp_path / "_delta_log").rename(tmp_path / "elsewhere")
+    (tmp_path / "_delta_log").symlink_to(tmp_path / "elsewhere")
+    write_runs(21, 30)  # the log is not this folder's: nothing is removed there
+    assert len(list((tmp_path / "elsewhere").glob("*.json"))) == 21
 
 
 def test_rows_of_a_writer_that_was_stopped_go_once_they_are_old(nights: Path) -> None:
