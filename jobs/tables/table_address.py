@@ -39,7 +39,7 @@ def delta_rs_misreads(path: str) -> bool:
 
 
 def refuse_links(table: str) -> None:
-    """Raise TablesFailed where a table's folder on this machine is a link or has one below it: what is behind it is not the
+    """Raise TablesFailed where a table's folder on this machine is a link or has one below it: what it names is not the
     table's, and delta-rs would write and remove files there. In S3 and HDFS there are none."""
     if not is_remote(table) and (link := _link_in(hadoop_path(table).rstrip("/"))) is not None:
         raise TablesFailed(f"table {table}: {link} is a link: what it names is left alone; put that itself in the link's place")
