@@ -9,7 +9,6 @@ from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
 from store_io.rules.rocksdb.combination import reads_rocksdb
-from store_io.rules.rocksdb.marks import marked_families
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
@@ -47,8 +46,6 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
         store_type.lower() not in ("default", ROCKSDB_STORE_TYPE.lower()) and rules.knows_store_type
     ):  # earlier ones do not know the setting
         found.append(f"storeType={store_type}: only default and {ROCKSDB_STORE_TYPE} are modelled")
-    if marked_families(rules) and rules.value("enableDLegerCommitLog"):
-        found.append("index or transactions in rocksdbstore/ beside a DLedger CommitLog: the two together are not modelled")
     found += _ledgers(listing, rules)
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
         if rules.controller_mode and rules.value(setting):
@@ -77,9 +74,8 @@ def other_ledgers(listing: StoreListing, rules: BrokerRules) -> list[str]:
 def _beside_combined(rules: BrokerRules) -> Iterable[str]:
     """What is not modelled together with queues in files and in RocksDB."""
     together = "rocksdbCQDoubleWriteEnable=true: the two together are not modelled"
-    for setting in ("enableControllerMode", "enableDLegerCommitLog"):
-        if rules.value(setting):
-            yield f"{setting}=true beside {together}"
+    if rules.value("enableDLegerCommitLog"):
+        yield f"enableDLegerCommitLog=true beside {together}"
     if rules.value("duplicationEnable") and rules.value("recheckReputOffsetFromCq"):
         yield f"duplicationEnable=true and recheckReputOffsetFromCq=true beside {together}"
 

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.broker
 SETTINGS = ledgers.SETTINGS | ROCKSDB
 PUTS = [Put(f"Topic{n % 2}", b"body %d " % n * (n % 30 + 1), n // 2 % 2, "tag", f"key{n}", f"U{n}") for n in range(240)]
 State = dict[str, Any]
+Settings = Mapping[str, Any]
 
 
 def unclean(store: Path) -> None:
@@ -61,11 +62,36 @@ DAMAGES: Mapping[str, Sequence[Callable[[Path], object]]] = {
 }
 
 
-def write(release: str, jars: Sequence[Path], folder: Path) -> None:
+def tables_gone(store: Path) -> None:
+    remove(store / "rocksdbstore")
+
+
+def older_tables(store: Path) -> None:
+    tables_gone(store)
+    shutil.copytree(store.parent / "older tables", store / "rocksdbstore")
+
+
+WITH_TABLES = {
+    "none": [],
+    "unclean": [unclean],
+    "tables gone": [tables_gone],
+    "tables gone, unclean": [tables_gone, unclean],
+    "older tables, unclean": [older_tables, unclean],
+    "older tables, no group checkpoint": [older_tables, group_checkpoint_gone],
+    "tail": [tail],
+    "tail, unclean": [tail, unclean],
+    "last data file gone": [last_data_gone],
+    "older tables, last data file gone": [older_tables, last_data_gone],
+    "older tables, last data file gone, unclean": [older_tables, last_data_gone, unclean],
+    "wrong position, older tables, unclean": [wrong_position, older_tables, unclean],
+}
+
+
+def write(release: str, jars: Sequence[Path], folder: Path, settings: Settings) -> None:
     """Two lives of a node that is alone; `older` is the database after the first."""
     with Jvm(release, jars) as jvm:
         for wanted in (PUTS[:100], PUTS[100:]):
-            broker = jvm.broker(folder / "store", SETTINGS)
+            broker = jvm.broker(folder / "store", settings)
             assert broker.load()
             broker.start()
             broker.lead()
@@ -76,9 +102,11 @@ def write(release: str, jars: Sequence[Path], folder: Path) -> None:
                 broker.shutdown()
             if not (folder / "older").exists():
                 shutil.copytree(folder / "store" / "consumequeue", folder / "older")
+                if (folder / "store" / "rocksdbstore").exists():
+                    shutil.copytree(folder / "store" / "rocksdbstore", folder / "older tables")
 
 
-def look(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, State]]) -> list[State]:
+def look(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, State]], settings: Settings) -> list[State]:
     """What the release makes of each store; {}: it does not start. Each comes with its plan, whose queues are asked for."""
     found: list[State] = []
     jvm = Jvm(release, jars)
@@ -87,7 +115,7 @@ def look(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, State]
             if not jvm.alive:  # DLedger has ended the process
                 jvm.close()
                 jvm = Jvm(release, jars)
-            with jvm.broker(root, SETTINGS) as broker:
+            with jvm.broker(root, settings) as broker:
                 found.append(_looked(broker, plan))
     finally:
         jvm.close()
@@ -119,9 +147,9 @@ def _settled(broker: Broker, queues: State) -> State:
     return before
 
 
-def plan_of(root: Path, release: str) -> State:
+def plan_of(root: Path, release: str, settings: Settings) -> State:
     """The same of the audit's prediction, each queue with all answers that it leaves open."""
-    audit = product.audit(root, release, conf_of(SETTINGS))
+    audit = product.audit(root, release, conf_of(settings))
     assert audit.broker is not None, audit.incomplete
     if not audit.broker["starts"]:
         return {}
@@ -131,19 +159,33 @@ def plan_of(root: Path, release: str) -> State:
 
 @pytest.mark.parametrize("release", ROCKSDB_RELEASES)
 def test_plans_of_damaged_logs(release: str, tmp_path: Path) -> None:
+    compare(release, tmp_path, DAMAGES, SETTINGS)
+
+
+@pytest.mark.parametrize("queues", ["default", "defaultRocksDB"])
+@pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
+def test_plans_of_damaged_logs_beside_tables_in_rocksdb(release: str, queues: str, tmp_path: Path) -> None:
+    tables = {"indexRocksDBEnable": "true", "transRocksDBEnable": "true", "transWriteOriginTransHalfEnable": "false"}
+    compare(release, tmp_path, WITH_TABLES, ledgers.SETTINGS | tables | {"storeType": queues})
+
+
+def compare(
+    release: str, tmp_path: Path, damages_of: Mapping[str, Sequence[Callable[[Path], object]]], settings: Settings
+) -> None:
     if reason := own_network.allowed():
         pytest.skip(reason)
     jars = class_path(release, dledger=True)
-    own_network.run(write, release, jars, tmp_path)
+    own_network.run(write, release, jars, tmp_path, settings)
     stores: dict[str, Path] = {}
-    for number, (name, damages) in enumerate(DAMAGES.items()):
+    for number, (name, damages) in enumerate(damages_of.items()):
         stores[name] = tmp_path / str(number) / "store"
         shutil.copytree(tmp_path / "store", stores[name], copy_function=sparse)
-        shutil.copytree(tmp_path / "older", stores[name].parent / "older")
+        for older_parts in tmp_path.glob("older*"):
+            shutil.copytree(older_parts, stores[name].parent / older_parts.name)
         for damage in damages:
             damage(stores[name])
-    plans = {name: plan_of(root, release) for name, root in stores.items()}
-    real = own_network.run(look, release, jars, [(root, plans[name]) for name, root in stores.items()])
+    plans = {name: plan_of(root, release, settings) for name, root in stores.items()}
+    real = own_network.run(look, release, jars, [(root, plans[name]) for name, root in stores.items()], settings)
     for name, seen in zip(stores, real, strict=True):
         plan = plans[name]
         assert plan.keys() == seen.keys() and plan.get("end") == seen.get("end"), name

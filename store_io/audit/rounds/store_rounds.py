@@ -259,7 +259,7 @@ class StoreRounds:
         elif loaded.ledger is None:
             fold = Fold(*known, *read, copy.epochs.epochs, marks=copy.marks)
         else:
-            fold = LedgerFold(*known, *read, read=LedgerRead(found.ledger, copy.ledger_texts))
+            fold = LedgerFold(*known, *read, read=LedgerRead(found.ledger, copy.ledger_texts), marks=copy.marks)
         try:
             self.prediction = fold.run()
             if keyed is not None and self.prediction.starts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemas import commitlog_layout
 from schemas.dledger_layout import DATA, HEADER_BYTES
@@ -66,7 +66,7 @@ class LedgerFold(Fold):
         files = self.files
         if files.refusal:
             raise Refused(files.refusal)
-        m = self.max_cq_phy()
+        m = self._with_marks(self.max_cq_phy())
         if files.data:
             self.ledger = recover_ledger(files, self.read.walks, self.read.texts)
             self._say_where()
@@ -135,7 +135,7 @@ class LedgerFold(Fold):
     def _cut_after_crash(self, m: int, counted: int) -> None:
         """Cut the queues at the place that was counted, if one reaches it. m: as it was before recovery."""
         if self.rules.start_by_logics_offset:
-            m = self.checkpoint.logics_phy_offset
+            m = self._with_marks(self.checkpoint.logics_phy_offset)
         if m >= counted:
             self.prediction.ledger_cut = counted
             self.truncate_queues(counted)
@@ -149,8 +149,9 @@ class LedgerFold(Fold):
         )
 
     def _matched(self) -> int:
-        """isMmapFileMatchedRecover from the newest data file back: the place of the one in which the scan begins."""
-        search = self._search(self.unclean)
+        """isMmapFileMatchedRecover from the newest data file back: the place of the one in which the scan begins. It does not ask
+        how far index and transactions in RocksDB reach."""
+        search = replace(self._search(self.unclean), marks=())
         for i in reversed(range(len(self.ledger.data))):
             first = search.first(self.files.old_segments + i)
             if first is not None and self._begins_at(search, first):

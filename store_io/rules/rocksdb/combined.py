@@ -193,6 +193,11 @@ class CombinedFold(RocksFold):
             Fold.truncate_queues(self, end)
         super()._cut(self.ends.mark, end)
 
+    def truncate_queues(self, end: int) -> None:
+        """Of a broker that runs: both kinds."""
+        Fold.truncate_queues(self, end)
+        super().truncate_queues(end)
+
     # ---- start() ---------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import product
+from tests.support.damage import overwrite
+from tests.support.replica import epoch_text
 from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, light_store
 
 READS = "combineCQPreferCQType=defaultRocksDB\n"
@@ -84,10 +86,39 @@ def test_settings_that_stop_a_start(more: str, where: str, tmp_path: Path) -> No
     assert broker is not None and not broker["starts"] and where in broker["refusal"]
 
 
-@pytest.mark.parametrize("more", ["enableControllerMode=true\n", "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n"])
+@pytest.mark.parametrize("more", ["enableDLegerCommitLog=true\n", "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n"])
 def test_what_is_not_modelled_together(more: str, tmp_path: Path) -> None:
     audit = audited(combined_store(tmp_path / "s"), more)
     assert audit.broker is None and any("not modelled" in sentence for sentence in audit.incomplete)
+
+
+def replica(root: Path, confirmed: int, clean: bool = True) -> KeyedStore:
+    """confirmed: so many messages are."""
+    store = combined_store(root, clean=clean)
+    overwrite(root / "checkpoint", 32, (store.records[confirmed - 1].at + store.records[confirmed - 1].size).to_bytes(8, "big"))
+    (root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0)))
+    (root / "brokerIdentity").write_bytes(b"cluster#broker-a#1")
+    return store
+
+
+@pytest.mark.parametrize("more", ["", READS])
+@pytest.mark.parametrize(("confirmed", "clean"), [(60, True), (60, False), (20, True)])
+def test_a_sound_replica(confirmed: int, clean: bool, more: str, tmp_path: Path) -> None:
+    audit = audited(replica(tmp_path / "s", confirmed, clean), "enableControllerMode=true\n" + more)
+    assert audit.broker is not None and audit.broker["lost"]["messages"] == 0 and not audit.above_note
+    for kind in ("queues", "queues_files"):
+        assert {q["max_offset"] for q in audit.broker["after_election"][kind]} == {15}
+
+
+def test_in_controller_mode_queues_in_rocksdb_go_back_and_start_sets_them(tmp_path: Path) -> None:
+    store = replica(tmp_path / "s", 56, clean=False)
+    audit = audited(store, "enableControllerMode=true\n")
+    assert audit.broker is not None and audit.broker["starts"], audit.incomplete
+    kept, set_anew = (audit.broker[moment]["queues_files"] for moment in ("after_load", "after_dispatch"))
+    assert {q["max_offset"] for q in audit.broker["after_load"]["queues"]} == {15} and {q["max_offset"] for q in kept} == {14}
+    assert {(q["min_offset"], q["max_offset"]) for q in set_anew} == {(15, 15)}
+    apart = audited(store, "enableControllerMode=true\n" + READS).broker
+    assert apart is not None and not apart["starts"] and "start() throws" in apart["refusal"]
 
 
 def no_database(store: KeyedStore) -> None:
