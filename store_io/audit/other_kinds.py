@@ -9,6 +9,7 @@ from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
 from store_io.rules.rocksdb.combination import reads_rocksdb
+from store_io.rules.rocksdb.marks import keeps_other_tables
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
@@ -101,8 +102,11 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
         yield f"storePathDLedgerCommitLog={path}: data files outside of the node's own folder are not read"
     if rules.rocksdb_queues and not rules.flushes_after_unclean_exit:
         yield "ConsumeQueues in RocksDB beside a DLedger CommitLog: not modelled before 5.3.2"
-    elif rules.rocksdb_queues and any(e.kind == "file" and e.size and e.path.startswith(f"{COMMITLOG}/") for e in listing.files):
-        yield f"{COMMITLOG}/: a log from before DLedger, with ConsumeQueues in RocksDB: the two together are not modelled"
+    if any(e.kind == "file" and e.size and e.path.startswith(f"{COMMITLOG}/") for e in listing.files):
+        beside = ["ConsumeQueues in RocksDB"] if rules.rocksdb_queues and rules.flushes_after_unclean_exit else []
+        beside += ["index or transactions in rocksdbstore/"] if keeps_other_tables(rules) else []
+        for kind in beside:
+            yield f"{COMMITLOG}/: a log from before DLedger, with {kind}: the two together are not modelled"
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq") if rules.rocksdb_queues else ():
         if rules.value(setting):
             yield f"{setting}=true beside a DLedger CommitLog and ConsumeQueues in RocksDB: not modelled"

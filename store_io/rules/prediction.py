@@ -202,6 +202,7 @@ class Prediction:
     hangs_why: str = ""  # what dispatch throws there again and again; "" where it waits for bytes
     ledger: Row | None = None
     ledger_end: int | None = None
+    ledger_from: int = -1  # from where on recovery of a DLedger log, or start(), dispatches all; -1: no start() is foreseen
     ledger_cut: int = -1  # where recovery of a DLedger log cuts the queues after an unclean exit; -1: it does not
 
     def broker_section(self) -> Row:

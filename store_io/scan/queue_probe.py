@@ -67,9 +67,9 @@ class QueueProbe:
         self._low, self._high = base_offset, base_offset + size
         self.per_slot = max(MIN_ENTRIES, min(MAX_ENTRIES, ARENA_ENTRIES // max(1, store.queue_count)))
         self._states = np.zeros((0, STATE_COLUMNS), np.int64)
-        self._slots = 0
+        self._slots, self._slots_end = 0, store.queue_count
         # Per slot `per_slot` entries as they are stored. Memory that no queue needs is never touched.
-        self._arena = np.empty(store.queue_count * self.per_slot * layout.ENTRY_BYTES, np.uint8)
+        self._arena = np.empty(self._slots_end * self.per_slot * layout.ENTRY_BYTES, np.uint8)
         self.arena_address = self._arena.ctypes.data
         self.batch_matches = np.zeros(0, np.uint8), np.zeros(0, np.int64)
         self._queues: dict[int, QueueEntries] = {}
@@ -116,12 +116,17 @@ class QueueProbe:
 
     def load(self, item: np.void, keys: Sequence[QueueKey]) -> None:
         """Read the queue's entries, from the item's entry number on, into the arena. A file that cannot be read has a scan of
-        its own, which says so; its messages are then not looked for."""
+        its own, which says so; its messages are then not looked for.
+
+        Raises IndexError where the store has more queues than it counts: compiled code would read beyond the arena.
+        """
         ref = int(item["topic_ref"])
         state = self._states[ref]
         first = max(0, min(FAR, int(item["queue_offset"]) + int(state[DELTA])))
         try:
             if state[SLOT] == NOT_LOADED:
+                if self._slots == self._slots_end:
+                    raise IndexError(f"{keys[ref]} is one queue more than the {self._slots_end} that its store counts")
                 queue = self._queue(ref, keys[ref])
                 state[SLOT] = self._slots
                 self._slots += 1

@@ -25,14 +25,18 @@ def done(number: int, phy_offset: int) -> Put:
     return Put(DONE, b"\0", tags="d", uniq=f"D{number:031d}", properties=properties)
 
 
+def put_transactions(broker: Broker, first: int) -> None:
+    """Nine half messages, numbered from `first` on, three of them done."""
+    answers = broker.put([half(first + n) for n in range(9)])
+    broker.put([done(first + n, answers[n].phy_offset) for n in range(3)])
+
+
 def put_all(broker: Broker, life: int) -> None:
     """Messages with keys and tags, text that is no ASCII, delayed ones, batches; nine half messages, three of them done."""
     random = Random(life)
     keyed = [Put("Topic0", b"k", keys=f"k{n} schlüssel k{n}", tags="tägs", uniq=f"K{life}-{n}") for n in range(60)]
     broker.put([*puts(random, 1000 * life, 100), *keyed])
-    first = 100 * life
-    answers = broker.put([half(first + n) for n in range(9)])
-    broker.put([done(first + n, answers[n].phy_offset) for n in range(3)])
+    put_transactions(broker, 100 * life)
     broker.put([*puts(random, 1000 * life + 500, 30)])
     broker.catch_up()
     time.sleep(1)  # threads of their own write the tables

@@ -119,6 +119,7 @@ class LedgerFold(Fold):
         queues are cut, but that place is counted in messages without their headers: 48 bytes too little for each.
         """
         i = self.files.old_segments + self._matched()
+        self.prediction.ledger_from = self.segments[i].start
         while True:
             scan = ScanId("segment", i)
             summary = self.recovered(scan)
@@ -170,7 +171,9 @@ class LedgerFold(Fold):
     def _start(self) -> None:
         """Once the node is leader all of its log is committed; reput continues at the position that load() has found."""
         begin = max(self.min_offset(), 0, self.max_cq_phy()) if self.rules.dispatches_at_start else self.max_offset()
-        self.catch_up(max(begin, self.min_offset()))
+        begin = max(begin, self.min_offset())
+        self.prediction.ledger_from = min(begin, self.prediction.ledger_from) if self.prediction.ledger_from >= 0 else begin
+        self.catch_up(begin)
         self.dispatch.puts.settle()
         with contextlib.suppress(QueueRefusal):  # the handler of the role change logs what is thrown; minimums stay as they are
             self.correct_minimums()

@@ -50,6 +50,18 @@ def test_settings_name_them_too(key: str, value: object, word: str) -> None:
     assert len(sentences) == 1 and word in sentences[0]
 
 
+@pytest.mark.parametrize("named", [("storeType", "defaultRocksDB"), ("indexRocksDBEnable", True), ("transRocksDBEnable", True)])
+def test_what_lies_in_rocksdb_beside_a_log_from_before_dledger_is_not_modelled(named: tuple[str, object]) -> None:
+    group = {"enableDLegerCommitLog": True, "dLegerSelfId": "n0"}
+    settings = {name: Setting(value, "broker.conf") for name, value in group.items()}
+    files = {"dledger-n0/data/00000000000000004096": 10}
+    assert unmodelled(listed(files), broker_rules("5.5.0", settings)) == []
+    settings[named[0]] = Setting(named[1], "broker.conf")
+    assert unmodelled(listing_of(files), broker_rules("5.5.0", settings)) == []
+    (sentence,) = unmodelled(listed(files), broker_rules("5.5.0", settings))
+    assert sentence.startswith("commitlog/: a log from before DLedger")
+
+
 @pytest.mark.parametrize("other", ["duplicationEnable", "recheckReputOffsetFromCq"])
 def test_controller_mode_is_modelled_by_itself(other: str) -> None:
     settings = {"enableControllerMode": Setting(True, "broker.conf")}

@@ -273,6 +273,15 @@ def test_multi_dispatch_entries_are_found_and_absent_ones_asked_for_only_where_e
     assert [int(r["match"]) for s in scan(made, lmq=False) for r in s.runs] == [MATCH_EQUAL, MATCH_EQUAL, MATCH_NONE]
 
 
+def test_a_store_with_more_queues_than_it_counts_is_an_error_and_no_read_beyond_the_arena(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = store(tmp_path, [Message(body=b"b", queue_id=i % 2) for i in range(10)])
+    monkeypatch.setattr(queue_store.FileQueueStore, "queue_count", 1)
+    with pytest.raises(IndexError, match=r"'TopicA', 1\) is one queue more than the 1 that its store counts"):
+        scan(made)
+
+
 def test_without_a_probe_nothing_is_looked_for(tmp_path: Path) -> None:
     made = store(tmp_path, FORTY)
     assert counted(scan(made, probe=False)) == Counter({MATCH_NONE: 40})

@@ -88,6 +88,9 @@ def _unsure(evidence: Evidence) -> bool:
 
 def _puts(evidence: Evidence, mark: int) -> bool:
     """Whether a start puts what comes after this mark of a table."""
+    prediction, ledger = evidence.prediction, evidence.copy.loaded.ledger
+    if ledger is not None and ledger.data:  # where its recovery begins no mark is asked
+        return prediction is not None and prediction.starts and prediction.ledger_from <= mark
     return evidence.copy.unclean or evidence.copy.rules.dispatches_from_marks and mark > 0
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from store_io.repair.tables import table_tasks
-from tests.support import damage
+from tests.support import damage, dledger_stores
 from tests.support.builders import Record
 from tests.support.json_schemas import faults
 from tests.support.repaired import content, numbers, plan_of, previewed, repaired
@@ -98,3 +98,16 @@ def test_a_cut_takes_entries_along_and_opens_transactions_again(tmp_path: Path) 
     assert outcome.exit_code == 0, outcome.report["problems"]
     found = tables(tmp_path / "new")
     assert found == expected(kept) and half_pair(half)[0] in found["trans"]
+
+
+@pytest.mark.parametrize("policy", ["broker", "salvage"])
+def test_beside_a_dledger_log(policy: str, tmp_path: Path) -> None:
+    store = dledger_stores.build(tmp_path / "store", "5.5.0")
+    records = [entry.record for entry in store.entries]
+    pairs = [pair for record in records[:20] for pair in index_pairs(record)]
+    mark = [(MARK, struct.pack(">q", records[19].at))]
+    write_database(store.root / "rocksdbstore", {"default": [*pairs, *mark], "timer": [], "trans": []})
+    plan = plan_of(store.root, "5.5.0", store.broker_conf + "indexRocksDBEnable=true\n")
+    outcome = repaired(store.root, tmp_path / "new", plan, policy)
+    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert tables(tmp_path / "new")["default"] == expected(records)["default"]

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.finding_codes import BY_A_REPAIR, LOG_LACKS, STARTS_DISPATCH, Cure
 from schemas.rows import Finding
-from tests.support import builders, product
+from tests.support import builders, dledger_stores, product
 from tests.support.builders import Message, Sizes, StoreBuilder
 from tests.support.product import Audited
 from tests.support.rocksdb_tables import HALF, TableStore, half_pair, index_pairs, table_store
@@ -221,6 +221,29 @@ def test_what_no_start_puts_is_lost_but_for_the_last_minute(release: str, clean:
 
 
 # ---- steps ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("release", "clean", "last", "severity"),
+    [
+        ("5.4.0", True, 36, "rebuildable"),
+        ("5.4.0", False, 5, "note"),  # goes by store times, and the log is a second long
+        ("5.5.0", True, 36, "rebuildable"),
+        ("5.5.0", False, 36, "note"),
+        ("5.5.0", False, 5, "rebuildable"),
+    ],
+)
+def test_beside_a_dledger_log_a_start_puts_what_its_scan_reads(
+    release: str, clean: bool, last: int, severity: str, tmp_path: Path
+) -> None:
+    """And that begins where it begins without tables, however early these end. last: the message at which the index ends."""
+    store = dledger_stores.build(tmp_path / "store", release, clean=clean)
+    records = [entry.record for entry in store.entries]
+    made = with_tables(TableStore(store, records[: last + 1]), [])  # type: ignore[arg-type]
+    audit = audited(made.write(), release)
+    lacked = sum(len([*index_pairs(record)]) for record in records[last + 1 :])
+    assert of_tables(audit) == {("index_entry_missing", severity): lacked} and judged(audit)
+    assert (findings(audit)[0].next == STARTS_DISPATCH) == (severity == "note")
 
 
 def test_steps_name_what_helps(tmp_path: Path) -> None:
