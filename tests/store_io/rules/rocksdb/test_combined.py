@@ -86,7 +86,15 @@ def test_settings_that_stop_a_start(more: str, where: str, tmp_path: Path) -> No
     assert broker is not None and not broker["starts"] and where in broker["refusal"]
 
 
-@pytest.mark.parametrize("more", ["enableDLegerCommitLog=true\n", "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        "enableDLegerCommitLog=true\n",
+        "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n",
+        "enableControllerMode=true\ncombineAssignOffsetCQType=defaultRocksDB\n",
+        "enableControllerMode=true\nenableLmq=true\n",
+    ],
+)
 def test_what_is_not_modelled_together(more: str, tmp_path: Path) -> None:
     audit = audited(combined_store(tmp_path / "s"), more)
     assert audit.broker is None and any("not modelled" in sentence for sentence in audit.incomplete)
