@@ -7,6 +7,7 @@ last. So a result.json means that every file it names is there.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import stat
@@ -71,18 +72,18 @@ class OutputFolder:
         except OSError as problem:
             raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}") from None
 
-    def read(self, name: str) -> bytes | None:
-        """A whole file; None where there is none."""
+    def read(self, name: str, most: int | None = None) -> bytes | None:
+        """A whole file; None where there is none. most: bytes that it may have."""
         path = self._path(name)
         try:
-            if self._remote is not None:
-                return self._remote.read(name)
-            with open(path, "rb") as local:
-                return local.read()
+            content = _read_local(path, most) if self._remote is None else self._remote.read(name, most)
         except FileNotFoundError:
             return None
         except OSError as problem:
             raise OutputFailed(f"{self.out}/{name}: cannot read: {problem.strerror or problem}") from None
+        if most is not None and len(content) > most:
+            raise OutputFailed(f"{self.out}/{name}: cannot read: it has more than {most:,} bytes")
+        return content
 
     def _make_folder(self, store: str) -> None:
         path = self._path(store) if store else self._root
@@ -120,6 +121,19 @@ class OutputFolder:
         if name.count("/") > 1 or not is_inner_path(name):
             raise ValueError(f"no name of a result: {name!r}")
         return f"{self._root}/{name}"
+
+
+def _read_local(path: str, most: int | None) -> bytes:
+    """A file's bytes, at most one more than `most`. Raises OSError, also for a link and for what could keep a reader waiting."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        entry = os.fstat(handle)
+        if not stat.S_ISREG(entry.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        with open(handle, "rb", closefd=False) as file:
+            return file.read() if most is None else file.read(min(most, entry.st_size) + 1)  # it takes as much memory as asked
+    finally:
+        os.close(handle)
 
 
 def write_local(path: str, parts: Iterable[bytes], for_all: bool = False) -> None:

@@ -28,8 +28,8 @@ class RemoteFiles(Protocol):
     def write(self, name: str, parts: Iterable[bytes]) -> None:
         """Write a file in place of an earlier one; nobody sees a part of it."""
 
-    def read(self, name: str) -> bytes:
-        """All of it. Raises FileNotFoundError."""
+    def read(self, name: str, most: int | None = None) -> bytes:
+        """All of it, or its first `most` + 1 bytes. Raises FileNotFoundError."""
 
     def remove(self, name: str) -> None:
         """Raises FileNotFoundError where there is none, if the file system says."""
@@ -57,10 +57,11 @@ class S3Files:
             with self._asking():
                 client().put_object(Bucket=self.bucket, Key=self.key(name), Body=whole)
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, most: int | None = None) -> bytes:
         """See `RemoteFiles`."""
         with self._asking():
-            return bytes(client().get_object(Bucket=self.bucket, Key=self.key(name))["Body"].read())
+            body = client().get_object(Bucket=self.bucket, Key=self.key(name))["Body"]
+            return bytes(body.read(None if most is None else most + 1))
 
     def remove(self, name: str) -> None:
         """See `RemoteFiles`."""
@@ -105,8 +106,8 @@ class HdfsFiles:
         """The file's path in HDFS."""
         return f"{self._root}/{name}" if name else self._root or "/"
 
-    def write(self, name: str, parts: Iterable[bytes]) -> None:
-        """See `RemoteFiles`."""
+    def write(self, name: str, parts: Iterable[bytes], new: bool = False) -> None:
+        """See `RemoteFiles`. new: raise OSError where such a file is there."""
         folder, _, last = self.path(name).rpartition("/")
         temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{TEMPORARY}"
         try:
@@ -114,7 +115,7 @@ class HdfsFiles:
                 for part in parts:
                     file.write(part)
             with _hdfs_failing():
-                hdfs_client.client(self.server).rename(temporary, self.path(name), overwrite=True)
+                hdfs_client.client(self.server).rename(temporary, self.path(name), overwrite=not new)
         except BaseException:
             with contextlib.suppress(OSError):
                 self._delete(temporary)
@@ -125,11 +126,12 @@ class HdfsFiles:
         with _hdfs_failing():
             return cast(BinaryIO, _HdfsStream(hdfs_client.data_client(self.server).create(path)))
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, most: int | None = None) -> bytes:
         """See `RemoteFiles`."""
         with _hdfs_failing():
             reader = hdfs_client.data_client(self.server).read(self.path(name))
-            return bytes(reader.read_range(0, len(reader))) if len(reader) else b""
+            size = len(reader) if most is None else min(len(reader), most + 1)
+            return bytes(reader.read_range(0, size)) if size else b""
 
     def size(self, name: str) -> int:
         """A file's length, bytes."""
@@ -207,10 +209,10 @@ class ArrowFiles:
         if not whole:
             self._system.move(target, self._path(name))
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, most: int | None = None) -> bytes:
         """See `RemoteFiles`."""
         with self._system.open_input_stream(self._path(name)) as file:
-            return bytes(file.read())
+            return bytes(file.read(None if most is None else most + 1))
 
     def remove(self, name: str) -> None:
         """See `RemoteFiles`."""

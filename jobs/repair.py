@@ -113,7 +113,8 @@ def _carried_out(
         if upload is not None and done.handed is not None:
             files = done.handed.files
             for path in filter(None, (files.page, files.unsaved, files.resend)):
-                uploads.put_beside(request.target + path.removeprefix(request.place), path)
+                suffix = path.removeprefix(request.place)
+                upload.put_beside(request.target + suffix, suffix)
         return done
     except BaseException as problem:
         if in_place and (interrupts.came() or not isinstance(problem, StoreError)):  # whose sentence says enough
@@ -127,11 +128,11 @@ def _upload(request: RepairRequest, target: uploads.Target) -> None:
     from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 
     _progress("uploading")
-    uploads.put_beside(request.target + REPORT_SUFFIX, target.uri + REPORT_SUFFIX)
+    target.put_beside(request.target + REPORT_SUFFIX, REPORT_SUFFIX)
     try:
         target.put(request.target)
     except BaseException:
-        uploads.remove_beside(target.uri + REPORT_SUFFIX)
+        target.remove_beside(REPORT_SUFFIX)
         raise
 
 

@@ -4,6 +4,8 @@ HDFS renames a folder in one step: everything goes below another name first. S3 
 UPLOAD_MARK is there first and goes last, and every command refuses a store that holds it. What the server has by then is compared
 with what was sent: names and lengths, in S3 ETags, too. Each part of an object is sent with its MD5, which the server compares;
 HDFS has checksums of its own.
+
+Two runs may have the same target. No file is put in place of one that is there, and only what this run has put there is removed.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Protocol
 
-from jobs.remote_files import TEMPORARY, HdfsFiles, S3Files, remote_files
+from jobs.remote_files import TEMPORARY, HdfsFiles, S3Files
 from schemas.store_names import UPLOAD_MARK
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_hdfs, is_s3
@@ -50,6 +52,15 @@ class Target(Protocol):
         last: files that come after all others, in this order.
         """
 
+    def put_beside(self, path: str, suffix: str) -> None:
+        """Put one file of this machine beside the folder, whole; its name there is the folder's with this suffix.
+
+        Raises UploadFailed, also where such a file is there.
+        """
+
+    def remove_beside(self, suffix: str) -> None:
+        """Remove a file that `put_beside` has put there, if that can be."""
+
 
 def target_of(uri: str) -> Target:
     """Raises UsageError for what nothing can be put into."""
@@ -70,23 +81,6 @@ def refuse_elsewhere(spark_words: Sequence[str]) -> None:
                 f"--to a URI, with --master {value}: it is made in a folder of this machine first, which others do not see; leave"
                 " --master out, or name a folder that is mounted on all"
             )
-
-
-def put_beside(path: str, uri: str) -> None:
-    """Put one file there, whole. Raises UploadFailed."""
-    folder, _, name = uri.rpartition("/")
-    try:
-        with open(path, "rb") as file:
-            remote_files(folder).write(name, iter(lambda: file.read(1 << 20), b""))
-    except OSError as problem:
-        raise UploadFailed(f"{uri}: cannot write: {problem.strerror or problem}") from None
-
-
-def remove_beside(uri: str) -> None:
-    """Remove one file there, if that can be."""
-    folder, _, name = uri.rpartition("/")
-    with contextlib.suppress(OSError):
-        remote_files(folder).remove(name)
 
 
 def _files(folder: str, last: Sequence[str]) -> dict[str, int]:
@@ -121,71 +115,130 @@ def _compare(uri: str, sent: dict[str, Any], there: dict[str, Any]) -> None:
             )
 
 
+class _AlreadyThere(UploadFailed):
+    """Another run has put it there."""
+
+    def __init__(self, uri: str):
+        super().__init__(f"{uri}: another run has put it there meanwhile; nothing is replaced")
+
+
 class _S3Target:
     def __init__(self, uri: str):
         self._files = S3Files(uri)
+        self._run = {"run": secrets.token_hex(16)}  # metadata of what this run puts there
         if not self._files.root:
             raise UsageError(f"--to {uri!r}: a bucket alone; name a folder in it")
         self.uri = f"s3://{self._files.bucket}/{self._files.root}"
 
     def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
-        for prefix in (f"{self._files.root}/", *(self._files.root + suffix for suffix in beside)):
-            found = sorted(name for name, _, _ in self._listed(prefix, 1))
-            if found:
-                left = "an upload that was not finished" if found[0].endswith(f"/{UPLOAD_MARK}") else repr(found[0])
-                raise UsageError(f"--to {text!r}: holds {left}; nothing is replaced: remove it, or name another folder")
+        found = [key for key, _, _ in self._listed(f"{self._files.root}/", 1)]
+        for name in (self._files.root + suffix for suffix in beside):
+            found += [key for key, _, _ in self._listed(name) if key == name]
+        if found:
+            left = "an upload that was not finished" if found[0].endswith(f"/{UPLOAD_MARK}") else repr(found[0])
+            raise UsageError(f"--to {text!r}: holds {left}; nothing is replaced: remove it, or name another folder")
 
     def put(self, folder: str, last: Sequence[str] = ()) -> None:
-        from botocore.exceptions import ClientError
-
-        sent: dict[str, tuple[int, str]] = {}
         files = _files(folder, last)
+        tried: set[str] = set()
+        sent: dict[str, tuple[int, str]] = {}
+        prefix = f"{self._files.root}/"
 
         def one(name: str) -> None:
-            sent[name] = files[name], self._put(self._files.key(name), os.path.join(folder, name), files[name])
+            tried.add(name)
+            sent[name] = files[name], self._put(prefix + name, os.path.join(folder, name), files[name])
 
         with self._asking():
             try:
-                client().put_object(**self._object(UPLOAD_MARK), Body=_MARK, IfNoneMatch="*")
-            except ClientError as problem:
-                if is_code(problem, "PreconditionFailed", "412"):
-                    raise UploadFailed(f"{self.uri}: another upload to it is under way, or was broken off") from None
-                raise
+                self._put_new(prefix + UPLOAD_MARK, Body=_MARK)
+            except _AlreadyThere:
+                raise UploadFailed(f"{self.uri}: another upload to it is under way, or was broken off") from None
         try:
+            for key, _, _ in self._listed(prefix, 2):  # another run may have ended since this one began
+                if key != prefix + UPLOAD_MARK:
+                    raise _AlreadyThere(self._uri(key))
             _side_by_side(one, list(files), last)
-            prefix = f"{self._files.root}/"
             there = {key.removeprefix(prefix): (size, etag) for key, size, etag in self._listed(prefix)}
             there.pop(UPLOAD_MARK, None)
             _compare(self.uri, sent, there)
             with self._asking():
-                client().delete_object(**self._object(UPLOAD_MARK))
+                client().delete_object(**self._place(prefix + UPLOAD_MARK))
         except BaseException:
-            self._take_back(list(files))
+            with contextlib.suppress(Exception):  # the mark goes last, and stays where an object could not be removed
+                for name in sorted(tried):
+                    if name in sent or self._own_etag(prefix + name):
+                        client().delete_object(**self._place(prefix + name))
+                client().delete_object(**self._place(prefix + UPLOAD_MARK))
             raise
 
-    def _object(self, name: str) -> dict[str, str]:
-        return {"Bucket": self._files.bucket, "Key": self._files.key(name)}
+    def put_beside(self, path: str, suffix: str) -> None:
+        try:
+            self._put(self._files.root + suffix, path, os.path.getsize(path))
+        except OSError as problem:
+            raise UploadFailed(f"{self.uri}{suffix}: cannot be written: {problem.strerror or problem}") from None
+
+    def remove_beside(self, suffix: str) -> None:
+        with contextlib.suppress(Exception):
+            if self._own_etag(self._files.root + suffix):
+                client().delete_object(**self._place(self._files.root + suffix))
+
+    def _place(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._files.bucket, "Key": key}
+
+    def _uri(self, key: str) -> str:
+        return f"s3://{self._files.bucket}/{key}"
 
     def _put(self, key: str, path: str, size: int) -> str:
-        """Its ETag."""
-        place = {"Bucket": self._files.bucket, "Key": key}
+        """Its ETag. Raises _AlreadyThere."""
+        place = self._place(key)
         with self._asking(), open(path, "rb") as file:
             if size <= PART_BYTES:
                 data = file.read()
-                return str(client().put_object(**place, Body=data, ContentMD5=_md5(data))["ETag"])
-            upload = client().create_multipart_upload(**place)["UploadId"]
+                return self._put_new(key, Body=data, ContentMD5=_md5(data))
+            upload = client().create_multipart_upload(**place, Metadata=self._run)["UploadId"]
             try:
                 parts: list[dict[str, Any]] = []
                 while data := file.read(PART_BYTES):
                     number = len(parts) + 1
                     answer = client().upload_part(**place, UploadId=upload, PartNumber=number, Body=data, ContentMD5=_md5(data))
                     parts.append({"PartNumber": number, "ETag": answer["ETag"]})
-                whole = {"Parts": parts}
-                return str(client().complete_multipart_upload(**place, UploadId=upload, MultipartUpload=whole)["ETag"])
+                whole = {"UploadId": upload, "MultipartUpload": {"Parts": parts}}
+                return self._if_new(key, lambda: client().complete_multipart_upload(**place, **whole, IfNoneMatch="*"))
             except BaseException:
                 with contextlib.suppress(Exception):
                     client().abort_multipart_upload(**place, UploadId=upload)
                 raise
+
+    def _put_new(self, key: str, **how: Any) -> str:
+        return self._if_new(key, lambda: client().put_object(**self._place(key), **how, Metadata=self._run, IfNoneMatch="*"))
+
+    def _if_new(self, key: str, put: Callable[[], Any]) -> str:
+        """The ETag of what was put. Raises _AlreadyThere, ClientError."""
+        from botocore.exceptions import ClientError
+
+        try:
+            return str(put()["ETag"])
+        except ClientError as problem:
+            if not is_code(problem, "PreconditionFailed", "ConditionalRequestConflict", "412"):
+                raise
+            etag = ""
+            with contextlib.suppress(ClientError):  # the client sends a request again whose answer was lost: then it is ours
+                etag = self._own_etag(key)
+            if not etag:
+                raise _AlreadyThere(self._uri(key)) from None
+            return etag
+
+    def _own_etag(self, key: str) -> str:
+        """The ETag of an object that this run has put there; "" where there is none or another's. Raises ClientError."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = client().head_object(**self._place(key))
+        except ClientError as problem:
+            if is_code(problem, "NoSuchKey", "404"):
+                return ""
+            raise
+        return str(answer["ETag"]) if answer["Metadata"] == self._run else ""
 
     def _listed(self, prefix: str, most: int | None = None) -> Iterator[tuple[str, int, str]]:
         """(key, length, ETag)."""
@@ -199,12 +252,6 @@ class _S3Target:
             if most is not None or not page.get("IsTruncated"):
                 return
             asked["ContinuationToken"] = page["NextContinuationToken"]
-
-    def _take_back(self, names: Sequence[str]) -> None:
-        """Remove what may have been put there; the mark goes last, and stays where that fails."""
-        with contextlib.suppress(Exception):
-            for name in (*names, UPLOAD_MARK):
-                client().delete_object(**self._object(name))
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
@@ -268,3 +315,20 @@ class _HdfsTarget:
             if isinstance(problem, StoreError):
                 raise UploadFailed(str(problem)) from problem
             raise
+
+    def put_beside(self, path: str, suffix: str) -> None:
+        around, name = self._beside(suffix)
+        try:
+            with open(path, "rb") as file:
+                around.write(name, iter(lambda: file.read(1 << 20), b""), new=True)
+        except OSError as problem:
+            raise UploadFailed(f"{self.uri}{suffix}: cannot be written: {problem.strerror or problem}") from None
+
+    def remove_beside(self, suffix: str) -> None:
+        around, name = self._beside(suffix)
+        with contextlib.suppress(OSError):
+            around.remove(name)
+
+    def _beside(self, suffix: str) -> tuple[HdfsFiles, str]:
+        around, _, name = self._path.rpartition("/")
+        return HdfsFiles(f"hdfs://{self._files.server}{around}"), name + suffix

@@ -1,7 +1,8 @@
 """What a run has finished, kept in --out until the run ends: killed and started again under its id, it takes these over.
 
 A store's outcome is taken over only if it was written whole, is complete, and was made by the same versions with the same
-options, and if every name, length and time in the store is as it was. Nothing of the store is opened for that: it is listed.
+options and in the same group of copies, and if every name, length and time in the store is as it was. Nothing of the store is
+opened for that: it is listed. Whatever else is found in its place means that the store is read again.
 A run of another id, and the end of a run, remove what was kept.
 """
 
@@ -16,7 +17,7 @@ import pickle
 import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from jobs import RULES_VERSION, VERSION
@@ -26,11 +27,14 @@ from jobs.output import KEPT, OutputFailed, OutputFolder
 from schemas import rows
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
+from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
 
 _THREADS = 8
-_FORMAT = 1
+_FORMAT = 2
+_PACKED_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
+_CONTENT_BYTES = 256 << 20
 
 
 class FinishedStores:
@@ -41,6 +45,10 @@ class FinishedStores:
         # Datasets are written while a store is read, and a run of one store has nothing to take over.
         self._keeps = asked.run_id_named and not asked.write and len(asked.stores) > 1
         self._earlier: Mapping[str, EarlierRun] = {}
+        self._groups: dict[str, list[StoreArgument]] = {}
+        for store in asked.stores:
+            if store.replica_group:
+                self._groups.setdefault(store.replica_group, []).append(store)
         self.taken_over = 0  # stores
 
     def take(self, earlier: Mapping[str, EarlierRun]) -> dict[int, AuditOutcome]:
@@ -70,10 +78,13 @@ class FinishedStores:
             content, names = pickle.dumps(outcome, protocol=5), _digest(listing)
         except (StoreError, OSError, TypeError, AttributeError, pickle.PicklingError):
             return  # the store is read again: no more than that depends on it
-        head = json.dumps({**self._made_by(store), "listing": names, "content": hashlib.sha256(content).hexdigest()})
-        packed = base64.b64encode(zlib.compress(content, 1)).decode("ascii")
+        packed = base64.b64encode(zlib.compress(content, 1))
+        if len(content) > _CONTENT_BYTES or len(packed) > _PACKED_BYTES:
+            return
+        sums = {"listing": names, "packed": hashlib.sha256(packed).hexdigest(), "bytes": len(content)}
+        head = json.dumps({**self._made_by(store), **sums})
         with contextlib.suppress(OutputFailed):  # a disk that is full: the results themselves will say so
-            self._output.write(f"{store.name}/{KEPT}", (head, "\n", packed))
+            self._output.write(f"{store.name}/{KEPT}", (head, "\n", packed.decode("ascii")))
 
     def forget(self) -> None:
         """Remove what was kept, of any run: this one has ended."""
@@ -84,7 +95,7 @@ class FinishedStores:
     def _made_by(self, store: StoreArgument) -> dict[str, Any]:
         """All that an outcome depends on but the bytes of the store."""
         asked, earlier = self._asked, self._earlier.get(store.name)
-        how = (asked.level, asked.tables, asked.since_run is not None, earlier and earlier.run_id, asdict(store))
+        how = (asked.level, asked.tables, asked.since_run is not None, earlier and earlier.run_id, self._together(store))
         options = hashlib.sha256(json.dumps(how).encode("utf-8", "surrogatepass")).hexdigest()
         return {
             "format": _FORMAT,
@@ -94,27 +105,48 @@ class FinishedStores:
             "options": options,
         }
 
+    def _together(self, store: StoreArgument) -> list[dict[str, Any]]:
+        """The store itself, then all copies of its group: it was compared with these."""
+        group = self._groups.get(store.replica_group or "", [])
+        return [asdict(each) for each in (store, *group)]
+
     def _kept(self, store: StoreArgument) -> AuditOutcome | None:
-        try:
-            text = self._output.read(f"{store.name}/{KEPT}")
-        except OutputFailed:
-            return None
-        if text is None or store.problem:
+        if store.problem:
             return None
         try:
+            text = self._output.read(f"{store.name}/{KEPT}", _PACKED_BYTES + (1 << 20))
+            if text is None:
+                return None
             first, _, packed = text.partition(b"\n")
-            head = json.loads(first)
-            if {name: head.get(name) for name in self._made_by(store)} != self._made_by(store):
+            head, made_by = json.loads(first), self._made_by(store)
+            if {name: head.get(name) for name in made_by} != made_by or head["packed"] != hashlib.sha256(packed).hexdigest():
                 return None
             if head["listing"] != _digest(list_folder(StoreLocation(store.path, store.parts))):
                 return None
-            content = zlib.decompress(base64.b64decode(packed, validate=True))
-            if head["content"] != hashlib.sha256(content).hexdigest():
-                return None
-            outcome = _Plain(io.BytesIO(content)).load()
-            return outcome if isinstance(outcome, AuditOutcome) else None
-        except (StoreError, OSError, ValueError, KeyError, AttributeError, TypeError, pickle.UnpicklingError, zlib.error):
-            return None  # cut off, changed, or of another version: the store is read again
+            outcome = _Plain(io.BytesIO(_unpacked(packed, head["bytes"]))).load()
+            return outcome if _is_of(outcome, store) else None
+        except Exception:
+            return None  # cut off, changed, or of another version, which can raise anything while it is read
+
+
+def _unpacked(packed: bytes, size: int) -> bytes:
+    """Raises ValueError where it has another length."""
+    if not 0 < size <= _CONTENT_BYTES:
+        raise ValueError(f"{size} bytes")
+    content = zlib.decompressobj().decompress(base64.b64decode(packed, validate=True), size + 1)
+    if len(content) != size:
+        raise ValueError(f"{len(content)} bytes of {size}")
+    return content
+
+
+def _is_of(outcome: Any, store: StoreArgument) -> bool:
+    """Whether this is a whole outcome of the store. Raises AttributeError where it lacks a field."""
+    if type(outcome) is not AuditOutcome:
+        return False
+    for part in fields(AuditOutcome):
+        getattr(outcome, part.name)
+    mine = (outcome.name, outcome.release, outcome.complete) == (store.name, store.release, True)
+    return mine and outcome.exit_code in (CONSISTENT, DERIVED, LOST)
 
 
 class _Plain(pickle.Unpickler):

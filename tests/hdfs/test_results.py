@@ -147,6 +147,9 @@ def test_a_folder_is_put_in_place_in_one_step(hdfs: SmallHdfs, tmp_path: Path) -
     hdfs.put("/deep/other.repair.json", b"")
     with pytest.raises(UsageError, match=r"other\.repair\.json' is there"):
         target_of(f"{hdfs.uri}/deep/other").check_new("other", [".repair.json"])
+    with pytest.raises(UploadFailed, match=r"other\.repair\.json: cannot be written: .* already exists"):
+        target_of(f"{hdfs.uri}/deep/other").put_beside(f"{tmp_path}/new/commitlog/0", ".repair.json")
+    assert hdfs.get("/deep/other.repair.json") == b""
     hdfs.client().set_permission("/deep", 0o755)
     with user("stranger"), pytest.raises(UploadFailed, match="access is denied"):
         target_of(f"{hdfs.uri}/deep/third").put(str(tmp_path / "new"))

@@ -101,6 +101,64 @@ def test_what_another_one_puts_there_is_noticed(server: S3Server, folder: Path) 
     assert keys(server) == ["new/strange"]
 
 
+def test_a_store_that_another_run_has_finished_stays(server: S3Server, folder: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "empty").write_bytes(b"another store's")
+    first, second = target_of(URI), target_of(URI)
+    for target in (first, second):
+        target.check_new(URI, [".repair.json"])
+    first.put_beside(f"{folder}/a b/%20", ".repair.json")
+    first.put(str(folder))
+    there = {key: server.get(key) for key in keys(server)}
+    with pytest.raises(UploadFailed, match=r"new/.*: another run has put it there meanwhile; nothing is replaced"):
+        second.put(str(other))
+    with pytest.raises(UploadFailed, match=r"new\.repair\.json: another run has put it there meanwhile"):
+        second.put_beside(f"{other}/empty", ".repair.json")
+    second.remove_beside(".repair.json")
+    assert {key: server.get(key) for key in keys(server)} == there and len(there) == 5
+    first.remove_beside(".repair.json")
+    assert len(keys(server)) == 4
+
+
+@pytest.mark.parametrize("size", [3, 5 << 20])
+def test_an_object_that_is_put_there_meanwhile_stays(
+    server: S3Server, folder: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(uploads, "PART_BYTES", 1 << 20)
+    (folder / "config/topics.json").write_bytes(bytes(size))
+
+    def meddle(request: Request) -> None:
+        if request.method == "PUT" and request.key.endswith("/empty"):
+            server.refuse = lambda request: None
+            server.put("new/config/topics.json", b"another's")
+
+    server.refuse = meddle
+    with pytest.raises(UploadFailed, match=r"topics\.json: another run has put it there meanwhile"):
+        target_of(URI).put(str(folder), last=["config/topics.json"])
+    assert keys(server) == ["new/config/topics.json"] and server.get("new/config/topics.json") == b"another's"
+
+
+def test_a_request_whose_answer_was_lost_is_known_as_its_own(server: S3Server, folder: Path) -> None:
+    lost: set[str] = set()
+
+    def lose(request: Request) -> Refusal | None:
+        if request.method != "PUT" or request.key in lost:
+            return None
+        lost.add(request.key)
+        metadata = {"run": target._run["run"]}
+        content = folder / request.key.removeprefix("new/")
+        body = content.read_bytes() if content.exists() else b""
+        s3_client.client().put_object(Bucket=BUCKET, Key=request.key, Body=body, Metadata=metadata)
+        return SLOW_DOWN
+
+    target = target_of(URI)
+    assert isinstance(target, uploads._S3Target)
+    server.refuse = lose
+    target.put(str(folder))
+    assert len(keys(server)) == 4 and len(lost) == 5
+
+
 def test_throttling_is_tried_again(server: S3Server, folder: Path) -> None:
     met: set[str] = set()
 
@@ -117,6 +175,7 @@ def test_throttling_is_tried_again(server: S3Server, folder: Path) -> None:
 def test_places_that_are_refused(server: S3Server) -> None:
     server.put("new/x", b"x")
     server.put("other.repair.json", b"x")
+    server.put("other.handover.html.old", b"x")
     with pytest.raises(UsageError, match=f"--to '{URI}': holds 'new/x'; nothing is replaced"):
         target_of(URI).check_new(URI)
     other = target_of(f"s3://{BUCKET}/other")

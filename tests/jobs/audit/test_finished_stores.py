@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pickle
+import tracemalloc
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -129,15 +130,75 @@ def test_an_earlier_run_that_is_another_one_counts(asked: AuditOptions, outcomes
     assert taken(asked, {store: EarlierRun("before", "5.3.3", {}, {})}) == {1: outcomes[1]}
 
 
+def put(asked: AuditOptions, content: bytes, packed: bytes | None = None, **changed: Any) -> None:
+    """In place of what was kept of the first store, with sums that fit."""
+    head = json.loads(kept_file(asked).read_bytes().partition(b"\n")[0])
+    packed = base64.b64encode(zlib.compress(content)) if packed is None else packed
+    head |= {"packed": hashlib.sha256(packed).hexdigest(), "bytes": len(content), **changed}
+    kept_file(asked).write_bytes(json.dumps(head).encode() + b"\n" + packed)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x80\x04h\x05.",  # no such entry of the memo
+        b"\x80\x04cschemas.rows\nAuditOutcome\n)\x81.",  # without its fields
+        b"\x80\x04cschemas.rows\nFinding\n.",
+        b"(" * 5000,
+    ],
+)
+def test_what_cannot_be_loaded_is_read_again(asked: AuditOptions, outcomes: list[AuditOutcome], content: bytes) -> None:
+    put(asked, content)
+    assert taken(asked) == {1: outcomes[1]}
+
+
+@pytest.mark.parametrize("change", [{"name": "other"}, {"release": "4.9.4"}, {"complete": False}, {"exit_code": 3}])
+def test_an_outcome_of_another_store_is_not_taken_over(
+    asked: AuditOptions, outcomes: list[AuditOutcome], change: dict[str, Any]
+) -> None:
+    put(asked, pickle.dumps(outcomes[0]))
+    assert taken(asked) == dict(enumerate(outcomes))
+    put(asked, pickle.dumps(replace(outcomes[0], **change)))
+    assert taken(asked) == {1: outcomes[1]}
+
+
+def test_what_is_kept_is_bounded(asked: AuditOptions, outcomes: list[AuditOutcome], monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = base64.b64encode(zlib.compress(bytes(64 << 20)))
+    for size in (1000, 64 << 20, 1 << 40, -1, None, "1"):
+        put(asked, b"", packed, bytes=size)
+        tracemalloc.start()
+        assert taken(asked) == {1: outcomes[1]}
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert size == 64 << 20 or most < 16 << 20
+    kept_file(asked).write_bytes(b"[" * 200_000 + b"\n")
+    assert taken(asked) == {1: outcomes[1]}
+    monkeypatch.setattr(finished_stores, "_PACKED_BYTES", 1000 - (1 << 20))
+    assert taken(asked) == {}
+    kept_file(asked).unlink()
+    FinishedStores(folder(asked), asked).keep(asked.stores[0], outcomes[0], audited(asked.stores[0]).copy.listing)
+    assert not kept_file(asked).exists()
+
+
+def test_only_a_regular_file_is_read(asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path) -> None:
+    whole = kept_file(asked).read_bytes()
+    for make in (os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path), lambda path: os.symlink(tmp_path / "x", path)):
+        (tmp_path / "x").write_bytes(whole)
+        kept_file(asked).unlink()
+        make(kept_file(asked))
+        assert taken(asked) == {1: outcomes[1]}
+        if kept_file(asked).is_dir():
+            kept_file(asked).rmdir()
+            kept_file(asked).touch()
+
+
 def test_what_is_kept_can_only_be_rows(asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path) -> None:
     class Hostile:
         def __reduce__(self) -> Any:
             return os.mkdir, (str(tmp_path / "called"),)
 
-    content = pickle.dumps(Hostile())
-    head = json.loads(kept_file(asked).read_bytes().partition(b"\n")[0])
-    head["content"] = hashlib.sha256(content).hexdigest()
-    kept_file(asked).write_bytes(json.dumps(head).encode() + b"\n" + base64.b64encode(zlib.compress(content)))
+    put(asked, pickle.dumps(Hostile()))
     assert taken(asked) == {1: outcomes[1]}
     assert not (tmp_path / "called").exists()
 
@@ -155,6 +216,12 @@ def test_copies_of_one_log_are_taken_over_together(asked: AuditOptions, outcomes
     for store, outcome in zip(asked.stores, outcomes, strict=True):
         kept.keep(store, replace(outcome, replica_group="g"), audited(store).copy.listing)
     assert len(taken(asked)) == 2
+    third = replace(asked.stores[0], name="third", path=f"{asked.out}/none")
+    assert taken(replace(asked, stores=asked.stores[:1])) == {}, "the run was of both"
+    assert taken(replace(asked, stores=(*asked.stores, replace(third, replica_group="h")))).keys() == {0, 1}
+    moved = replace(asked.stores[1], replica_group="h")
+    assert taken(replace(asked, stores=(asked.stores[0], moved, third))) == {}, "another copy in its place"
+    assert taken(replace(asked, stores=(asked.stores[0], moved))) == {}, "alone in its group now"
     touch(asked)
     assert taken(asked) == {}
 
