@@ -108,6 +108,7 @@ def audit_command(command: Command) -> int:
     assert asked is not None
     work = cluster.submit if cluster.is_cluster_mode(command.spark) else _audit_with_quick_start
     with run_lock.hold(asked.out, asked.run_id, _complain):
+        _remove_beside(asked)
         code = _guarded(asked, lambda asked: work(asked, command.spark))
         if code != UsageError.exit_code:
             _write_beside(asked)
@@ -138,6 +139,20 @@ def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
         return audit.run(asked, jvm)
     finally:
         jvm.end()
+
+
+def _remove_beside(asked: AuditOptions) -> None:
+    """Remove what an earlier run wrote for CI: a run that is killed leaves no result that could be taken for its own.
+
+    The metrics stay until there are new ones: Prometheus would take a file that is missing for a store that is gone.
+    """
+    from jobs.audit import results
+
+    for path in filter(None, (asked.summary_markdown, asked.junit)):
+        try:
+            results.remove_earlier(path)
+        except StoreError as problem:
+            _complain(problem)
 
 
 def _write_beside(asked: AuditOptions) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import time
 from datetime import datetime
 from typing import Any
@@ -15,6 +17,8 @@ from jobs.report.files.junit_xml import junit_xml
 from jobs.report.files.prometheus import prometheus_text
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.summary_markdown import summary_markdown
+
+JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def write_stopped(asked: AuditOptions, sentence: str, started_at: datetime, seconds: float) -> dict[str, Any]:
@@ -38,13 +42,39 @@ def write_metrics(path: str, result: dict[str, Any]) -> None:
 
 
 def write_markdown(path: str, result: dict[str, Any]) -> None:
-    """Write the result as the summary page of a CI job has it. Raises OutputFailed."""
-    _write("--summary-markdown", path, summary_markdown(result))
+    """Write the result as the summary page of a CI job has it; to the job's own summary add it. Raises OutputFailed."""
+    text = summary_markdown(result)
+    if not _is_job_summary(path):
+        _write("--summary-markdown", path, text)
+        return
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+        with open(handle, "ab") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+    except OSError as problem:
+        raise OutputFailed(f"--summary-markdown {path}: cannot write: {problem.strerror or problem}") from None
 
 
 def write_junit(path: str, result: dict[str, Any]) -> None:
     """Write the result as JUnit's XML. Raises OutputFailed."""
     _write("--junit", path, junit_xml(result))
+
+
+def remove_earlier(path: str) -> None:
+    """Remove an earlier run's file for CI, but not the summary of a job, which other steps write to. Raises OutputFailed."""
+    try:
+        if stat.S_ISREG(os.lstat(path).st_mode) and not _is_job_summary(path):
+            os.unlink(path)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as problem:
+        raise OutputFailed(f"{path}: cannot remove the earlier one: {problem.strerror or problem}") from None
+
+
+def _is_job_summary(path: str) -> bool:
+    """Whether it is the file that GitHub Actions and servers like it give a job's steps for its summary."""
+    named = os.environ.get(JOB_SUMMARY)
+    return bool(named) and os.path.realpath(path) == os.path.realpath(named or "")
 
 
 def _write(option: str, path: str, text: str, for_all: bool = False) -> None:

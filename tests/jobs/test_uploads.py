@@ -146,14 +146,12 @@ def test_a_request_whose_answer_was_lost_is_known_as_its_own(server: S3Server, f
         if request.method != "PUT" or request.key in lost:
             return None
         lost.add(request.key)
-        metadata = {"run": target._run["run"]}
         content = folder / request.key.removeprefix("new/")
         body = content.read_bytes() if content.exists() else b""
-        s3_client.client().put_object(Bucket=BUCKET, Key=request.key, Body=body, Metadata=metadata)
+        s3_client.client().put_object(Bucket=BUCKET, Key=request.key, Body=body, Metadata=target._run)
         return SLOW_DOWN
 
-    target = target_of(URI)
-    assert isinstance(target, uploads._S3Target)
+    target = uploads._S3Target(URI)
     server.refuse = lose
     target.put(str(folder))
     assert len(keys(server)) == 4 and len(lost) == 5

@@ -27,7 +27,8 @@ def junit_xml(result: Row) -> str:
     suite = ElementTree.SubElement(root, "testsuite", {"name": _SUITE, **count, "time": time, "timestamp": started})
     properties = ElementTree.SubElement(suite, "properties")
     for key in ("run_id", "tool_version", "rules_version", "exit_code", "tables"):
-        ElementTree.SubElement(properties, "property", {"name": key, "value": printable(result.get(key))})
+        if result.get(key) is not None:
+            ElementTree.SubElement(properties, "property", {"name": key, "value": printable(result[key])})
     for store in stores:
         _case(suite, store)
     if problems:

@@ -10,9 +10,11 @@ from xml.etree import ElementTree
 import pytest
 
 from jobs import cli
+from jobs.audit import results
 from jobs.report.files.junit_xml import junit_xml
 from jobs.report.files.result_json import result_json
 from jobs.report.texts.text import printable
+from store_io.base.errors import UsageError
 from tests.support import samples
 
 
@@ -40,6 +42,13 @@ def test_stores_are_cases() -> None:
     assert error is not None and error.attrib["type"] == "exit code 3" and "incomplete: " in str(error.text)
 
 
+def test_a_property_that_is_null_is_left_out() -> None:
+    result = json.loads(result_json(samples.RUN, [samples.clean()]))  # type: ignore[list-item]
+    root = ElementTree.fromstring(junit_xml({**result, "tables": None}))
+    named = {element.attrib["name"]: element.attrib["value"] for element in root.iter("property")}
+    assert named.keys() == {"run_id", "tool_version", "rules_version", "exit_code"} and "None" not in named.values()
+
+
 def test_results_that_were_not_written_are_a_case() -> None:
     suite = suite_of(samples.clean(), problems=("table x: no space", "index.html: no space"))
     error = suite.findall("testcase")[-1].find("error")
@@ -60,6 +69,27 @@ def test_both_files_are_written_whatever_the_audit_finds(tmp_path: Path) -> None
     words = ["audit", f"{tmp_path}/none", "--out", f"{tmp_path}/out", "--junit", f"{tmp_path}/j.xml"]
     assert cli.main([*words, "--summary-markdown", f"{tmp_path}/missing/s.md"]) == 2
     assert not (tmp_path / "j.xml").exists()
+
+
+def test_files_of_an_earlier_run_go_when_one_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(results.JOB_SUMMARY, f"{tmp_path}/summary")
+    for name in ("j.xml", "s.md", "summary"):
+        (tmp_path / name).write_text("earlier\n")
+    (tmp_path / "store" / "commitlog").mkdir(parents=True)
+
+    def killed(*_: object) -> int:
+        raise UsageError("found late")
+
+    monkeypatch.setattr(cli, "_audit_with_quick_start", killed)
+    words = ["audit", f"{tmp_path}/store", "--out", f"{tmp_path}/out", "--release", "5.3.3", "--junit", f"{tmp_path}/j.xml"]
+    for summary in ("s.md", "summary"):
+        assert cli.main([*words, "--summary-markdown", f"{tmp_path}/{summary}"]) == 2
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["summary"]
+    result = json.loads(result_json(samples.RUN, [samples.clean()]))  # type: ignore[list-item]
+    results.write_markdown(f"{tmp_path}/summary", result)
+    results.write_markdown(f"{tmp_path}/s.md", result)
+    results.write_markdown(f"{tmp_path}/s.md", result)
+    assert (tmp_path / "summary").read_text() == "earlier\n" + (tmp_path / "s.md").read_text()
 
 
 @pytest.mark.parametrize("option", ["--junit", "--summary-markdown"])
