@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 
-from schemas.rows import LOSS, NOTE, REBUILDABLE
+from schemas.severities import LOSS, NOTE, REBUILDABLE
 
 DAMAGED = "commitlog_damaged"
 TORN = "commitlog_torn_tail"

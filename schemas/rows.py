@@ -12,6 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from schemas.severities import LOSS as LOSS
+from schemas.severities import NOTE as NOTE
+from schemas.severities import REBUILDABLE as REBUILDABLE
+
 QueueKey = tuple[str, int]  # (topic, queue id)
 Row = dict[str, Any]
 
@@ -222,8 +226,6 @@ class SegmentSummary:
 
 
 # ---- findings and plan ---------------------------------------------------------------------------------------------
-
-NOTE, REBUILDABLE, LOSS = "note", "rebuildable", "loss"
 
 
 @dataclass(frozen=True, slots=True)

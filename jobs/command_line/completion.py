@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
-from jobs.command_line.command_table import COMMAND_TABLE, SHELLS
+from jobs.command_line.command_table import COMMAND_TABLE, SHELLS, TABLES_ACTIONS
 from jobs.command_line.options import Command
 from jobs.command_line.parser import SPARK_OPTIONS, Option
+from jobs.command_line.values import LAST_RUN
+from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from store_io.base.errors import UsageError
 
 PROGRAMS = ("rmq-audit", "spark-submit.sh")
@@ -31,9 +33,18 @@ def choices(option: Option) -> tuple[str, ...]:
     return words if len(words) > 1 and all(word == word.lower() for word in words) else ()
 
 
-def _first_words(name: str) -> tuple[str, ...]:
-    """What the first argument of a command may be, where that is no path."""
-    return SHELLS if name == "completion" else ()
+_WORDS = {  # command -> what its arguments may be, where these are no paths
+    "completion": SHELLS,
+    "tables": TABLES_ACTIONS,
+    "diff": (LAST_RUN,),
+    "explain-code": (*CATALOGUE, *STOP_REASONS),
+}
+
+
+def _with_value() -> list[str]:
+    """All options, of commands and Spark's, whose next word is their value."""
+    own = {option.name for spec in COMMAND_TABLE.values() for option in spec.options if option.metavar}
+    return sorted(own | SPARK_OPTIONS)
 
 
 def _is_path(option: Option) -> bool:
@@ -54,22 +65,34 @@ def _quoted(text: str) -> str:
 _BASH = """\
 # Completion for {programs}: source <({program} completion bash)
 _store_audit() {{
-  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}} command='' options='' words='' i
-  for ((i = 1; i < COMP_CWORD; i++)); do
+  local word=${{COMP_WORDS[COMP_CWORD]}} before='' command='' options='' words='' i
+  for ((i = 1; i < COMP_CWORD; i++)); do  # the command is the first word that is no option and no value of one
     case ${{COMP_WORDS[i]}} in
-      {alternatives}) command=${{COMP_WORDS[i]}} && break ;;
+      {valued})
+        before=${{COMP_WORDS[i]}}
+        [ "${{COMP_WORDS[i+1]}}" = = ] && ((i++))  # bash makes three words of --level=quick
+        [ $((++i)) -lt "$COMP_CWORD" ] && before='' ;;
+      -*) ;;
+      *)
+        if [ "$command" = run ]; then  # what follows are the script's words
+          compopt -o filenames 2>/dev/null
+          mapfile -t COMPREPLY < <(compgen -f -- "$word")
+          return
+        fi
+        [ -z "$command" ] && command=${{COMP_WORDS[i]}} ;;
     esac
   done
+  [ "$word" = = ] && word=''
   local spark='{spark}'
+  case $command in
+    '') [ -z "$before" ] && words='{commands} help --help --version' && options="$words $spark" ;;
+{options}
+  esac
   case $command$before in
 {values}
   esac
-  case $command in
-    '') words='{commands} help --help --version' ;;
-{options}
-  esac
-  case $word in
-    -*) words=$options ;;
+  case $before$word in
+    -*) [ -z "$before" ] && words=$options ;;
   esac
   if [ -n "$words" ]; then
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
@@ -88,15 +111,15 @@ def bash() -> str:
     for name, spec in COMMAND_TABLE.items():
         for option in filter(choices, spec.options):
             values.append(f"    {name}{option.name}) words='{' '.join(choices(option))}' ;;")
-        if first := _first_words(name):
-            values.append(f"    {name}{name}) words='{' '.join(first)}' ;;")
+        if name in _WORDS:
+            values.append(f"    {name}) words='{' '.join(_WORDS[name])}' ;;")
         listed = [*(option.name for option in spec.options), "--help", *(["$spark"] if spec.takes_spark else [])]
         options.append(f'    {name}) options="{" ".join(listed)}" ;;')
     return _BASH.format(
         programs=" ".join(PROGRAMS),
         program=PROGRAMS[0],
         spark=" ".join(sorted(SPARK_OPTIONS)),
-        alternatives="|".join(COMMAND_TABLE),
+        valued="|".join(_with_value()),
         commands=" ".join(COMMAND_TABLE),
         values="\n".join(values),
         options="\n".join(options),
@@ -113,16 +136,33 @@ _store_audit() {{
   commands=(
 {commands}
   )
-  if (( CURRENT == 2 )); then
+  local i=2
+  while (( i < CURRENT )); do  # the command is the first word that is no option and no value of one
+    case $words[i] in
+      {valued}) (( i += 2 )) ;;
+      -*) (( i++ )) ;;
+      *) break ;;
+    esac
+  done
+  if (( i > CURRENT )); then
+    _files
+    return
+  elif (( i == CURRENT )); then
     _describe command commands
     return
   fi
-  case $words[2] in
+  (( CURRENT -= i - 1 ))
+  shift $(( i - 1 )) words
+  case $words[1] in
 {options}
     *) _files ;;
   esac
 }}
-compdef _store_audit {programs}
+if [[ ${{zsh_eval_context[-1]}} == loadautofunc ]]; then  # a file _rmq-audit in a folder of fpath
+  _store_audit "$@"
+else
+  compdef _store_audit {programs}
+fi
 """
 
 
@@ -132,11 +172,19 @@ def zsh() -> str:
     options = []
     for name, spec in COMMAND_TABLE.items():
         rows = [_zsh_option(option) for option in spec.options]
-        first = _first_words(name)
-        rows.append(f"'*:word:({' '.join(first)})'" if first else "'*:file:_files'")
+        if spec.rest_passes:
+            options.append(f"    {name}) _files ;;")
+            continue
+        rows.append(f"'*:word:({' '.join(_WORDS[name])})'" if name in _WORDS else "'*:file:_files'")
         listed = " \\\n        ".join(["--help", *rows])
-        options.append(f"    {name})\n      shift words; (( CURRENT-- ))\n      _arguments \\\n        {listed} ;;")
-    return _ZSH.format(programs=" ".join(PROGRAMS), program=PROGRAMS[0], commands="\n".join(commands), options="\n".join(options))
+        options.append(f"    {name})\n      _arguments \\\n        {listed} ;;")
+    return _ZSH.format(
+        programs=" ".join(PROGRAMS),
+        program=PROGRAMS[0],
+        commands="\n".join(commands),
+        valued="|".join(_with_value()),
+        options="\n".join(options),
+    )
 
 
 def _zsh_option(option: Option) -> str:
@@ -152,16 +200,34 @@ def _zsh_option(option: Option) -> str:
 # ---- fish ------------------------------------------------------------------------------------------------------------
 
 
+_FISH = """\
+# Completion for {programs}: {program} completion fish | source
+function __store_audit_at -d 'Whether the command is this one; without an argument, whether there is none yet'
+  set -l skip 0
+  for word in (commandline -opc)[2..-1]
+    if test $skip = 1
+      set skip 0
+    else if contains -- $word {valued}
+      set skip 1
+    else if not string match -q -- '-*' $word
+      test "$word" = "$argv[1]"
+      return
+    end
+  end
+  test $skip = 0 -a -z "$argv[1]"
+end"""
+
+
 def fish() -> str:
     """The script for fish."""
-    lines = [f"# Completion for {' '.join(PROGRAMS)}: {PROGRAMS[0]} completion fish | source"]
-    none = f"not __fish_seen_subcommand_from {' '.join(COMMAND_TABLE)}"
+    lines = [_FISH.format(programs=" ".join(PROGRAMS), program=PROGRAMS[0], valued=" ".join(_with_value()))]
+    none = "__store_audit_at"
     for program in PROGRAMS:
         for name, spec in COMMAND_TABLE.items():
             lines.append(f"complete -c {program} -n '{none}' -f -a {name} -d {_about(spec.about)}")
-            seen = f"complete -c {program} -n '__fish_seen_subcommand_from {name}'"
-            if first := _first_words(name):
-                lines.append(f"{seen} -f -a '{' '.join(first)}'")
+            seen = f"complete -c {program} -n '__store_audit_at {name}'"
+            if name in _WORDS:
+                lines.append(f"{seen} -f -a '{' '.join(_WORDS[name])}'")
             for option in spec.options:
                 value = f" -x -a '{' '.join(choices(option))}'" if choices(option) else " -r" if option.metavar else ""
                 lines.append(f"{seen} -l {option.name[2:]} -d {_about(option.help)}{value}")

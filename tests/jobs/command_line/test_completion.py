@@ -24,8 +24,22 @@ ask rmq-audit test --mas
 ask rmq-audit completion ''
 ask rmq-audit audit --out a-fol
 ask rmq-audit explain-code --format m
+ask rmq-audit audit --level = q
+ask rmq-audit audit --level =
+ask rmq-audit --master query --li
+ask rmq-audit --master query query --li
+ask rmq-audit --master = local query --li
+ask rmq-audit explain-code body_crc no_c
+ask rmq-audit tables ''
+ask rmq-audit tables --tables a-folder c
+ask rmq-audit diff ''
+ask rmq-audit run script --he
+ask rmq-audit run --mas
+ask rmq-audit --tot
 """
 ANSWERS = ["explain export explain-code", "--level", "full quick", "--master", "", "bash zsh fish", "a-folder", "markdown"]
+ANSWERS += ["quick", "full quick", "", "--limit", "--limit", "no_commitlog", "prune compact vacuum info", "compact", "last"]
+ANSWERS += ["", "--master", "--total-executor-cores"]
 
 
 def test_bash_completes_commands_options_values_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
