@@ -22,7 +22,7 @@ release = {"release": sys.argv[3]} if len(sys.argv) > 3 else {}
 behind = sources.lag(spark, store, **release).where("lag > 0")
 behind.show(20, truncate=False)
 sources.traffic(spark, store, per="minute", **release).show(20, truncate=False)
-half = spark.read.format("rocketmq.transactions").options(columns="state,producer_group", **release).load(store)
+half = sources.read(spark, "transactions", store, columns="state,producer_group", **release)
 half.groupBy("producer_group", "state").count().orderBy("producer_group", "state").show()
 
 if behind.where(f"lag > {most}").count():

@@ -26,6 +26,7 @@ class OffsetsSource(StoreSource):
     """How far consumer groups and delay levels have come."""
 
     source = "offsets"
+    has_notes = True
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         scan = OffsetScan(store.location, argument.release, argument.broker_conf, tuple(arrow.names))

@@ -46,6 +46,7 @@ class StoreSource(DataSource):
 
     source = ""
     own_options: frozenset[str] = frozenset()
+    has_notes = False  # whether its readers have some
 
     @classmethod
     def name(cls) -> str:
@@ -130,6 +131,13 @@ class StoreSource(DataSource):
         return self.make_reader(
             open_store(StoreLocation(store.path, store.parts), store.release, store.broker_conf), store, arrow
         )
+
+    def notes(self) -> list[str]:
+        """What its readers have to say, known before Spark plans anything. Raises as `schema`."""
+        if not self.has_notes:
+            return []
+        arrow = to_arrow_schema(self.schema(), **_UTC)
+        return [note for store in self.stores for note in self._open(store, arrow).notes()]
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         """The reader of one store. argument: as it was named.  arrow: the columns to give, without the store's."""

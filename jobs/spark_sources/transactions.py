@@ -19,6 +19,7 @@ class TransactionsSource(StoreSource):
     """Half messages, and what became of them."""
 
     source = "transactions"
+    has_notes = True
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         scan = TransactionScan(store.location, store.rules, tuple(arrow.names))

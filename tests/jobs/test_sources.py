@@ -145,6 +145,7 @@ def test_what_is_assumed_and_not_there_is_said_once(
         (TransactionsSource, {"path": str(root), "release": "5.3.3"}, []),
     ):
         source = kind(given)
+        assert len(dict.fromkeys(source.notes())) == len(words)
         source.reader(source.schema()).partitions()
         said = capsys.readouterr().err.splitlines()
         assert len(said) == len(words) and all(word in line for word, line in zip(words, said, strict=True))
