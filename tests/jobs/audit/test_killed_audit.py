@@ -22,7 +22,7 @@ from tests.support.opened_files import opened_below
 pytestmark = pytest.mark.spark
 Do = Callable[..., dict[str, Any]]
 COMMIT = "before replace_run runs 2"  # the first takes out what an earlier run of this id left
-CHANGING = ("started_at", "seconds", "verified_at")
+CHANGING = ("started_at", "seconds", "verified_at", "out")  # times; and the folder is another one
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def do(spark: SparkSession) -> Iterator[Do]:
 
 
 def steady(out: Path) -> dict[str, Any]:
-    """All that a run leaves, but for times."""
+    """All that a run leaves, but for times and its folder."""
     found: dict[str, Any] = {}
     for table, rows in log_content(out / "tables").items():
         found[table] = sorted(str(sorted((k, v) for k, v in json.loads(row).items() if k not in CHANGING)) for row in rows)

@@ -199,7 +199,7 @@ def test_the_commands(
         assert said.out == "" and said.err.count("\n") == 1 and f"{tmp_path}/{place}" in said.err, said.err
     assert not (tmp_path / "none").exists()
     shutil.copytree(tables, tmp_path / "copy")
-    for file in (tmp_path / "copy" / "runs").glob("run_id=r3/*.parquet"):
+    for file in (tmp_path / "copy" / "runs").glob("month=*/*.parquet"):
         file.write_bytes(b"no parquet")
     assert cli.main(["report", "--tables", f"{tmp_path}/copy"]) == 3
     assert capsys.readouterr().err.count("\n") == 1
