@@ -29,7 +29,7 @@ class RemoteFiles(Protocol):
         """Write a file in place of an earlier one; nobody sees a part of it."""
 
     def read(self, name: str, most: int | None = None) -> bytes:
-        """All of it, or its first `most` + 1 bytes. Raises FileNotFoundError."""
+        """All of it, or its first `most` bytes and one more. Raises FileNotFoundError."""
 
     def remove(self, name: str) -> None:
         """Raises FileNotFoundError where there is none, if the file system says."""
