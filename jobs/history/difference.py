@@ -110,11 +110,12 @@ def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tu
     """(places that are not the same in both runs, with `count_a` and `count_b`; those that are, summed up by code)."""
     from pyspark.sql import functions as F
 
+    rows = history.frame("findings", [run_a, run_b], store)  # first, as it starts Spark, which columns need
     ranks = [F.when(F.col("severity") == severity, F.lit(-severity_rank(severity))) for severity in SEVERITIES]
     # Not a bare literal, which Spark knows never to be null: where a side has no words, Arrow would refuse the null.
     unknown = F.when(~F.col("severity").isin(*SEVERITIES), F.lit(-severity_rank("")))
     rank = F.coalesce(*ranks, unknown)  # more is graver
-    frame = history.frame("findings", [run_a, run_b], store).withColumn("rank", rank)
+    frame = rows.withColumn("rank", rank)
     sides = []
     for side, run_id in (("a", run_a), ("b", run_b)):
         own = F.col("run_id") == run_id
