@@ -5,7 +5,7 @@ UPLOAD_MARK is there first and goes last, and every command refuses a store that
 with what was sent: names and lengths, in S3 ETags, too. Each part of an object is sent with its MD5, which the server compares;
 HDFS has checksums of its own.
 
-Two runs may have the same target. No file is put in place of one that is there, and only what this run has put there is removed.
+Two runs may have the same target. No file replaces another, and a run removes only what it has put there itself.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Target(Protocol):
     def put_beside(self, path: str, suffix: str) -> None:
         """Put one file of this machine beside the folder, whole; its name there is the folder's with this suffix.
 
-        Raises UploadFailed, also where such a file is there.
+        Raises UploadFailed, also where a file of that name exists.
         """
 
     def remove_beside(self, suffix: str) -> None:

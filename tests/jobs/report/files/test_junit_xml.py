@@ -43,7 +43,7 @@ def test_stores_are_cases() -> None:
 
 
 def test_a_property_that_is_null_is_left_out() -> None:
-    result = json.loads(result_json(samples.RUN, [samples.clean()]))  # type: ignore[list-item]
+    result = json.loads(result_json(samples.RUN, [samples.clean()]))
     root = ElementTree.fromstring(junit_xml({**result, "tables": None}))
     named = {element.attrib["name"]: element.attrib["value"] for element in root.iter("property")}
     assert named.keys() == {"run_id", "tool_version", "rules_version", "exit_code"} and "None" not in named.values()
@@ -85,7 +85,7 @@ def test_files_of_an_earlier_run_go_when_one_starts(tmp_path: Path, monkeypatch:
     for summary in ("s.md", "summary"):
         assert cli.main([*words, "--summary-markdown", f"{tmp_path}/{summary}"]) == 2
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["summary"]
-    result = json.loads(result_json(samples.RUN, [samples.clean()]))  # type: ignore[list-item]
+    result = json.loads(result_json(samples.RUN, [samples.clean()]))
     results.write_markdown(f"{tmp_path}/summary", result)
     results.write_markdown(f"{tmp_path}/s.md", result)
     results.write_markdown(f"{tmp_path}/s.md", result)
