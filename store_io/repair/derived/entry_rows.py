@@ -70,7 +70,7 @@ def raw_index_entries(columns: Columns, tag_index: bool) -> np.ndarray:
     return raw[: _put_keys(addresses[0], columns.count, int(tag_index), addresses[1], addresses[2])]
 
 
-@kept(rows_module, item, native)
+@kept(rows_module, message_columns, item, native)
 def _take(rows, kinds, waiting, used):  # type: ignore[no-untyped-def]
     """Copy what is kept of the rows to `waiting`, after `used` rows there; how many these are then."""
     for i in range(len(kinds)):
