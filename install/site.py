@@ -16,7 +16,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from jobs.report.texts.code_words import all_codes, section  # noqa: E402
+from jobs.report.texts.words.code_words import all_codes, section  # noqa: E402
 
 PAGES = {"README.md": "index.md", **{name: name for name in ("INCIDENT.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}}
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")

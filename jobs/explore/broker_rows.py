@@ -10,11 +10,11 @@ from jobs.explore.query import Query, say
 from schemas.rows import QueueKey, Row
 from store_io.audit.audit_request import AuditRequest
 from store_io.base.errors import StoreError
-from store_io.explore.broker_view import BrokerView, Served
 from store_io.explore.message_filter import ALL, MessageFilter, Range
 from store_io.explore.message_search import Contents
 from store_io.explore.scans import MAX_BODY_BYTES
-from store_io.explore.served_rows import body_of, served_row
+from store_io.explore.served.broker_view import BrokerView, Served
+from store_io.explore.served.served_rows import body_of, served_row
 
 
 def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[Row]:

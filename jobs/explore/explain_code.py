@@ -9,7 +9,7 @@ from dataclasses import asdict
 from jobs.command_line.options import Command
 from jobs.command_line.values import near
 from jobs.environment.installation import COMMAND
-from jobs.report.texts.code_words import CodeWords, all_codes, page
+from jobs.report.texts.words.code_words import CodeWords, all_codes, page
 from store_io.base.errors import UsageError
 
 _WIDTH = 110

@@ -8,9 +8,8 @@
   `choice`: which segments such a question needs.
 * `explain`, `explain_record`, `explain_pointers`: what lies at one offset, field by field, and which entries lead to it;
   `explain_header`: the header before a record.
-* `broker_view`, `appended_entries`, `served_rows`: what a consumer would get from a started broker.
-* `offset_rows`, `queue_ends`: how far consumer groups and delay levels have come, beside the ends of their queues.
-* `transaction_rows`, `transaction_ends`: half messages, and what became of them.
+* `served`: what a consumer would get from a started broker.
+* `groups`: how far consumer groups have come; half messages, and what became of them.
 * `lost`: the messages that a start would lose, and the form in which a producer can send them again.
 * `redaction`: bodies and properties hidden.
 * `manifest`: digests of a copy's files.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.explore.broker_view import SERVED, BrokerView, Served
+from store_io.explore.served.broker_view import SERVED, BrokerView, Served
 from tests.support import corpus_tools, product
 from tests.support.corpus_tools import Case
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from jobs.report.texts.comparison_words import least_text, lost_text
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.report.texts.words.comparison_words import least_text, lost_text
 from jobs.rescue.ways import Choice, Way
 from schemas.rows import AuditOutcome
 from store_io.audit.outcome.safety import lost_of, timers_lost

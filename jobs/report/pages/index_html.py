@@ -13,9 +13,9 @@ from jobs.report.pages.answer import style_of
 from jobs.report.pages.page import View, page
 from jobs.report.texts import judgement as answers
 from jobs.report.texts.judgement import Judgement
-from jobs.report.texts.replicas_words import choice_words
-from jobs.report.texts.run_words import assumed_words, exit_words, note_kinds
 from jobs.report.texts.text import span_text
+from jobs.report.texts.words.replicas_words import choice_words
+from jobs.report.texts.words.run_words import assumed_words, exit_words, note_kinds
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.audit.outcome.safety import Safety, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import of_run

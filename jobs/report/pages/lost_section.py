@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from jobs.report.pages.page import View
 from jobs.report.texts.commands import command_line
-from jobs.report.texts.comparison_words import least_text, lost_text, release_lines, setting_lines
+from jobs.report.texts.words.comparison_words import least_text, lost_text, release_lines, setting_lines
 from schemas.rows import AuditOutcome, Comparison, Row
 
 MAX_COMMANDS = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.report.pages.page import View
-from jobs.report.texts.replicas_words import choice_words, lack_words, pair_words, rejoin_words
+from jobs.report.texts.words.replicas_words import choice_words, lack_words, pair_words, rejoin_words
 from schemas.rows import AuditOutcome
 
 MAX_ROWS = 100

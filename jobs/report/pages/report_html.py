@@ -28,8 +28,8 @@ from jobs.report.texts.commands import words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import SHAPE_OF, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.next_steps import next_steps
-from jobs.report.texts.run_words import exit_words, note_kinds
 from jobs.report.texts.text import count_text
+from jobs.report.texts.words.run_words import exit_words, note_kinds
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES

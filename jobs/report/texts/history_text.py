@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from jobs.report.texts.judgement import SHORT
-from jobs.report.texts.run_words import would_be_lost
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.report.texts.words.run_words import would_be_lost
 from schemas.rows import Row
 from store_io.base.exit_codes import INCOMPLETE, severity_rank
 

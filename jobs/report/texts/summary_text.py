@@ -12,7 +12,6 @@ from itertools import accumulate
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
 from jobs.report.texts.commands import closer_look, words_of
-from jobs.report.texts.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
@@ -26,16 +25,17 @@ from jobs.report.texts.judgement import (
     why_it_ends,
 )
 from jobs.report.texts.next_steps import next_steps
-from jobs.report.texts.replicas_words import choice_words, pair_words
-from jobs.report.texts.run_words import (
+from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
+from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
+from jobs.report.texts.words.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
+from jobs.report.texts.words.replicas_words import choice_words, pair_words
+from jobs.report.texts.words.run_words import (
     assumed_words,
     exit_words,
     kinds_text,
     note_kinds,
     would_be_lost,
 )
-from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
-from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank

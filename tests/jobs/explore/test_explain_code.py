@@ -8,7 +8,7 @@ import pytest
 
 from jobs.command_line import options
 from jobs.explore import explain_code
-from jobs.report.texts.code_words import all_codes, page
+from jobs.report.texts.words.code_words import all_codes, page
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from store_io.base.errors import UsageError
 from tests import ROOT

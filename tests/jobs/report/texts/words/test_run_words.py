@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jobs.report.texts.run_words import assumed_words, exit_words, kinds_text
+from jobs.report.texts.words.run_words import assumed_words, exit_words, kinds_text
 from tests.support import samples
 
 

@@ -18,12 +18,12 @@ from schemas.arrow import arrow_schema
 from schemas.rows import MappedFile
 from schemas.sources import TRANSACTIONS
 from store_io.base.java_compat import parse_number
-from store_io.explore import transaction_ends
+from store_io.explore.groups import transaction_ends
+from store_io.explore.groups.transaction_ends import CHECK_TIMES, STATES, HalfStates
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
 from store_io.explore.message_rows import HALF_TOPICS, scan_messages
 from store_io.explore.scans import COLUMNS as MESSAGE_COLUMNS
 from store_io.explore.scans import MessageScan
-from store_io.explore.transaction_ends import CHECK_TIMES, STATES, HalfStates
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation
 

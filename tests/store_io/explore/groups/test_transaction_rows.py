@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from schemas import rocksdb_layout
-from store_io.explore import transaction_ends
+from store_io.explore.groups import transaction_ends
+from store_io.explore.groups.transaction_rows import STRETCHES, TransactionScan, scan_transactions, stretches
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store
-from store_io.explore.transaction_rows import STRETCHES, TransactionScan, scan_transactions, stretches
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import HALF_TOPIC, OP_TOPIC, Message, Record, Sizes, Store, StoreBuilder
 

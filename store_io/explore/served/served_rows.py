@@ -12,10 +12,10 @@ from typing import Any
 from schemas import commitlog_layout as layout
 from schemas.rows import Row
 from store_io.base.java_compat import parse_number
-from store_io.explore.broker_view import REMOVED, SERVED, SKIPPED, UNDECODABLE, BrokerView, Served
 from store_io.explore.explain_record import offset_msg_id
 from store_io.explore.message_batch import COMPRESSIONS, LAST_TIME_MS, TRANSACTIONS, compression_code, transaction_code
 from store_io.explore.scans import MAX_BODY_BYTES, NOTE
+from store_io.explore.served.broker_view import REMOVED, SERVED, SKIPPED, UNDECODABLE, BrokerView, Served
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.formats.commitlog.message_decode import host_text
 from store_io.rules.index_keys import has_key

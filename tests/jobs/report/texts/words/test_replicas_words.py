@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.report.texts.replicas_words import pair_words
 from jobs.report.texts.summary_text import summary_text
+from jobs.report.texts.words.replicas_words import pair_words
 from schemas.rows import AuditOutcome
 from tests.support import samples
 

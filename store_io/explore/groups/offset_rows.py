@@ -18,9 +18,9 @@ from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.sources import OFFSETS
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import whole_text
+from store_io.explore.groups.queue_ends import QueueEnds
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
 from store_io.explore.open_store import OpenStore, open_store
-from store_io.explore.queue_ends import QueueEnds
 from store_io.formats.config_reader import StoreConfig, read_config
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.rules.releases import NEWEST_RELEASE

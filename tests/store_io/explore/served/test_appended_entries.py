@@ -7,7 +7,7 @@ from pathlib import Path
 
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
-from store_io.explore.broker_view import BrokerView
+from store_io.explore.served.broker_view import BrokerView
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import Store
 

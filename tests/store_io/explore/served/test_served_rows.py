@@ -7,9 +7,9 @@ from dataclasses import replace
 from schemas.sources import LOST
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
-from store_io.explore.broker_view import REMOVED, BrokerView
 from store_io.explore.scans import COLUMNS
-from store_io.explore.served_rows import NOTE, served_row
+from store_io.explore.served.broker_view import REMOVED, BrokerView
+from store_io.explore.served.served_rows import NOTE, served_row
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import Store
 

@@ -22,7 +22,7 @@ from schemas.rows import QueueKey
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import divide
-from store_io.explore.appended_entries import EXPANDED_ENTRIES, AppendedEntries
+from store_io.explore.served.appended_entries import EXPANDED_ENTRIES, AppendedEntries
 from store_io.formats.commitlog.message_decode import decode_message
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.formats.index_reader import entry_position

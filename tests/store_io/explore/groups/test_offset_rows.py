@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from store_io.base.errors import StoreError
+from store_io.explore.groups.offset_rows import OffsetScan, offsets_not_there, scan_offsets
+from store_io.explore.groups.queue_ends import queue_end
 from store_io.explore.message_filter import MessageFilter
-from store_io.explore.offset_rows import OffsetScan, offsets_not_there, scan_offsets
 from store_io.explore.open_store import open_store
-from store_io.explore.queue_ends import queue_end
 from store_io.source.byte_source import StoreLocation
 from tests.support.builders import SCHEDULE_TOPIC, Message, Store, StoreBuilder
 
@@ -85,7 +85,7 @@ def test_conditions_and_columns(store: Store) -> None:
 
 
 def test_without_the_columns_of_ends_no_queue_is_looked_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("store_io.explore.offset_rows.QueueEnds", None)
+    monkeypatch.setattr("store_io.explore.groups.offset_rows.QueueEnds", None)
     assert len(rows_of(store, columns=("group", "committed_offset"))) == 10
 
 

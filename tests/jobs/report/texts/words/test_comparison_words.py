@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.report.pages.report_html import report_html
-from jobs.report.texts.comparison_words import least_text, lost_text, release_lines, setting_lines
 from jobs.report.texts.summary_text import summary_text
+from jobs.report.texts.words.comparison_words import least_text, lost_text, release_lines, setting_lines
 from schemas.rows import ASSUMED, Comparison, Premise, Start
 from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.variants import Variant

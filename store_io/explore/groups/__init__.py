@@ -1,0 +1,5 @@
+"""What a copy holds of its clients' groups.
+
+* `offset_rows`: how far consumer groups and delay levels have come; `queue_ends`: the ends of their queues.
+* `transaction_rows`: the half messages of producer groups; `transaction_ends`: what became of them.
+"""
