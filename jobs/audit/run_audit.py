@@ -64,6 +64,8 @@ def run(asked: AuditOptions, jvm: Jvm) -> int:
 
 def run_with(started: Session, asked: AuditOptions) -> int:
     """The same on a running session."""
+    from jobs.audit.runner import Runner
+
     began = time.monotonic()
     checksum.trust()  # the engine that this machine offers is trusted once crcmod agrees with it
     tables = asked.tables or f"{asked.out}/tables"
@@ -74,11 +76,12 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     problems: list[str] = []
     outcomes: list[AuditOutcome] = []
     counters = SparkCounters(started.context)
+    runner = Runner(started.context, counters.report)
     shown = sys.stderr if asked.progress or asked.progress_json else None
     with Progress(shown, counters, asked.progress_json) as progress:
         reading = replace(_reading(started, asked, info), past=_past(started, info))
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
-        for outcome in audit_stores(started, asked.stores, progress, counters, wanted, reading, finished):
+        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished):
             outcomes.append(outcome)
             plan = f"{asked.out}/{outcome.name}/plan.json"
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
@@ -115,10 +118,9 @@ class Wanted:
 
 
 def audit_stores(
-    started: Session,
+    runner: Runner,
     stores: Sequence[StoreArgument],
     progress: Progress,
-    counters: SparkCounters,
     wanted: Wanted | None = None,
     reading: Reading | None = None,
     finished: FinishedStores | None = None,
@@ -128,10 +130,8 @@ def audit_stores(
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
     None: every byte.  finished: what this run had finished before it was killed, and keeps now.
     """
-    from jobs.audit.runner import Runner
-
     reading, names = reading or Reading(), [store.name for store in stores]
-    together = _Together(Runner(started.context, counters.report), progress, wanted, reading, names)
+    together = _Together(runner, progress, wanted, reading, names)
     progress.of_stores(names)
     done = finished.take(reading.earlier) if finished is not None else {}  # outcomes of stores whose turn has not come, too
     progress.taken_over(len(done))
@@ -140,7 +140,7 @@ def audit_stores(
         waiting = [one for one in batch if one[0] not in taken]
         with ThreadPoolExecutor(8) as threads:
             prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading), waiting))
-        for part in _read_together(started, reading, [store for _, store in waiting], prepared):
+        for part in _read_together(runner, reading, [store for _, store in waiting], prepared):
             audits = [prepared[place] for place in part]
             outcomes = together.outcomes([waiting[place] for place in part], audits)
             for place, one, outcome in zip(part, audits, outcomes, strict=True):
@@ -158,7 +158,7 @@ def audit_stores(
 
 
 def _read_together(
-    started: Session, reading: Reading, stores: Sequence[StoreArgument], prepared: Sequence[StoreAudit | AuditOutcome]
+    runner: Runner, reading: Reading, stores: Sequence[StoreArgument], prepared: Sequence[StoreAudit | AuditOutcome]
 ) -> Iterator[list[int]]:
     """Places in `stores`, as many together as keep all cores busy for a while. Where time is limited all are read together: each
     gets its share of it."""
@@ -166,7 +166,7 @@ def _read_together(
         yield from [[*range(len(stores))]] if stores else []
         return
     weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in prepared]
-    for part in batches(stores, BYTES_PER_CORE * max(1, started.context.defaultParallelism), weights):
+    for part in batches(stores, BYTES_PER_CORE * max(1, runner.context.defaultParallelism), weights):
         yield [place for place, _ in part]
 
 

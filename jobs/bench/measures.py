@@ -201,6 +201,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     from jobs.audit import run_audit as audit
     from jobs.audit.datasets import DatasetPlan
     from jobs.audit.progress import Progress, SparkCounters
+    from jobs.audit.runner import Runner
     from jobs.output import RESULT, OutputFolder
     from jobs.report.files.result_json import RunInfo, result_json
 
@@ -209,11 +210,12 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     output = OutputFolder(asked.out)
     output.begin([store.name for store in asked.stores])
     counters = SparkCounters(started.context)
+    runner = Runner(started.context, counters.report)
     wanted = audit.Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
     outcomes = []
     problems: list[str] = []
     with Progress(None, counters) as progress:
-        for outcome in audit.audit_stores(started, asked.stores, progress, counters, wanted):
+        for outcome in audit.audit_stores(runner, asked.stores, progress, wanted):
             outcomes.append(outcome)
             problems += audit.write_store(output, outcome)
     output.write(RESULT, result_json(info, outcomes))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,7 @@ from pyspark.sql.types import StructType
 from jobs.command_line import places
 from jobs.command_line.message_filters import read_time
 from jobs.command_line.stores import StoreArgument
-from jobs.report.texts.text import printable
-from jobs.spark_sources.store_source import StoreReader, StoreSource, longest_first
+from jobs.spark_sources.store_source import StoreReader, StoreSource, longest_first, say
 from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
@@ -128,8 +126,7 @@ class MessagesReader(StoreReader):
         found = [f for f in found if wanted.may_be_in(f.start, f.size)]
         if self.earlier is not None and wanted.store_times != ALL:
             kept = needed(found, self.earlier, wanted.store_times)
-            said = printable(skipped_sentence(self.earlier, len(found) - len(kept), len(found)))
-            print(f"rocketmq.messages: {said}", file=sys.stderr, flush=True)
+            say([f"rocketmq.messages: {skipped_sentence(self.earlier, len(found) - len(kept), len(found))}"])
             found = kept
         parts = longest_first(found)
         if self.places is None:

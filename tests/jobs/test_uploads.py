@@ -63,6 +63,17 @@ def refusing(method: str, end: str) -> object:
     )
 
 
+def meanwhile(server: S3Server, key: str, content: bytes) -> None:
+    """Have another run put an object there while a file of the folder is put."""
+
+    def meddle(request: Request) -> None:
+        if request.method == "PUT" and request.key.endswith("/empty"):
+            server.refuse = lambda request: None
+            server.put(key, content)
+
+    server.refuse = meddle
+
+
 def test_what_is_broken_off_is_taken_back(server: S3Server, folder: Path) -> None:
     server.refuse = refusing("PUT", "topics.json")  # type: ignore[assignment]
     with pytest.raises(UploadFailed, match=f"{URI}: cannot be written: access is denied .*s3:PutObject"):
@@ -90,12 +101,7 @@ def test_what_cannot_be_taken_back_is_marked_and_refused(server: S3Server, folde
 
 
 def test_what_another_one_puts_there_is_noticed(server: S3Server, folder: Path) -> None:
-    def meddle(request: Request) -> None:
-        if request.method == "PUT" and request.key.endswith("/empty"):
-            server.refuse = lambda request: None
-            server.put("new/strange", b"x")
-
-    server.refuse = meddle
+    meanwhile(server, "new/strange", b"x")
     with pytest.raises(UploadFailed, match=r"new/strange: .* after the upload, nothing was sent"):
         target_of(URI).put(str(folder))
     assert keys(server) == ["new/strange"]
@@ -128,12 +134,7 @@ def test_an_object_that_is_put_there_meanwhile_stays(
     monkeypatch.setattr(uploads, "PART_BYTES", 1 << 20)
     (folder / "config/topics.json").write_bytes(bytes(size))
 
-    def meddle(request: Request) -> None:
-        if request.method == "PUT" and request.key.endswith("/empty"):
-            server.refuse = lambda request: None
-            server.put("new/config/topics.json", b"another's")
-
-    server.refuse = meddle
+    meanwhile(server, "new/config/topics.json", b"another's")
     with pytest.raises(UploadFailed, match=r"topics\.json: another run has put it there meanwhile"):
         target_of(URI).put(str(folder), last=["config/topics.json"])
     assert keys(server) == ["new/config/topics.json"] and server.get("new/config/topics.json") == b"another's"
