@@ -52,11 +52,15 @@ def name_node_and_path(uri: str) -> tuple[str, str]:
             " without a login; the user is HADOOP_USER_NAME"
         )
     path = path.strip("/")
+    _check_folder(f"hdfs://{server}", path, "HDFS")
+    return server.lower(), f"/{path}"
+
+
+def _check_folder(server: str, path: str, kind: str) -> None:
     if path and (any(part in ("", ".", "..") for part in path.split("/")) or re.search(r"[?#\x00-\x1f\x7f]", path)):
         raise UsageError(
-            f"{f'hdfs://{server}/{path}'!r}: a folder in HDFS has a name without '//', '.', '..', '?', '#' and control characters"
+            f"{f'{server}/{path}'!r}: a folder in {kind} has a name without '//', '.', '..', '?', '#' and control characters"
         )
-    return server.lower(), f"/{path}"
 
 
 def bucket_and_key(uri: str) -> tuple[str, str]:
@@ -69,8 +73,5 @@ def bucket_and_key(uri: str) -> tuple[str, str]:
     if not _BUCKET.fullmatch(bucket):
         raise UsageError("an S3 address is s3://BUCKET/FOLDER, without a login; this one does not begin with a bucket's name")
     key = key.strip("/")
-    if key and (any(part in ("", ".", "..") for part in key.split("/")) or re.search(r"[?#\x00-\x1f\x7f]", key)):
-        raise UsageError(
-            f"{f's3://{bucket}/{key}'!r}: a folder in S3 has a name without '//', '.', '..', '?', '#' and control characters"
-        )
+    _check_folder(f"s3://{bucket}", key, "S3")
     return bucket, key
