@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -22,6 +21,7 @@ from jobs import session
 from jobs.environment import packaging
 from jobs.environment import setup as environment
 from jobs.jvm import SparkFailed
+from tests.support.corpus_tools import extract
 
 pytestmark = pytest.mark.spark
 needs_environment = pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
@@ -179,8 +179,7 @@ def test_a_spark_that_does_not_start_is_one_sentence_and_a_result(word: str, sai
 @pytest.mark.big
 def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) -> None:
     packaging.pack_environment(str(tmp_path / "e.tar.gz"))
-    with tarfile.open(tmp_path / "e.tar.gz") as archive:
-        archive.extractall(tmp_path / "some where", filter="data")
+    extract(tmp_path / "e.tar.gz", tmp_path / "some where")
     check = "import numba, pandas, pyarrow, isal.isal_zlib, store_io.audit.loss as a; print(pyarrow.__file__); print(a.__file__)"
     done = subprocess.run(
         [tmp_path / "some where" / "bin" / "python", "-P", "-c", check],

@@ -1,6 +1,6 @@
 """The corpus of real stores: what there is, and unpacking it.
 
-    python -m tests.corpus_tools DEST [PREFIX ...]
+    python -m tests.support.corpus_tools DEST [PREFIX ...]
 
 writes DEST/<case>/store, DEST/<case>/broker.conf, DEST/fleet.toml (each store under the release that recovered it) and
 DEST/fleet-matrix.toml (each store under every other release that was tried on it, named <case>.r<release>).
@@ -27,6 +27,15 @@ from typing import Any
 from tests import TESTS
 
 CORPUS = TESTS / "corpus"
+
+
+def extract(archive: Path, destination: Path) -> None:
+    """Unpack a tar of the tests' own; the first Pythons of 3.11 do not know extraction filters."""
+    with tarfile.open(archive) as tar:
+        if hasattr(tarfile, "data_filter"):
+            tar.extractall(destination, filter="data")
+        else:
+            tar.extractall(destination)
 
 
 @dataclass(frozen=True)
@@ -80,11 +89,7 @@ class Case:
         """Unpack the store below `destination`, holes as holes. Returns its root."""
         destination.mkdir(parents=True, exist_ok=True)
         name = next(n for n in ("store.tar.xz", "store.tar.gz") if (self.folder / n).exists())
-        with tarfile.open(self.folder / name) as tar:
-            if hasattr(tarfile, "data_filter"):
-                tar.extractall(destination, filter="data")
-            else:
-                tar.extractall(destination)
+        extract(self.folder / name, destination)
         (destination / "broker.conf").write_text(self.broker_conf, encoding="utf-8")
         return destination / "store"
 

@@ -14,13 +14,18 @@ from typing import Any
 from schemas.rows import Row
 from store_io.rules.config.reading import ConfigRules
 
+# A possessive group that holds alternatives matches wrongly before Python 3.11.5, so only single characters are possessive here.
+_BODY = r"[^{0}\\]*+(?:\\.[^{0}\\]*+)*"
+_TEXT = _BODY.format('"')
 # A text, or an integer in the place of a key: fastjson writes integer keys without quotes. A text that is not closed goes to the
 # end, and no part of one is given back: else each of its quotes would be a start to look from, in quadratic time.
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|([{,]\s*)(-?[0-9]+)(?=\s*:)', re.DOTALL)
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-_SPACE = re.compile(r"(?:[ \t\r\n\f\b]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_WIDE_SPACE = re.compile(r"(?:[\x00-\x19\x1b-\x20\x7f]++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_STRING = re.compile(r'"((?:[^"\\]|\\.)*+)"|\'((?:[^\'\\]|\\.)*+)\'', re.DOTALL)
+_WHOLE_TEXT = rf'"{_TEXT}(?:"|\\?\Z)'.encode()
+_TOKEN = re.compile(_WHOLE_TEXT + rb"|([{,]\s*)(-?[0-9]+)(?=\s*:)", re.DOTALL)
+_STRUCTURE = re.compile(_WHOLE_TEXT + rb"|[{}\[\]]", re.DOTALL)
+_COMMENTS = r"//[^\n]*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/"
+_SPACE = re.compile(rf"(?:[ \t\r\n\f\b]++|{_COMMENTS})*")
+_WIDE_SPACE = re.compile(rf"(?:[\x00-\x19\x1b-\x20\x7f]++|{_COMMENTS})*")
+_STRING = re.compile(rf"""\"({_TEXT})\"|'({_BODY.format("'")})'""", re.DOTALL)
 _NUMBER = re.compile(r"(-?[0-9]+)(\.[0-9]*)?([eE][+-]?[0-9]+)?[LSBFD]?(?![\w.])")
 _NAME = re.compile(r"[^\W\d][\w$.-]*+|[$][\w$.-]*+")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +20,7 @@ from jobs.tables.upkeep import command
 from jobs.tables.upkeep.table_care import tables_under
 from schemas.tables import MONTH, RUN_ID, TABLES
 from tests.support import samples
+from tests.support.corpus_tools import extract
 
 NO_SESSION: Any = None
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -28,8 +28,7 @@ NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
 @pytest.fixture
 def first(tmp_path: Path) -> Path:
-    with tarfile.open(Path(__file__).parent / "first_release/tables.tar.xz") as archive:
-        archive.extractall(tmp_path / "tables", filter="data")
+    extract(Path(__file__).parent / "first_release/tables.tar.xz", tmp_path / "tables")
     return tmp_path / "tables"
 
 
