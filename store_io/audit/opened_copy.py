@@ -133,6 +133,12 @@ class OpenedCopy:
             return None
         return self.config.known_topics
 
+    @property
+    def write_queues(self) -> dict[str, int] | None:
+        """How many queues for writing each topic has that the broker knows; None where the copy does not say."""
+        topics = self.config.topics or {}
+        return None if self.known_topics is None else {name: int(topic["writeQueueNums"]) for name, topic in topics.items()}
+
     def entry_range(self, path: str) -> tuple[int | None, int | None]:
         """The range of a whole file, where no smaller one is known."""
         entry = self.listing.get(path)

@@ -82,6 +82,7 @@ class ReleaseRules:
     combines_queues: bool = False  # rocksdbCQDoubleWriteEnable combines the two kinds; before, recovery reads files alone
     keyed_puts_by_thread: bool = False  # recovery does not wait until entries are put (RocksGroupCommitService)
     flushes_after_unclean_exit: bool = False  # what recovery puts then becomes a table of its own at once
+    truncates_stored_ends: bool = False  # each queue with a stored end; else those of topics that the broker knows, or it ends
     dispatches_from_marks: bool = False  # recovery dispatches from where index or transactions in RocksDB end, if that is earlier
     combines_with_unwritten: bool = False  # a store of two kinds does not wait for the one that was never written
     lite_needs_rocksdb: bool = False  # a broker with a combined store ends without combineCQUseRocksdbForLmq
@@ -124,7 +125,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
         "dispatches_after_clean_exit": True, "clamps_timer_offset": True, "knows_rocksdb_lmq": True,
-        "flushes_after_unclean_exit": True, "keyed_puts_by_thread": True,
+        "flushes_after_unclean_exit": True, "keyed_puts_by_thread": True, "truncates_stored_ends": True,
     },
     "5.3.3": {},
     "5.4.0": {

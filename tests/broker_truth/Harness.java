@@ -38,8 +38,8 @@ public class Harness {
     private volatile Throwable startFailure;
     private volatile boolean started;
 
-    /** settings: lines key=value for MessageStoreConfig and BrokerConfig alike; each takes what it knows. */
-    public Harness(String root, String settings, String batchTopics, String compactedTopics) throws Exception {
+    /** settings: lines key=value for MessageStoreConfig and BrokerConfig alike; each takes what it knows. otherTopics: name=queues,... */
+    public Harness(String root, String settings, String batchTopics, String compactedTopics, String otherTopics) throws Exception {
         Properties properties = new Properties();
         properties.load(new StringReader(settings));
         this.config = new MessageStoreConfig();
@@ -51,6 +51,11 @@ public class Harness {
         ConcurrentHashMap topics = new ConcurrentHashMap();
         addTopics(topics, batchTopics, "queue.type", "BatchCQ");
         addTopics(topics, compactedTopics, "cleanup.policy", "COMPACTION");
+        String[] others = otherTopics.split(",");
+        for (int i = 0; i < others.length && others[i].length() > 0; i++) {
+            String[] named = others[i].split("=");
+            topics.put(named[0], new TopicConfig(named[0], Integer.parseInt(named[1]), Integer.parseInt(named[1])));
+        }
         Object[] arguments = new Object[] {config, statistics(), null, broker, topics};
         Class type = DefaultMessageStore.class;
         if ("defaultRocksDB".equals(properties.getProperty("storeType"))) {

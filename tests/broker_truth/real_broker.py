@@ -125,19 +125,21 @@ class Jvm:
         settings: Mapping[str, Any] | str = "",
         batch_topics: Iterable[str] = (),
         compacted_topics: Iterable[str] = (),
+        topics: Mapping[str, int] = {},
     ) -> Broker:
         """A message store on this directory; nothing is read until `load`.
 
         settings: RocketMQ's own keys, as a mapping or as the text of a broker.conf.  batch_topics: those of type BatchCQ.
-        compacted_topics: those with cleanup.policy=COMPACTION.
+        compacted_topics: those with cleanup.policy=COMPACTION.  topics: others that it knows, with their numbers of queues.
         """
         text = settings if isinstance(settings, str) else conf_of(settings)
         own = [
             line for line in text.splitlines() if not re.match(r"\s*(storePath\w*|haListenPort|brokerRole|listenPort)\b", line)
         ]
         text = "\n".join([*own, *(f"{key}={value}" for key, value in SAFE.items())])
-        arguments = self.gateway.new_array(self.gateway.jvm.java.lang.Object, 4)
-        for number, value in enumerate((str(store), text, ",".join(batch_topics), ",".join(compacted_topics))):
+        named = ",".join(f"{name}={queues}" for name, queues in topics.items())
+        arguments = self.gateway.new_array(self.gateway.jvm.java.lang.Object, 5)
+        for number, value in enumerate((str(store), text, ",".join(batch_topics), ",".join(compacted_topics), named)):
             arguments[number] = value
         return Broker(self, Path(store), self._harness.newInstance(arguments))
 

@@ -255,6 +255,7 @@ class StoreRounds:
                 stored=self._keyed,
                 marks=copy.marks,
                 bad_ends=self._bad_ends(),
+                write_queues=copy.write_queues,
             )
         elif loaded.ledger is None:
             fold = Fold(*known, *read, copy.epochs.epochs, marks=copy.marks)
@@ -264,9 +265,9 @@ class StoreRounds:
             self.prediction = fold.run()
             if keyed is not None and self.prediction.starts:
                 self._doubt_bad_bytes(keyed)
-            if isinstance(fold, CombinedFold) and fold.start_undecided:
+            if keyed is not None and keyed.undecided:
                 self.prediction = None
-                self._short.add_new([fold.start_undecided])
+                self._short.add_new([keyed.undecided])
         except StoreError as why:
             self._short.cannot_read(str(why))
             return Needs()

@@ -61,8 +61,7 @@ def _cast_fails(summary: SegmentSummary, phy_offset: int) -> Refused:
 
 @dataclass(eq=False)
 class CombinedFold(RocksFold):
-    """One run of the fold. `queues` are those in files, `rocks` those in RocksDB. start_undecided: why nobody can say whether
-    start() ends well, else empty."""
+    """One run of the fold. `queues` are those in files, `rocks` those in RocksDB."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,7 +72,7 @@ class CombinedFold(RocksFold):
         self.queues, self.index = self.dispatch.queues, self.dispatch.index
         self._extra_left = self.combination.extra_files or 0
         self._file_reach = -1  # when recovery begins
-        self._ends_in_start = self.start_undecided = ""
+        self._ends_in_start = ""
 
     def run(self) -> Prediction:
         prediction = super().run()
@@ -161,7 +160,7 @@ class CombinedFold(RocksFold):
             read = (summary for place in self.prediction.scanned if (summary := self._read_at(scan, place)) is not None)
             fault = next((f for summary in read for f in summary.lmq_faults if choice.takes(f[0])), None)
             if fault is not None:
-                self.start_undecided = (
+                self.undecided = (
                     f"the message at physical offset {fault[0]:,} names the LMQ offset {fault[1]!r}, which is no number:"
                     " no queue in RocksDB gets anything from there on, which is not modelled"
                 )
@@ -227,7 +226,7 @@ class CombinedFold(RocksFold):
         if ahead:
             self._ends_in_start = sentence
         else:
-            self.start_undecided = f"a race inside the broker decides whether it starts; perhaps {sentence}: not modelled"
+            self.undecided = f"a race inside the broker decides whether it starts; perhaps {sentence}: not modelled"
 
 
 def _take_number(queue: RocksQueue, number: int) -> bool:

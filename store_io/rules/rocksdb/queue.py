@@ -1,7 +1,7 @@
 """One ConsumeQueue in RocksDB as the broker holds it: entries by key, a maximum, a minimum (rocksdb.md 3, 4).
 
 Entries are never removed by recovery; what is beyond the maximum is not served, and overwritten when its number comes again.
-Source: RocksDBConsumeQueueOffsetTable, RocksDBConsumeQueueTable.binarySearchInCQ, read at 5.3.3.
+Source: RocksDBConsumeQueueOffsetTable, RocksDBConsumeQueueTable.binarySearchInCQ, read at 5.3.1 and 5.3.3.
 """
 
 from __future__ import annotations
@@ -139,20 +139,21 @@ class RocksQueue:
 
     # ---- truncation ------------------------------------------------------------------------------------------------
 
-    def truncate(self, end: int, log_min: int) -> None:
-        """truncateDirtyOffset: the maximum, of a queue whose maximum lies at or beyond the cut."""
+    def truncate(self, end: int, log_min: int) -> str:
+        """truncateDirtyOffset: the maximum, of a queue whose maximum lies at or beyond the cut. Why it throws, "" where it does
+        not: from 5.3.2 on that is only logged, before load() fails."""
         if self.maximum is None or self.maximum.phy_offset < end:
-            return
+            return ""
         try:
-            self._truncate(self.maximum, end, log_min)
-        except EntryUnreadable:
-            return  # logged: "Failed to truncate maximum offset of consume queue"
+            return self._truncate(self.maximum, end, log_min)
+        except EntryUnreadable as unreadable:
+            return f"bad bytes hold {unreadable}"
 
-    def _truncate(self, maximum: QueueEnd, end: int, log_min: int) -> None:
+    def _truncate(self, maximum: QueueEnd, end: int, log_min: int) -> str:
         least = self.ask_minimum(log_min)
         minimum = self.known_minimum
-        if minimum is None or minimum.queue_offset != least or minimum.phy_offset > end:
-            return  # "[BUG] correctMaxCqOffset error"
+        if minimum is None or minimum.queue_offset != least or minimum.phy_offset > end:  # "[BUG] correctMaxCqOffset error"
+            return f"queue {self.key[1]} of topic {self.key[0]!r} begins beyond the end of the log, {end:,}"
         found: QueueEnd | None = None
         low, high = least, maximum.queue_offset
         while high >= low:
@@ -171,6 +172,7 @@ class RocksQueue:
             self.maximum = found
         elif maximum.queue_offset != least:
             self.maximum = minimum
+        return ""
 
     # ---- what is served --------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ isMappedFileMatchedRecover, read at 5.2.0, 5.3.1 and 5.3.3; 5.4.0 and 5.5.0 as t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -27,11 +27,17 @@ COMPACTED_FROM = 2  # so many tables are compacted at once (RocksDBOptionsFactor
 @dataclass(eq=False)
 class RocksFold(Fold):
     """One run of the fold. ends: what the database says of queues' ends; stored: reads its entries; bad_ends: where bad bytes
-    hold some of the ends, else None."""
+    hold some of the ends, else None.
+
+    write_queues: topic -> how many queues it has for writing, of each topic that the broker knows; None where the copy does not
+    say.  undecided: why nobody can say what the broker does, else empty.
+    """
 
     ends: StoredEnds = field(kw_only=True)
     stored: StoredEntry = field(kw_only=True)
     bad_ends: BadEnds | None = field(default=None, kw_only=True)
+    write_queues: Mapping[str, int] | None = field(default=None, kw_only=True)
+    undecided: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,19 +123,21 @@ class RocksFold(Fold):
         foreign = any(self.rocks[key].max_phy >= end for key in self.met)  # a record names a wrong offset, and moves the mark
         if m <= end and not foreign:
             return
-        undecided = self.put_into.count > 0
-        if undecided and not foreign and not self.rules.keyed_puts_by_thread:
+        perhaps = self.put_into.count > 0
+        if perhaps and not foreign and not self.rules.keyed_puts_by_thread:
             self.mark = self.put_into.mark
             return
-        for queue in self._listed():
-            if queue.maximum is None or queue.maximum.phy_offset < end:
+        for queue in self._listed(end):
+            if queue.max_phy < end:
                 continue
             as_it_was = replace(queue)
-            queue.truncate(end, self.min_offset())
+            thrown = queue.truncate(end, self.min_offset())
             queue.cut_back = queue.maximum != as_it_was.maximum
-            if undecided and queue.maximum != as_it_was.maximum:
+            if thrown and not self.rules.truncates_stored_ends:
+                self._fail(thrown, perhaps)
+            if perhaps and queue.maximum != as_it_was.maximum:
                 queue.or_else = as_it_was
-        self.mark = self.put_into.mark if undecided else end
+        self.mark = self.put_into.mark if perhaps else end
 
     def truncate_queues(self, end: int) -> None:
         """truncateDirty of a broker that runs: all is put by then, as it waits for the dispatching thread first."""
@@ -137,18 +145,37 @@ class RocksFold(Fold):
             self.mark = self.put_into.mark
         if end >= self.mark:
             return
-        for queue in self._listed():
+        for queue in self._listed(end):
             self._ask_inside(queue, end)
             for answer in (queue, queue.or_else):
-                if answer is not None:
-                    answer.truncate(end, self.min_offset())
+                thrown = answer.truncate(end, self.min_offset()) if answer is not None else ""
+                if thrown and not self.rules.truncates_stored_ends:
+                    self._fail(thrown, perhaps=True)
             self._ask_maximum(queue)
         self.mark = end
 
-    def _listed(self) -> Iterator[RocksQueue]:
-        """The queues to which truncation comes: it lists them, and bad bytes end the list without an error."""
-        bad = self.bad_ends
-        return (queue for key, queue in self.rocks.items() if bad is None or bad.lists(key))
+    def _fail(self, thrown: str, perhaps: bool) -> None:
+        """Truncation throws, and load() fails over it; perhaps: or it does not come to that."""
+        sentence = f"{database_folder(self.rules)}/CURRENT: truncation of the queues throws: {thrown}"
+        if not perhaps:
+            raise Refused(sentence)
+        self.undecided = self.undecided or f"{sentence}. What the broker does then is not modelled"
+
+    def _listed(self, end: int) -> Iterator[RocksQueue]:
+        """The queues to which truncation comes: it lists them, and bad bytes end the list without an error. Up to 5.3.1 it asks
+        for each queue of the broker's topics instead."""
+        bad, numbers, release = self.bad_ends, self.write_queues, self.rules.release
+        if self.rules.truncates_stored_ends:
+            return (queue for key, queue in self.rocks.items() if bad is None or bad.lists(key))
+        if bad is not None:
+            self.undecided = f"{release} truncates queues by their topics: not modelled with bad bytes among the ends of queues"
+        elif numbers is not None:
+            return (queue for (topic, number), queue in self.rocks.items() if 0 <= number < numbers.get(topic, 0))
+        elif any(queue.max_phy >= end for queue in self.rocks.values()):
+            self.undecided = (
+                f"config/: no table of topics could be read, and {release} truncates the queues of topics that it knows alone"
+            )
+        return iter(())
 
     def _ask_inside(self, queue: RocksQueue, phy_offset: int) -> None:
         """Ask for a cut there of what was put: the queue is searched for it."""

@@ -91,7 +91,10 @@ def _puts(evidence: Evidence, mark: int) -> bool:
     prediction, ledger = evidence.prediction, evidence.copy.loaded.ledger
     if ledger is not None and ledger.data:  # where its recovery begins no mark is asked
         return prediction is not None and prediction.starts and prediction.ledger_from <= mark
-    return evidence.copy.unclean or evidence.copy.rules.dispatches_from_marks and mark > 0
+    if evidence.copy.unclean:  # all that recovery reads, which begins at most commitLogRecoverMaxNum segments from the end
+        begins = int(prediction.start_segment or 0) if prediction is not None and prediction.starts else 0
+        return begins <= max(mark, evidence.log.start)
+    return evidence.copy.rules.dispatches_from_marks and mark > 0
 
 
 def _ran_until(evidence: Evidence) -> int:
@@ -173,9 +176,10 @@ def _index_ends(
         yield _table_finding(code, text, same_hour, SWITCHED_ON, NOTE)
     if not after_mark:
         return
-    starts = "a start puts them" if put else "no start puts them"
+    starts = "a start puts them" if put else "no start puts all of them" if evidence.copy.unclean else "no start puts them"
     if used.database.absent and _none_yet(evidence, evidence.table_results.log):
-        text = f"there is no index in RocksDB yet, and {_entries(after_mark)} would belong there; {starts}"
+        text = f"there is no {TABLES_FOLDER}/, which every broker from 5.4.0 on makes, and so no index in RocksDB yet, to which"
+        text += f" {_entries(after_mark)} would belong; {starts}"
         yield _table_finding(code, text, after_mark, STARTS_DISPATCH if put else SWITCHED_ON, NOTE)
     elif used.database.absent:
         yield _table_finding(code, f"the index in RocksDB is gone, with {_entries(after_mark)}", after_mark, step)

@@ -10,7 +10,7 @@ import pytest
 from store_io.rules.rocksdb.queue import RocksQueue
 from tests.support import corpus_tools, product
 from tests.support.corpus_tools import Case
-from tests.support.rocksdb_stores import KeyedStore, keyed_batches, keyed_store
+from tests.support.rocksdb_stores import KeyedStore, keyed_batches, keyed_store, write_database
 
 CASES = corpus_tools.of_kind("rocksdb")
 FIELDS = {"min_offset": "minOffsetInQueue", "max_offset": "maxOffsetInQueue", "max_phy_offset": "maxPhysicOffset"}
@@ -204,6 +204,22 @@ def test_after_a_crash_recovery_has_put_all_before_it_truncates_up_to_5_3_1(rele
     for key, queue in queues(audit).items():
         below = sum((r.topic, r.queue_id) == key and r.at < end for r in store.records)
         assert "or" not in queue and queue["max_offset"] == (below if key in again else 15)
+
+
+def test_up_to_5_3_1_truncation_goes_by_topics(tmp_path: Path) -> None:
+    """Queues of topics that the broker does not know, and those beyond a topic's number, end where they did."""
+    store = keyed_store(tmp_path / "s", "5.3.1")
+    end = cut_in_last_segment(store, 2)
+    whole = audited(store)
+    assert whole.broker is None and "no table of topics" in whole.incomplete[0]
+    write_database(store.root / "config" / "topics", {"default": [(b"Topic0", b'{"writeQueueNums": 1}')]})
+    cut = {key for key, queue in queues(audited(store)).items() if queue["max_offset"] < 15}
+    assert cut == {("Topic0", 0)}
+    assert len([key for key, queue in queues(audited(store, "5.3.2")).items() if queue["max_offset"] < 15]) == 4
+    store.minima["Topic0", 0] = end + 1, 1  # it begins beyond the cut
+    refused = audited(store).broker
+    assert refused is not None and not refused["starts"]
+    assert refused["refusal"].startswith("consumequeue/CURRENT: truncation of the queues throws: ")
 
 
 def test_a_database_in_the_other_folder_stops_5_5_0(tmp_path: Path) -> None:

@@ -119,6 +119,15 @@ def test_an_index_without_entries_and_mark_may_have_been_switched_on(
     assert (findings(audit)[0].next == STARTS_DISPATCH) is step
 
 
+def test_a_start_that_reads_the_newest_segments_alone_does_not_put_all(tmp_path: Path) -> None:
+    made = table_store(tmp_path / "store", "5.4.0", clean=False)
+    made.index, made.index_mark = {}, None
+    made.write()
+    for most, starts in ((10, "a start puts them"), (1, "no start puts all of them")):
+        audit = product.audit(made.root, "5.4.0", f"{made.conf}commitLogRecoverMaxNum={most}\n")
+        assert findings(audit)[0].message.endswith(starts) and judged(audit) is (most == 10)
+
+
 def test_what_is_missing_within_the_hour_of_the_first_entry_is_not_judged(tmp_path: Path) -> None:
     made = table_store(tmp_path / "store")
     keys = sorted(made.index, key=lambda key: key[-8:])
