@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from jobs import RULES_VERSION, VERSION, interrupts
-from jobs.command_line import options
+from jobs.command_line import options, title
 from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.options import AuditOptions, Command
 from jobs.environment import setup as environment
@@ -28,6 +28,7 @@ from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
 from store_io.base.errors import StoreError, UsageError
 from store_io.rules.releases import KNOWN_RELEASES
+from store_io.source import storage_options
 
 TRACEBACK = "STORE_AUDIT_TRACEBACK"
 
@@ -69,6 +70,8 @@ def _run(words: Sequence[str]) -> int:
     if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: the options were checked before
         return run_in_cluster(options.from_word(words[1]))
     command = options.parse(words)
+    title.hide(command.storage[key] for key in storage_options.SECRETS if key in command.storage)
+    storage_options.use(command.storage)
     if options.needs_environment(command.name) and command.name != "test":  # before anything that compiles is loaded
         os.environ["NUMBA_CACHE_DIR"] = numba_cache()
     return _COMMANDS.get(command.name, run_other)(command)
@@ -120,6 +123,7 @@ def run_in_cluster(asked: AuditOptions) -> int:
 
     Whoever submitted it holds the lock on --out.
     """
+    storage_options.use(asked.storage)
     _guarded(asked, lambda asked: _audit_here(asked, ()))
     return 0
 

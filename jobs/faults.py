@@ -8,6 +8,8 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from store_io.source.storage_options import without_secrets
+
 _MOST = 500
 
 
@@ -17,7 +19,7 @@ def reason(problem: BaseException) -> str:
         text = _text(problem)
     except Exception:  # the JVM that held the text has ended
         text = ""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in without_secrets(text).splitlines() if line.strip()]
     return lines[0][:_MOST] if lines else type(problem).__name__
 
 

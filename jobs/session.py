@@ -25,6 +25,7 @@ from jobs.environment import setup as environment
 from jobs.environment.installation import module_name
 from jobs.faults import ending, is_sparks, reason
 from jobs.jvm import QUICK_START, Jvm, SparkFailed, is_local, spark_home, sparks_own
+from store_io.source import storage_options
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
@@ -255,6 +256,8 @@ def _configure(conf: SparkConf) -> None:
         # Else any catalogue call makes a folder where the command is typed.
         conf.setIfMissing("spark.sql.warehouse.dir", (environment.state() / "warehouse").as_uri())
     if not is_local(master):
+        for name, value in storage_options.variables().items():
+            conf.set(f"spark.executorEnv.{name}", value)
         # For modules in a zip, numba keeps what it compiles below this, by the folder that the zip lies in: each run's own.
         conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", "./cache")
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from jobs.command_line.message_filters import FILTER_OPTIONS
 from jobs.command_line.parser import CommandSpec, Option
-from jobs.command_line.values import duration, earlier_run, one_of, positive, rate, risk, run_id, some_of
+from jobs.command_line.values import duration, earlier_run, one_of, positive, rate, risk, run_id, some_of, storage_option
 from jobs.environment.installation import COMMAND, INSTALLED, PACKAGES
 from schemas.tables import DATASETS
 from store_io.rules.releases import NEWEST_RELEASE
+from store_io.source.storage_options import KEYS as STORAGE_KEYS
 
 STORE = (("STORE", "a copied store folder (the one that holds commitlog/), a path or a URI"),)
 PART_OPTIONS = (
@@ -22,7 +23,14 @@ PART_OPTIONS = (
 )
 _RELEASE = f"the broker's RocketMQ release: its rules apply (default {NEWEST_RELEASE})"
 _BROKER_CONF = Option("--broker-conf", "FILE", "the broker's own properties file")
-STORE_OPTIONS = (Option("--release", "X", _RELEASE), _BROKER_CONF, *PART_OPTIONS)
+STORAGE_OPTION = Option(
+    "--storage-option",
+    "KEY=VALUE",
+    f"of S3 and HDFS, for this command alone; may be given often. Keys: {', '.join(STORAGE_KEYS)}",
+    storage_option,
+    pairs=True,
+)
+STORE_OPTIONS = (Option("--release", "X", _RELEASE), _BROKER_CONF, *PART_OPTIONS, STORAGE_OPTION)
 TABLES = Option("--tables", "URI", "the tables that audits wrote: DIR/tables of their --out DIR, or their --tables")
 ONE_STORE = Option("--store", "NAME", "only this store")
 TEXT_OR_JSON = Option("--format", "text|json", "default: the ending of FILE, else text")
@@ -55,6 +63,7 @@ COMMAND_TABLE["audit"] = CommandSpec(
         Option("--release", "X", f"{_RELEASE}; X,Y,... or all: compare what these would lose, and what settings change"),
         _BROKER_CONF,
         *PART_OPTIONS,
+        STORAGE_OPTION,
         Option("--tables", "URI", "where the Delta tables go (default DIR/tables)"),
         Option(
             "--run-id",
@@ -106,6 +115,7 @@ NEW.handover.html, to be gone through box by box, and all names of messages that
         Option("--to", "NEW", "the new store, which must not exist (default COPY-rescued); NEW.rescue gets the audit's page"),
         Option("--yes", "", "run the repair that is recommended"),
         *PART_OPTIONS,
+        STORAGE_OPTION,
     ),
     epilog="""\
 exit codes: 0 nothing to do, or the new store is in place and consistent; 2 usage, or something must be named; 3 not
@@ -141,6 +151,7 @@ COMMAND_TABLE["report"] = CommandSpec(
         ONE_STORE,
         Option("--format", "text|json|html", "html: one self-contained page; default: the ending of FILE, else text"),
         OUT_FILE,
+        STORAGE_OPTION,
     ),
     epilog="exit codes: 0 report written, 2 usage, 3 no tables, or no such run or store in them",
 )
@@ -157,6 +168,7 @@ COMMAND_TABLE["runs"] = CommandSpec(
         Option("--store", "NAME", "only runs with this store, and of each only what it found there"),
         TEXT_OR_JSON,
         OUT_FILE,
+        STORAGE_OPTION,
     ),
     epilog="exit codes: 0 written, 2 usage, 3 no tables, or no such store in them",
 )
@@ -169,7 +181,7 @@ Show what is different in run B: new, grown and fixed findings, and changed byte
 last: of each store its two newest runs.
 Bytes count where a broker no longer writes. What is new at the log's end, and what retention deleted at its front, is
 expected.""",
-    options=(TABLES, ONE_STORE, TEXT_OR_JSON, OUT_FILE),
+    options=(TABLES, ONE_STORE, TEXT_OR_JSON, OUT_FILE, STORAGE_OPTION),
     epilog="""\
 exit codes: 0 nothing new, 2 usage, 3 a run is missing or incomplete, 10 new: derived data differ, 20 new: loss, or
 changed bytes""",
@@ -185,6 +197,7 @@ COMMAND_TABLE["coverage"] = CommandSpec(
         ONE_STORE,
         TEXT_OR_JSON,
         OUT_FILE,
+        STORAGE_OPTION,
     ),
     epilog="exit codes: 0 written, 2 usage, 3 no tables, or no such store in them",
 )
@@ -206,6 +219,7 @@ more, info changes nothing. Audits and readers may be at work meanwhile.""",
         Option("--dry-run", "", "show what would be done, change nothing"),
         TEXT_OR_JSON,
         OUT_FILE,
+        STORAGE_OPTION,
     ),
     epilog="""\
 prune keeps whatever their age: of each store the latest run, the latest full one, and the one that saw its log reach
@@ -248,6 +262,7 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
         Option("--release", "X", "the release of the plan; needed where the audit assumed one, else only compared"),
         Option("--broker-conf", "FILE", "compared with the settings that the plan was made with"),
         *PART_OPTIONS,
+        STORAGE_OPTION,
     ),
     epilog="""\
 exit codes: 0 done and consistent; 2 usage; 3 refused or failed; 10, 20 the result was not consistent, no new store was
@@ -356,6 +371,7 @@ Run a Python script with Spark and the data sources ready; all words after its n
 `spark` is the session, which SparkSession.builder.getOrCreate() gives, too. read, lag and traffic are in `sources`:
 from {PACKAGES[0]} import sources.""",
     arguments=(("SCRIPT.py", "a file of this machine; it can import what is beside it"),),
+    options=(STORAGE_OPTION,),
     epilog="exit codes: the script's own; 1 where it raises, with Python's traceback; 2 usage",
     rest_passes=True,
 )

@@ -12,10 +12,10 @@ import os
 import sys
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.command_line.command_table import COMMAND_TABLE, STORAGE_OPTION
 from jobs.command_line.parser import CommandParser, CommandSpec
 from jobs.command_line.places import absolute, join, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
@@ -49,6 +49,7 @@ class AuditOptions:
     progress_json: bool = False
     run_id_named: bool = False  # so that the run can be started again under its id
     max_rate: int = 0  # bytes that all tasks of one machine read together in a second; 0: as many as they can
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # of --storage-option, for the driver of a cluster
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Command:
     """A checked command line. spark: Spark's own options, in order.  audit: of the command of that name.
 
     options, flags: the ones that are given.  arguments: the other words; for help, the command that it is asked for.
+    storage: what --storage-option gives, by known key.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Command:
     arguments: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     flags: frozenset[str] = frozenset()
+    storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 def parse(words: Sequence[str]) -> Command:
@@ -90,11 +93,13 @@ def parse(words: Sequence[str]) -> Command:
     if name == "pack" and (given.arguments or "--out" not in given.options):
         raise UsageError("pack takes one option, --out FILE (a name that ends in .tar.gz)")
     spark = leading.spark + given.spark
+    storage = given.options.pop(STORAGE_OPTION.name, {})
     if name == "audit":
-        return Command(name, spark, _audit_options(given.arguments, given.options))
+        asked = replace(_audit_options(given.arguments, given.options), storage=storage)
+        return Command(name, spark, asked, storage=storage)
     flags = frozenset(option for option, value in given.options.items() if value is True)
     values = {option: value for option, value in given.options.items() if option not in flags}
-    return Command(name, spark, arguments=tuple(given.arguments), options=values, flags=flags)
+    return Command(name, spark, arguments=tuple(given.arguments), options=values, flags=flags, storage=storage)
 
 
 def usage_of(command: str) -> str:

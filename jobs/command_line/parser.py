@@ -22,12 +22,14 @@ HELP = ("-h", "--help")
 
 
 class Option(NamedTuple):
-    """metavar: the name of its value in --help; empty for a flag, which takes none.  check: from the text to the value."""
+    """metavar: the name of its value in --help; empty for a flag, which takes none.  check: from the text to the value.
+    pairs: it may be given often; check then gives a key and a value, and its value is a dict of all of them."""
 
     name: str
     metavar: str
     help: str
     check: Callable[[str], Any] = str
+    pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class CommandParser(argparse.ArgumentParser):
             self.add_argument(what, nargs="*", help=meaning)
         for option in spec.options:
             if option.metavar:
-                self._add(option.name, action=_Once, metavar=option.metavar, type=option.check, help=option.help)
+                action = _Pairs if option.pairs else _Once
+                self._add(option.name, action=action, metavar=option.metavar, type=option.check, help=option.help)
             else:
                 self._add(option.name, takes_value=False, action="store_true", help=option.help)
         if spec.takes_spark:
@@ -148,6 +151,15 @@ class _Once(argparse.Action):
         if hasattr(namespace, self.dest):
             raise UsageError(f"{self.dest} is given twice")
         setattr(namespace, self.dest, values)
+
+
+class _Pairs(argparse.Action):
+    def __call__(self, parser: object, namespace: argparse.Namespace, values: Any, option_string: str | None = None) -> None:
+        key, value = values
+        found = getattr(namespace, self.dest, {})
+        if key in found:
+            raise UsageError(f"{self.dest} {key} is given twice")
+        setattr(namespace, self.dest, {**found, key: value})
 
 
 class _ForSpark(argparse.Action):

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from store_io.base.errors import UsageError
 from store_io.rules.releases import KNOWN_RELEASES, parse_release
+from store_io.source import storage_options
 
 LAST_RUN = "last"
 ALL_RELEASES = "all"
@@ -18,6 +19,7 @@ ALL_RELEASES = "all"
 _RUN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _RATE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(kB|MB|GB|MiB|GiB)(?:/s)?")
 LEAST_RATE = 1_000_000
+_KEY = re.compile(r"[a-z][a-z0-9_.-]{0,39}")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
 
 
@@ -112,6 +114,22 @@ def some_of(what: str, *choices: str) -> Callable[[str], frozenset[str]]:
         return frozenset(names)
 
     return check
+
+
+def storage_option(text: str) -> tuple[str, str]:
+    """The key and the value of KEY=VALUE. What may be a secret is not quoted."""
+    name, equals, value = text.partition("=")
+    key = name.strip().lower()
+    known = ", ".join(storage_options.KEYS)
+    if not equals or not _KEY.fullmatch(key):
+        raise ArgumentTypeError(f"must be KEY=VALUE with one of these keys: {known}")
+    if key not in storage_options.KEYS:
+        raise ArgumentTypeError(f"{key!r}{near(key, storage_options.KEYS)}: the keys are {known}")
+    if not value:
+        raise ArgumentTypeError(f"{key}: needs a value")
+    if fault := storage_options.fault_of(key, value):
+        raise ArgumentTypeError(fault)
+    return key, value
 
 
 def near(word: str, known: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from jobs.command_line.options import AuditOptions
 from jobs.environment import installation, packaging
 from jobs.environment import setup as environment
 from store_io.base.errors import StoreError, UsageError
+from store_io.source import storage_options
 
 _WORD_BYTES = 100_000  # the system's limit for one argument is 128 KiB
 _WAIT_SECONDS = 60.0  # after Spark has said that the driver ended; object stores may show a file late
@@ -32,6 +33,11 @@ def is_cluster_mode(spark_words: Sequence[str]) -> bool:
 
 def submit(asked: AuditOptions, spark_words: Sequence[str]) -> int:
     """Submit the audit, wait for it, and return the code that its result.json holds. Raises StoreError without one."""
+    if secret := [key for key in storage_options.SECRETS if key in asked.storage]:
+        raise UsageError(
+            f"--storage-option {secret[0]} does not go with cluster deploy mode: the command line of the driver would show it;"
+            " give driver and executors a login by the cluster's own means"
+        )
     word = options.to_word(replace(asked, prometheus=None, summary_markdown=None, junit=None))  # files of this machine
     if len(word) > _WORD_BYTES:
         raise UsageError("this fleet is too large for one command line of cluster deploy mode; split it")

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
 from store_io.base.paths import without_login
+from store_io.source.storage_options import without_secrets
 
 ATTEMPTS = 6  # of a request; botocore waits longer before each, up to 20 s
 CONNECT_SECONDS = 10
@@ -20,6 +21,7 @@ READ_SECONDS = 60
 _THREADS = 32
 _SAID = 300  # letters of what a server says
 _LOGIN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of ~/.aws with AWS_PROFILE"
+_CERTIFICATE = "AWS_CA_BUNDLE names a file with the certificates that it must come from"
 _REGION = "set AWS_REGION to the region of the bucket"
 _WRONG_REGION = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
 _REFUSED = {"AccessDenied", "AllAccessDisabled", "403", "Forbidden", "AccountProblem"}
@@ -57,9 +59,24 @@ def _client(process: int) -> Any:
         if not (urlsplit(made.meta.endpoint_url).hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
             options["s3"] = {"addressing_style": "path"}  # BUCKET.minio has no address
             made = session.create_client("s3", region_name=region, config=Config(**options))
+        _take_certificates(made)
         return made
     except (BotoCoreError, ValueError) as error:
         raise Unreadable(f"S3 cannot be used: {_plain(error)}") from error
+
+
+def _bundle(made: Any) -> str | None:
+    """The file with the certificates that a server's must come from; None: those of the system."""
+    named = made._endpoint.http_session._verify
+    return named if isinstance(named, str) else None
+
+
+def _take_certificates(made: Any) -> None:
+    """Have delta-rs take the certificates that botocore takes: besides the system's it knows those of this variable alone."""
+    if (bundle := _bundle(made)) is not None:
+        if not os.path.isfile(bundle) or not os.access(bundle, os.R_OK):
+            raise Unreadable(f"S3 cannot be used: {_text(bundle)!r}, which AWS_CA_BUNDLE or the profile names, cannot be read")
+        os.environ["SSL_CERT_FILE"] = bundle
 
 
 def delta_options() -> dict[str, str]:
@@ -83,8 +100,15 @@ def arrow_file_system() -> Any:
 
     made, login = client(), _login()
     scheme, _, host = str(made.meta.endpoint_url).partition("://")
-    keys = {} if login is None else {"access_key": login.access_key, "secret_key": login.secret_key, "session_token": login.token}
-    return fs.S3FileSystem(region=made.meta.region_name, endpoint_override=host, scheme=scheme, **keys)
+    options: dict[str, Any] = {"region": made.meta.region_name, "endpoint_override": host, "scheme": scheme}
+    if login is not None:
+        options |= {"access_key": login.access_key, "secret_key": login.secret_key, "session_token": login.token}
+    if (bundle := _bundle(made)) is not None:
+        options["tls_ca_file_path"] = bundle
+    try:
+        return fs.S3FileSystem(**options)
+    except TypeError as error:
+        raise Unreadable(f"S3 cannot be used: this pyarrow takes no certificates of AWS_CA_BUNDLE ({_plain(error)})") from error
 
 
 def _login() -> Any:
@@ -103,6 +127,8 @@ def reason(error: Exception) -> str:
         return f"no credentials were found; {_LOGIN}"
     if isinstance(error, known.CredentialRetrievalError | known.UnauthorizedSSOTokenError | known.SSOTokenLoadError):
         return f"the credentials of the profile cannot be had ({_plain(error)}); {_LOGIN}"
+    if isinstance(error, known.SSLError):
+        return f"the server's certificate is not trusted ({_plain(error)}); {_CERTIFICATE}"
     if isinstance(error, known.ConnectionError | known.HTTPClientError | known.ReadTimeoutError | known.ConnectTimeoutError):
         endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
         named = "AWS_ENDPOINT_URL names it" if endpoint else "AWS_ENDPOINT_URL would name another than Amazon's"
@@ -158,5 +184,5 @@ def _plain(error: Exception) -> str:
 
 def _text(said: object) -> str:
     """What a server or its client says: a line that can be shown."""
-    text = "".join(letter if letter.isprintable() else " " for letter in str(said)[: 4 * _SAID])
+    text = "".join(letter if letter.isprintable() else " " for letter in without_secrets(str(said))[: 4 * _SAID])
     return " ".join(text.split())[:_SAID]

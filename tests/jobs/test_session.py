@@ -21,6 +21,7 @@ from jobs import session
 from jobs.environment import packaging
 from jobs.environment import setup as environment
 from jobs.jvm import SparkFailed
+from store_io.source import storage_options
 from tests.support.corpus_tools import extract
 
 pytestmark = pytest.mark.spark
@@ -49,6 +50,13 @@ def test_a_users_settings_win_but_for_what_results_depend_on(spark: SparkSession
     assert made["spark.sql.session.timeZone"] == "UTC"
     assert made["spark.sql.extensions"] == "a.B,io.delta.sql.DeltaSparkSessionExtension"
     assert made["spark.databricks.delta.snapshotPartitions"] == "2"
+
+
+def test_executors_elsewhere_get_what_storage_options_set(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_options, "_used", {"AWS_REGION"})
+    monkeypatch.setenv("AWS_REGION", "eu-1")
+    assert configured({"spark.master": "spark://m:7077"}, monkeypatch)["spark.executorEnv.AWS_REGION"] == "eu-1"
+    assert "spark.executorEnv.AWS_REGION" not in configured({"spark.master": "local[2]"}, monkeypatch)
 
 
 def test_the_tables_follow_the_umask(tmp_path: Path) -> None:

@@ -39,9 +39,11 @@ class Refusal(NamedTuple):
 
 
 class S3Server:
-    """Serves until `stop`. requests: all since it was last cleared. refuse: Request -> Refusal, or None."""
+    """Serves until `stop`. requests: all since it was last cleared. refuse: Request -> Refusal, or None.
 
-    def __init__(self) -> None:
+    certificate: files with its own and its key; it then speaks HTTPS."""
+
+    def __init__(self, certificate: tuple[str, str] | None = None) -> None:
         from moto.server import DomainDispatcherApplication, create_backend_app
         from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -52,9 +54,11 @@ class S3Server:
         self.requests: list[Request] = []
         self.refuse: Callable[[Request], Refusal | None] = lambda request: None
         self._answer = DomainDispatcherApplication(create_backend_app)
-        self._server = make_server("127.0.0.1", 0, self._app, threaded=True, request_handler=Quiet)
+        self._server = make_server(
+            "127.0.0.1", 0, self._app, threaded=True, request_handler=Quiet, ssl_context=certificate
+        )  # fmt: skip
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+        self.endpoint = f"{'https' if certificate else 'http'}://127.0.0.1:{self._server.server_port}"
 
     def _app(self, environ: Any, start: Any) -> Any:
         key = environ["PATH_INFO"].encode("latin-1").decode().removeprefix(f"/{BUCKET}").removeprefix("/")
@@ -94,9 +98,9 @@ class S3Server:
 
 
 @contextmanager
-def served() -> Iterator[S3Server]:
+def served(certificate: tuple[str, str] | None = None) -> Iterator[S3Server]:
     """A server, which this process reaches by its environment."""
-    server = S3Server()
+    server = S3Server(certificate)
     with pytest.MonkeyPatch.context() as patch:
         for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
             patch.delenv(name, raising=False)

@@ -16,6 +16,8 @@ def test_what_is_right_becomes_a_value() -> None:
     assert values.releases(" all ") == KNOWN_RELEASES and values.releases("5.4.0, 4.9.8,5.4.0") == ("5.4.0", "4.9.8")
     assert values.some_of("parts", "a", "b")("b, a") == {"a", "b"}
     assert values.one_of("a|b")("b") == "b"
+    assert values.storage_option("AWS_Region=eu-1") == ("aws_region", "eu-1")
+    assert values.storage_option("aws_secret_access_key=a=b/+") == ("aws_secret_access_key", "a=b/+")
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,15 @@ def test_what_is_right_becomes_a_value() -> None:
         (values.some_of("parts", "scan", "audit"), "scan,audti", r"'audti' \(did you mean audit\?\): the parts are scan, audit"),
         (values.duration, "90", "'90': must be a number with s, m or h"),
         (values.run_id, "..", "must be at most 100 letters"),
+        (values.storage_option, "aws_regoin=x", r"'aws_regoin' \(did you mean aws_region\?\): the keys are aws_access_key_id, "),
+        (values.storage_option, "wJalr/K7MDENG", "^must be KEY=VALUE with one of these keys: aws_access_key_id, "),
+        (values.storage_option, "wJalr/K7MDENG==", "^must be KEY=VALUE with one of these keys: aws_access_key_id, "),
+        (values.storage_option, "aws_profile=", "^aws_profile: needs a value"),
+        (values.storage_option, "aws_secret_access_key=a\nb", "^aws_secret_access_key: must have no control characters$"),
+        (values.storage_option, "aws_endpoint_url=minio:9000", "must be http://HOST:PORT or https://HOST:PORT, without a login$"),
+        (values.storage_option, "aws_endpoint_url=http://me:pw@minio", "must be http://HOST:PORT or https://HOST:PORT, without"),
+        (values.storage_option, "aws_ca_bundle=/nowhere/ca.pem", "aws_ca_bundle '/nowhere/ca.pem': there is no such file"),
+        (values.storage_option, "hadoop_conf_dir=/nowhere", "hadoop_conf_dir '/nowhere': there is no such folder"),
         (values.earlier_run, "", "or last"),
     ],
 )

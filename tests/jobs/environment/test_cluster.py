@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +18,8 @@ from jobs.command_line import options
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.environment import cluster, packaging
+from store_io.base.errors import UsageError
+from store_io.source import storage_options
 
 Submit = Callable[[list[str]], int]
 
@@ -78,6 +81,14 @@ def test_a_driver_without_a_result_is_told(
         assert said in capsys.readouterr().err
         result = json.loads((Path(asked.out) / "result.json").read_text())
         assert (result["exit_code"], result["run_id"]) == (3, "r1")
+
+
+def test_secrets_are_not_put_on_the_command_line_of_a_driver(asked: AuditOptions) -> None:
+    for key in storage_options.SECRETS:
+        with pytest.raises(UsageError, match=f"--storage-option {key} does not go with cluster deploy mode"):
+            cluster.submit(replace(asked, storage={key: "wJalrXUtnFEMI"}), ["--deploy-mode", "cluster"])
+    there = options.from_word(options.to_word(replace(asked, storage={"aws_region": "eu-1"})))
+    assert there.storage == {"aws_region": "eu-1"}
 
 
 def test_the_command_that_submits(asked: AuditOptions) -> None:

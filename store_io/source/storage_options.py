@@ -1,0 +1,89 @@
+"""What `--storage-option` may set: where S3 and HDFS are, and who asks. Standard library only: a command line is read first.
+
+Each option is a variable of the environment, which every client here and every process that is started goes by: botocore,
+pyarrow, delta-rs and hdfs-native, in this process, in tasks and in the driver's JVM.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from store_io.base.errors import UsageError
+
+KEYS = {
+    "aws_access_key_id": "who asks, in S3",
+    "aws_secret_access_key": "the secret of it",
+    "aws_session_token": "of a login for some hours",
+    "aws_profile": "a login of ~/.aws, in place of these",
+    "aws_region": "of the buckets",
+    "aws_endpoint_url": "another server than Amazon's",
+    "aws_ca_bundle": "a file with the certificates that the server's must come from",
+    "hadoop_user_name": "who asks, in HDFS",
+    "hadoop_conf_dir": "a folder with core-site.xml and hdfs-site.xml",
+}
+SECRETS = ("aws_secret_access_key", "aws_session_token")
+_PATHS = ("aws_ca_bundle", "hadoop_conf_dir")
+_LOGIN = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+# Variables that would win over the option that is given, or that belong to another login.
+_AGAINST = {
+    "aws_access_key_id": ("AWS_SESSION_TOKEN",),
+    "aws_profile": ("AWS_DEFAULT_PROFILE", *(key.upper() for key in _LOGIN)),
+    "aws_endpoint_url": ("AWS_ENDPOINT_URL_S3", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
+}
+_SHORTEST = 8  # letters of a secret that is looked for in texts
+_used: set[str] = set()  # variables
+
+
+def fault_of(key: str, value: str) -> str:
+    """What is wrong with a known key's value, as a sentence that never shows a secret; "" where nothing is."""
+    if not value.isprintable():
+        return f"{key}: must have no control characters"
+    if key == "aws_endpoint_url":
+        try:
+            parts = urlsplit(value)
+            sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            sound = False
+        if not sound or "@" in value:
+            return f"{key}: must be http://HOST:PORT or https://HOST:PORT, without a login"
+    if key == "aws_ca_bundle" and not os.path.isfile(_path(value)):
+        return f"{key} {value!r}: there is no such file"
+    if key == "hadoop_conf_dir" and not os.path.isdir(_path(value)):
+        return f"{key} {value!r}: there is no such folder"
+    return ""
+
+
+def _path(value: str) -> str:
+    return os.path.abspath(os.path.expanduser(value))
+
+
+def use(options: Mapping[str, str]) -> None:
+    """Have this process and those that it starts go by these, by known key. Raises UsageError where they do not fit together."""
+    if "aws_profile" in options and (other := [key for key in _LOGIN if key in options]):
+        raise UsageError(f"--storage-option aws_profile does not go with {other[0]}: name one login")
+    for key in options:
+        for name in _AGAINST.get(key, ()):
+            os.environ.pop(name, None)
+    _used.update(map(str.upper, options))
+    for key, value in options.items():
+        os.environ[key.upper()] = _path(value) if key in _PATHS else value
+    if any(key in options for key in _LOGIN):
+        missing = [key for key in _LOGIN[:2] if not os.environ.get(key.upper())]
+        if missing:
+            raise UsageError(f"--storage-option: a login needs {missing[0]} too, or the variable {missing[0].upper()}")
+
+
+def variables() -> dict[str, str]:
+    """The variables that `use` has set, for processes elsewhere."""
+    return {name: os.environ[name] for name in sorted(_used) if name in os.environ}
+
+
+def without_secrets(text: str) -> str:
+    """The text without what this process logs in to S3 with: a server, or a library, may repeat it."""
+    for key in SECRETS:
+        secret = os.environ.get(key.upper(), "")
+        if len(secret) >= _SHORTEST:
+            text = text.replace(secret, "***")
+    return text

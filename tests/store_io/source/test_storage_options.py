@@ -1,0 +1,68 @@
+"""What --storage-option sets wins over the environment, and a login is never a mixture of two."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from store_io.base.errors import UsageError
+from store_io.source import storage_options
+from store_io.source.storage_options import KEYS, SECRETS, use, variables, without_secrets
+
+LOGIN = {"aws_access_key_id": "AKIA1", "aws_secret_access_key": "wJalrXUtnFEMI"}
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without variables of this machine; what a test sets is gone after it."""
+    for name in [*map(str.upper, KEYS), "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL_S3"]:
+        monkeypatch.setenv(name, "of this machine")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(storage_options, "_used", set())
+
+
+def test_each_is_a_variable_for_every_client_and_for_executors() -> None:
+    given = {**LOGIN, "aws_region": "eu-1", "hadoop_user_name": "me"}
+    use(given)
+    assert variables() == {key.upper(): value for key, value in given.items()}
+    assert {name: os.environ[name] for name in variables()} == variables()
+
+
+def test_what_would_win_over_them_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://other")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "of another login")
+    use({**LOGIN, "aws_endpoint_url": "http://minio:9000"})
+    assert "AWS_ENDPOINT_URL_S3" not in os.environ and "AWS_SESSION_TOKEN" not in os.environ
+    monkeypatch.setenv("AWS_DEFAULT_PROFILE", "other")
+    use({"aws_profile": "backups"})
+    assert os.environ["AWS_PROFILE"] == "backups" and "AWS_DEFAULT_PROFILE" not in os.environ
+    assert not {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} & os.environ.keys(), "they would win over the profile"
+
+
+def test_nothing_changes_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "kept")
+    before = dict(os.environ)
+    use({})
+    assert dict(os.environ) == before and variables() == {}
+
+
+def test_half_a_login_is_refused_unless_the_environment_has_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="a login needs aws_secret_access_key too, or the variable AWS_SECRET_ACCESS_KEY"):
+        use({"aws_access_key_id": "AKIA1"})
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI")
+    use({"aws_access_key_id": "AKIA1"})
+    with pytest.raises(UsageError, match="aws_profile does not go with aws_access_key_id: name one login"):
+        use({**LOGIN, "aws_profile": "backups"})
+
+
+def test_paths_hold_wherever_tasks_run(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    use({"aws_ca_bundle": "ca.pem"})
+    assert os.environ["AWS_CA_BUNDLE"] == f"{tmp_path}/ca.pem"
+
+
+def test_texts_lose_secrets() -> None:
+    assert set(SECRETS) < KEYS.keys()
+    use(LOGIN)
+    assert without_secrets("the key wJalrXUtnFEMI of AKIA1") == "the key *** of AKIA1"
