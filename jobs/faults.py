@@ -5,12 +5,15 @@ Spark's exceptions ask the JVM for their text, and may outlive it. So only this 
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import Any
 
 from store_io.source.storage_options import without_secrets
 
 _MOST = 500
+_CAUSE = "↳"  # delta-rs draws its causes as a tree, a line each, below a first line that names only the kind
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def reason(problem: BaseException) -> str:
@@ -20,6 +23,8 @@ def reason(problem: BaseException) -> str:
     except Exception:  # the JVM that held the text has ended
         text = ""
     lines = [line.strip() for line in without_secrets(text).splitlines() if line.strip()]
+    if any(_CAUSE in line for line in lines[1:]):
+        return ": ".join(filter(None, (_COLOUR.sub("", line).strip(f" {_CAUSE}") for line in lines)))[:_MOST]
     return lines[0][:_MOST] if lines else type(problem).__name__
 
 

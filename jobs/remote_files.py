@@ -147,6 +147,18 @@ class HdfsFiles:
         with _hdfs_failing():
             return bool(hdfs_client.client(self.server).delete(path))
 
+    def remove_empty(self, name: str) -> None:
+        """Remove a folder that holds nothing. Raises OSError for another one."""
+        self._delete(self.path(name))  # which HDFS refuses for a folder with files, without `recursive`
+
+    def names(self) -> Iterator[tuple[str, int, float]]:
+        """As of `S3Files`; none where there is no such folder."""
+        above = self._root + "/"
+        with contextlib.suppress(FileNotFoundError), _hdfs_failing():
+            for found in hdfs_client.client(self.server).list_status(self.path(""), recursive=True):
+                if not found.isdir:
+                    yield found.path.removeprefix(above), found.length, found.modification_time / 1000
+
     def make_folder(self, name: str) -> None:
         """See `RemoteFiles`."""
         with _hdfs_failing():

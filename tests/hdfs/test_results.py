@@ -18,12 +18,15 @@ from jobs.output import OutputFailed, OutputFolder
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_address import TablesFailed
+from jobs.tables.upkeep import command
+from jobs.tables.upkeep.table_care import tables_under
 from jobs.uploads import UploadFailed, target_of
 from schemas.arrow import arrow_schema
 from schemas.tables import TABLES
 from store_io.base.errors import UsageError
 from tests.hdfs.small_hdfs import SmallHdfs, user
 from tests.support import corpus_tools
+from tests.support.remote_tables import NOW, check_that_old_runs_go_and_files_are_put_together, write
 
 pytestmark = pytest.mark.hdfs
 
@@ -154,3 +157,21 @@ def test_a_folder_is_put_in_place_in_one_step(hdfs: SmallHdfs, tmp_path: Path) -
     with user("stranger"), pytest.raises(UploadFailed, match="access is denied"):
         target_of(f"{hdfs.uri}/deep/third").put(str(tmp_path / "new"))
     assert hdfs.names("/deep") == ["/new/abort", "/new/commitlog/0", "/other.repair.json"]
+
+
+def test_tables_are_kept_small(hdfs: SmallHdfs) -> None:
+    check_that_old_runs_go_and_files_are_put_together(f"{hdfs.uri}/nights/tables")
+    folders = {name.split("/")[2] for name in hdfs.names("/nights/tables") if name.endswith(".parquet")}
+    assert {entry.path.rpartition("/")[2] for entry in hdfs.client().list_status("/nights/tables/segments")} == {
+        "_delta_log",
+        *folders,
+    }, "folders of months that are gone"
+
+
+def test_a_table_that_another_user_owns_is_not_changed(hdfs: SmallHdfs) -> None:
+    write(f"{hdfs.uri}/tables", "a", 100)
+    write(f"{hdfs.uri}/tables", "b", 0)
+    before = hdfs.names("/tables")
+    with user("stranger"), pytest.raises(TablesFailed, match=r"/tables/runs: .*user=stranger, access=WRITE"):
+        command.prune(tables_under(f"{hdfs.uri}/tables"), int(NOW.timestamp() * 1e6), None, NOW)
+    assert hdfs.names("/tables") == before

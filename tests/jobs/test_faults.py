@@ -73,3 +73,8 @@ def test_whose_exception_it_is() -> None:
 
 def test_how_a_process_ended() -> None:
     assert [ending(code) for code in (0, 3, -signal.SIGKILL, -250)] == ["exit code 0", "exit code 3", "SIGKILL", "signal 250"]
+
+
+def test_the_causes_that_delta_rs_draws_below_its_first_line() -> None:
+    drawn = "Kernel error -> Generic S3 error\n   \x1b[31m↳\x1b[0m Error performing GET\n    \x1b[31m↳\x1b[0m HTTP error\n\n"
+    assert reason(OSError(drawn)) == "Kernel error -> Generic S3 error: Error performing GET: HTTP error"

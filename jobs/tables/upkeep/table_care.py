@@ -18,10 +18,9 @@ from jobs.faults import reason
 from jobs.tables.data_file import LiveFile
 from jobs.tables.delta_query import DeltaQuery, one_of
 from jobs.tables.delta_rs_log import DeltaRsLog, no_cleaning, panics_as_errors
-from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local, refuse_links
+from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local, is_remote, refuse_links
 from jobs.tables.upkeep.table_folder import LOG, StoredFile, TableFolder, table_folder
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
-from store_io.base.paths import is_s3
 
 TARGET_BYTES = 64 << 20  # of a file that small ones are put together to
 _GROUP_ROWS = 100_000  # of a Parquet row group: bounds what a writer of many months holds
@@ -32,13 +31,13 @@ _Found = TypeVar("_Found")
 
 
 class TableCare:
-    """One table. uri: a folder of this machine or an `s3://` URI. All methods raise TablesFailed."""
+    """One table. uri: a folder of this machine, an `s3://` or an `hdfs://` URI. All methods raise TablesFailed."""
 
     def __init__(self, uri: str, name: str):
         place = hadoop_path(uri) if is_local(uri) else uri
-        if not (is_local(uri) or is_s3(uri)):
+        if not (is_local(uri) or is_remote(uri)):
             raise TablesFailed(
-                f"table {uri}: only tables in a folder of this machine and in s3:// can be changed by this command"
+                f"table {uri}: only tables in a folder of this machine, in s3:// and in hdfs:// can be changed by this command"
             )
         if is_local(uri) and delta_rs_misreads(place):
             odd = "'%', a backslash or a control character"

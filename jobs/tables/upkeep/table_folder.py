@@ -1,7 +1,7 @@
 """The files of one table's folder, and the removal of those that it does not need: nothing else is ever removed.
 
 On this machine no link is followed: what a link names is not the table's, whatever its name. In S3 keys below the table's prefix
-are its files.
+are its files, in HDFS the files below its folder.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from jobs.remote_files import S3Files
+from jobs.remote_files import HdfsFiles, S3Files
 from jobs.tables.table_address import hadoop_path, refuse_links
-from store_io.base.paths import is_s3
+from store_io.base.paths import is_hdfs, is_s3
 
 LOG = "_delta_log"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -106,6 +106,28 @@ class S3Folder:
             self._objects.remove(path)
 
 
+class HdfsFolder:
+    """A folder in HDFS, which has no links there."""
+
+    def __init__(self, uri: str):
+        self._files = HdfsFiles(uri)
+
+    def files(self) -> list[StoredFile]:
+        """See `TableFolder`."""
+        return [StoredFile(name, size, modified) for name, size, modified in self._files.names()]
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """See `TableFolder`."""
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                self._files.remove(path)
+        for folder in {path.rpartition("/")[0] for path in paths} - {""}:
+            with contextlib.suppress(OSError):
+                self._files.remove_empty(folder)
+
+
 def table_folder(uri: str) -> TableFolder:
     """The folder at a table's address. Raises TablesFailed."""
+    if is_hdfs(uri):
+        return HdfsFolder(uri)
     return S3Folder(uri) if is_s3(uri) else LocalFolder(hadoop_path(uri))

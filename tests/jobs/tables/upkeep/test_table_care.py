@@ -140,7 +140,7 @@ def test_wrong_words_change_nothing(nights: Path, capsys: pytest.CaptureFixture[
 def test_what_is_no_table_or_elsewhere_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for place, sentence in (
         (str(tmp_path), "no audit's tables are there"),
-        ("hdfs://namenode/tables", "only tables in a folder of this machine and in s3://"),
+        ("gs://bucket/tables", "only tables in a folder of this machine, in s3:// and in hdfs://"),
         (f"{tmp_path}/a%20b", "rename it"),
     ):
         assert cli.main(["tables", "info", "--tables", place]) == 3
