@@ -174,7 +174,7 @@ def test_a_release_older_than_the_one_that_wrote_the_copy_is_doubted(tmp_path: P
     [
         (
             ("mappedFileSizeCommitLog=131072", "mappedFileSizeCommitLog=262144"),
-            "broker.conf says mappedFileSizeCommitLog = 262144; all 6 segments of this copy are 131072 bytes long: this"
+            "broker.conf says mappedFileSizeCommitLog = 262144; all 6 segments of this copy are 131,072 bytes long: this"
             " broker.conf is probably not this store's",
         ),
         (

@@ -19,7 +19,7 @@ from jobs.command_line.options import Command
 from jobs.environment import installation
 from store_io.base.errors import StoreError
 
-_TYPES = {".py", ".html", ".css"}  # modules, and what the pages are made from
+_TYPES = {".py", ".html", ".css", ".js"}  # modules, and what the pages are made from
 _SPARKS_OWN = frozenset({"pyspark", "delta-spark"})  # an executor's Spark brings these
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
 _PYTHON = """\

@@ -6,7 +6,7 @@ Of the findings only the latest runs' are looked at, summed up by code; a trend 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from jobs.history.reading import History, micros_of, time_of
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import KINDS
+from jobs.report.texts.store_titles import says_nothing
 from schemas.finding_codes import TIMER_LOST
 from schemas.rows import LOSS, Row
 from store_io.audit.outcome.safety import Safety
@@ -85,16 +86,31 @@ def read_fleet(
     rows = history.runs(COLUMNS, sorted({run_id for run_id, _ in shown}), store)
     rows = [row for row in rows if (row["run_id"], row["store"]) in shown]
     latest = {row["store"]: row["run_id"] for row in rows}
+    names = _broker_names(history, {name: run_id for name, run_id in latest.items() if says_nothing(name)})
+    rows = [{**row, "broker_name": names.get((row["run_id"], row["store"]))} for row in rows]
     codes = history.codes(sorted(set(latest.values())), store)
     codes = [row for row in codes if latest.get(row["store"]) == row["run_id"]]
     return fleet_view(rows, codes, known, history.uri, now, since)
 
 
+def _broker_names(history: History, latest: Mapping[str, str]) -> dict[tuple[str, str], str]:
+    """(run, store) -> brokerName in its broker.conf. latest: each store's run."""
+    rows = history.runs(["settings"], sorted(set(latest.values()))) if latest else []
+    return {
+        (row["run_id"], row["store"]): setting["value"]
+        for row in rows
+        if latest.get(row["store"]) == row["run_id"]
+        for setting in row["settings"] or ()
+        if setting["key"] == "brokerName" and setting["value"]
+    }
+
+
 def fleet_view(
     rows: Sequence[Row], codes: Sequence[Row], known: Sequence[Row], uri: str, now: datetime, since: datetime | None
 ) -> Row:
-    """The report as the JSON holds it. rows: of `runs`, by store and time.  codes: of the latest runs' findings.
-    known: run_id, store and started_at of all runs, also those before `since` and those that no trend shows."""
+    """The report as the JSON holds it. rows: of `runs`, by store and time, a store's last with its broker_name where it is known.
+    codes: of the latest runs' findings.  known: run_id, store and started_at of all runs, also those before `since` and those no
+    trend shows."""
     trends: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         trends[row["store"]].append(row)
@@ -136,12 +152,13 @@ def safety_of(row: Row) -> str:
 
 
 def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int, now: datetime, pages: Pages) -> Row:
-    latest = {key: value for key, value in trend[-1].items() if key not in ("store", "safety")}
+    latest = {key: value for key, value in trend[-1].items() if key not in ("store", "safety", "broker_name")}
     ranked = sorted(codes, key=lambda row: (severity_rank(row["severity"]), -row["count"], row["code"]))
     latest["codes"] = ranked
     latest["started_at"] = time_of(trend[-1]["started_at"])
     return {
         "store": name,
+        "broker_name": trend[-1].get("broker_name"),
         "safety": safety_of(trend[-1]),
         "why": _why(trend[-1], ranked),
         "lost_timers": sum(code["count"] for code in codes if code["code"] == TIMER_LOST and code["severity"] == LOSS),

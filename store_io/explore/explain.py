@@ -285,7 +285,7 @@ class _Explainer:
             )
             return
         if holder.phy_offset == n:
-            said.kind, said.sentence = RECORD, f"a valid message of {holder.size} bytes{plausible}"
+            said.kind, said.sentence = RECORD, f"a valid message of {holder.size:,} bytes{plausible}"
         else:
             said.kind = INSIDE
             what = next((f.name for f in said.fields if f.at <= n - holder.phy_offset < f.at + f.size), "")

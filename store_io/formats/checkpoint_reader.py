@@ -79,7 +79,7 @@ def checkpoint_findings(
     """
     if not checkpoint.present:
         severity = "" if last_store_time else NOTE
-        return [_finding("checkpoint_missing", None, severity, f"a file of {layout.FILE_BYTES} bytes", "no file")]
+        return [_finding("checkpoint_missing", None, severity, f"a file of {layout.FILE_BYTES:,} bytes", "no file")]
     found = []
     if checkpoint.size < layout.FILE_BYTES:
         found.append(_finding("checkpoint_short", None, "", f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))

@@ -95,7 +95,7 @@ def compare_segment(task: ReplicaTask) -> ReplicaPart:
         readers += [_Reader(other) for other in task.others]
         with open_source(task.location).open(task.path) as file:
             if file.size != task.size:
-                return _void(task, task.copy, f"{task.path}: {file.size} bytes, {task.size} when the copy was listed")
+                return _void(task, task.copy, f"{task.path}: {file.size:,} bytes, {task.size:,} when the copy was listed")
             _Comparison(task, file, readers, part).run()
         part.bytes_read += sum(reader.bytes_read for reader in readers)
     except _OtherFailed as why:
@@ -144,7 +144,7 @@ class _Reader:
             self._files = OpenFiles(open_source(self.other.location))
         opened = self._files.open(file.path)
         if opened.size != file.size:
-            raise StoreError(f"{file.path}: {opened.size} bytes, {file.size} when the copy was listed")
+            raise StoreError(f"{file.path}: {opened.size:,} bytes, {file.size:,} when the copy was listed")
         return opened
 
 

@@ -118,8 +118,8 @@ def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
         if is_folder(entry) or entry.size != file_bytes:
             if rules.ignores_misfits:
                 break
-            what = "a directory" if is_folder(entry) else f"length {entry.size}"
-            return files, deleted, f"{entry.path}: {what}, where the broker expects a file of {file_bytes} bytes"
+            what = "a directory" if is_folder(entry) else f"length {entry.size:,}"
+            return files, deleted, f"{entry.path}: {what}, where the broker expects a file of {file_bytes:,} bytes"
         start = parse_number(name_of(entry.path), 64)
         if start is None:
             return files, deleted, f"{entry.path}: {NO_NUMBER}"

@@ -94,7 +94,7 @@ def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges
     try:
         with source.open(file.path) as stream:
             if stream.size != file.size:
-                edges.problem = f"{file.path}: {stream.size} bytes, {file.size} when the copy was listed"
+                edges.problem = f"{file.path}: {stream.size:,} bytes, {file.size:,} when the copy was listed"
                 return edges
             window = SegmentWindow(stream, file.size, min(WINDOW_BYTES, file.size))
             edges.first = first_record(window, RecordCheck.broker(task.rules, file.path))

@@ -140,7 +140,7 @@ def scan_segment(task: SegmentTask, source: ByteSource | None = None, sink: Data
         source = source or open_source(task.location)
         with source.open(task.path) as file:
             if file.size != task.size:
-                return _void(task, f"{task.path}: {file.size} bytes, {task.size} when the copy was listed")
+                return _void(task, f"{task.path}: {file.size:,} bytes, {task.size:,} when the copy was listed")
             scan = _Scan(task, source, file, sink)
             try:
                 return scan.run()

@@ -132,7 +132,7 @@ class HdfsFile(RemoteFile):
         with failing(self.path, "cannot be opened"):
             reader = data_client(self._server).read(self._full)
         if len(reader) != size:
-            raise StoreChanged(f"{self.path}: had {size} bytes, and {len(reader)} when it was opened: something writes to it")
+            raise StoreChanged(f"{self.path}: had {size:,} bytes, and {len(reader):,} when it was opened: something writes to it")
         return reader
 
     def _read(self, reader: FileReader, start: int, size: int, version: str) -> bytes:

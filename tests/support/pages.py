@@ -1,4 +1,5 @@
-"""What tests ask of a page: its tags, its text, and that it loads and runs nothing. For tests with a browser and without."""
+"""What tests ask of a page: its tags, its text, and that it loads nothing and runs at most our own script. For tests with a
+browser and without."""
 
 from __future__ import annotations
 
@@ -8,15 +9,17 @@ import re
 from html.parser import HTMLParser
 
 from jobs.report.pages.index_html import index_html
+from jobs.report.pages.page import template_text
 from jobs.report.pages.report_html import PageContext, report_html
 from schemas.rows import AuditOutcome
 from tests.support import samples
 
-VOID = {"meta", "br"}
+VOID = {"meta", "br", "wbr"}
 INERT = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "section", "nav", "footer", "div", "span", "p", "h1",
-    "h2", "h3", "b", "code", "bdi", "br", "ul", "ol", "li", "dl", "dt", "dd", "details", "summary", "figure", "figcaption", "a",
-    "table", "caption", "thead", "tbody", "tr", "th", "td", "svg", "defs", "pattern", "rect", "path", "circle", "line",
+    "h2", "h3", "b", "code", "bdi", "br", "wbr", "ul", "ol", "li", "dl", "dt", "dd", "details", "summary", "figure", "figcaption",
+    "a", "table", "caption", "thead", "tbody", "tr", "th", "td", "svg", "defs", "pattern", "rect", "path", "circle", "line",
+    "text",
 }  # fmt: skip
 
 
@@ -44,7 +47,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open[-1:] != ["style"]:
+        if self.open[-1:] not in (["style"], ["script"]):
             self.words.append(data)
 
     @property
@@ -58,7 +61,8 @@ class Page(HTMLParser):
     def problems(self) -> list[str]:
         """What a page that is inert and can be heard must not have."""
         found = [f"<{tag}> is not closed" for tag in self.open]
-        found += [f"<{tag}>" for tag, _ in self.tags if tag not in INERT]
+        scripts = self.all("script")
+        found += [f"<{tag}>" for tag, _ in self.tags if tag not in INERT and tag != "script"]
         ids = [attributes["id"] for _, attributes in self.tags if "id" in attributes]
         found += [f"id {name} twice" for name in set(ids) if ids.count(name) > 1]
         for tag, attributes in self.tags:
@@ -76,13 +80,20 @@ class Page(HTMLParser):
         if self.all("html") != [{"lang": "en"}] or len(self.all("h1")) != 1 or len(self.all("main")) != 1:
             found.append("no language, or not one heading and one main part")
         style = self.source.partition("<style>")[2].partition("</style>")[0]
-        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-        policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        script = self.source.partition("<script>")[2].partition("</script>")[0]
+        if scripts not in ([], [{}]) or bool(scripts) != bool(script) or script not in ("", template_text("tools.js")):
+            found.append("another script than ours")
+        runs = f"script-src 'sha256-{digest_of(script)}'; " if script else ""
+        policy = f"default-src 'none'; {runs}style-src 'sha256-{digest_of(style)}'; base-uri 'none'; form-action 'none'"
         if [m.get("content") for m in self.all("meta") if m.get("http-equiv") == "Content-Security-Policy"] != [policy]:
             found.append("another policy")
         if "@import" in style or style.count("url(") != style.count("url(#"):
             found.append("the style sheet loads something")
         return found
+
+
+def digest_of(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def is_store_link(link: str) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jobs.report.pages.answer import SEVERITY_STYLE, style_of
-from jobs.report.pages.page import View, page
+from jobs.report.pages.page import TOOLS_FROM, View, page
 from jobs.report.texts.judgement import KINDS, SHAPE_OF, SHORT, headline_of_all
+from jobs.report.texts.store_titles import store_title
+from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from store_io.audit.outcome.safety import Safety
 
@@ -39,22 +41,33 @@ def fleet_html(view: Row) -> Iterator[str]:
         "severity_style": SEVERITY_STYLE,
         "code_style": lambda run: _CODE_STYLE.get(run["exit_code"], "unknown"),
         "stores": stores,
+        "explained_codes": sorted({code["code"] for store in stores for code in store["latest"]["codes"]} & set(CATALOGUE)),
+        "tools": len(stores) >= TOOLS_FROM,
     }
     return page("fleet.html", shown)
 
 
 def _store(place: int, store: Row) -> Row:
-    """The store's part of the view with what the page adds: its number there, its colour, the runs of its table and its bars."""
+    """The store's part of the view with what the page adds: its number, name and colour, the runs of its table and its bars."""
     trend = [{"link": None, **run} for run in store["trend"]]
     style = style_of(store["safety"], store["latest"]["exit_code"])
     return {
         **store,
         "place": place,
+        "name": store_title(store["store"], store["broker_name"]),
         "style": style,
         "link": trend[-1]["link"],
         "newest": trend[: -_RUNS - 1 : -1],
         "bars": _bars(trend[-_STRIP:]),
+        "sort": _sort(place, store),
     }
+
+
+def _sort(place: int, store: Row) -> tuple[object, ...]:
+    """As `row` in macros.html takes it."""
+    latest = store["latest"]
+    lost = latest["lost_messages"] if latest["starts"] else None
+    return None, -place, None, "" if lost is None else lost, latest["exit_code"], store["age_seconds"], store["runs"]
 
 
 def _bars(trend: Sequence[Row]) -> list[RunBar]:

@@ -10,9 +10,10 @@ from urllib.parse import quote
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
 from jobs.report.pages.answer import style_of
-from jobs.report.pages.page import View, page
+from jobs.report.pages.page import TOOLS_FROM, View, page
 from jobs.report.texts import judgement as answers
 from jobs.report.texts.judgement import Judgement
+from jobs.report.texts.store_titles import title_of
 from jobs.report.texts.text import span_text
 from jobs.report.texts.words.replicas_words import choice_words
 from jobs.report.texts.words.run_words import assumed_words, exit_words, note_kinds
@@ -23,10 +24,12 @@ from store_io.base.exit_codes import of_run
 
 @dataclass(frozen=True)
 class StoreRow:
-    """What a store's row shows. folder: its page's, as a link needs it.  starts: whether what a start loses is known.  lacks:
-    None where it was compared with no copy.  stored: when its messages were, "" without one."""
+    """What a store's row shows. name: what people call it.  folder: its page's, as a link needs it.  starts: whether what a start
+    loses is known.  lacks: None where it was compared with no copy.  stored: when its messages were, "" without one.  sort: as
+    `row` in macros.html takes it."""
 
     outcome: AuditOutcome
+    name: str
     kind: Safety
     style: str
     folder: str
@@ -38,13 +41,14 @@ class StoreRow:
     stored: str
     notes: str
     counts: Mapping[str, int]
+    sort: tuple[object, ...]
 
 
 def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     """The whole page, in pieces."""
     judged = answers.most_dangerous_first(outcomes)
     outcomes = [outcome for outcome, _ in judged]
-    stores = [_row(outcome, judgement) for outcome, judgement in judged]
+    stores = [_row(*row, rank) for rank, row in zip(range(len(judged), 0, -1), judged, strict=True)]
     kinds: Counter[str] = Counter(store.kind for store in stores)
     worst = stores[0].kind if stores else Safety.SAFE
     lost = sum(store.lost_messages for store in stores)
@@ -78,6 +82,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "exit_code": code,
         "exit_words": exit_words(code, outcomes),
         "stores": stores,
+        "tools": len(stores) >= TOOLS_FROM,
         "copies": copies,
         "choices": [
             (group, chosen[group]) for group in dict.fromkeys(s.outcome.replica_group for s in copies) if group in chosen
@@ -91,22 +96,30 @@ def _counts(outcomes: Sequence[AuditOutcome]) -> dict[str, int]:
     return {severity: sum(o.counts.get(severity, 0) for o in outcomes) for severity in (LOSS, REBUILDABLE, NOTE)}
 
 
-def _row(outcome: AuditOutcome, judgement: Judgement) -> StoreRow:
+def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
+    """danger: greater for a store that is listed earlier."""
     lost_messages, lost_bytes = lost_of(outcome)
+    starts = bool((outcome.plan.get("broker") or {}).get("starts"))
+    counts = _counts([outcome])
     return StoreRow(
         outcome=outcome,
+        name=title_of(outcome),
         kind=judgement.kind,
         style=style_of(judgement.kind, outcome.exit_code),
         folder=quote(outcome.name, safe="", errors="surrogatepass"),
-        starts=bool((outcome.plan.get("broker") or {}).get("starts")),
+        starts=starts,
         lost_messages=lost_messages,
         lost_bytes=lost_bytes,
         lost_timers=timers_lost(outcome),
         lacks=lacks_of(outcome)[0] if outcome.replicas else None,
         stored=span_text(outcome.first_store_time, outcome.last_store_time) if outcome.messages else "",
         notes=note_kinds([outcome]),
-        counts=_counts([outcome]),
-    )
+        counts=counts,
+        sort=(
+            None, danger, None, lost_messages if starts else "", " ".join(map(str, counts.values())),
+            outcome.first_store_time if outcome.messages else "", outcome.release.replace(".", " "), outcome.exit_code,
+        ),
+    )  # fmt: skip
 
 
 def _copies(stores: Sequence[StoreRow]) -> list[StoreRow]:

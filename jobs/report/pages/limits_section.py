@@ -40,9 +40,14 @@ def settings_view(outcome: AuditOutcome) -> View:
     own: list[Setting] = []
     defaults: list[Setting] = []
     for name, row in sorted(outcome.plan["settings"].items()):
-        value = value_text(row["value"])
-        (defaults if row["from"] == DEFAULT else own).append(Setting(name, value, row["from"]))
+        (defaults if row["from"] == DEFAULT else own).append(Setting(name, _value(row["value"]), row["from"]))
     return {"own": own, "defaults": defaults}
+
+
+def _value(value: object) -> str:
+    """As broker.conf has it; a large number as people read it, too."""
+    read = f" ({value:,})" if isinstance(value, int) and abs(value) >= 10_000 else ""
+    return value_text(value) + read
 
 
 def limits_view(outcome: AuditOutcome) -> View:

@@ -1,4 +1,5 @@
-"""What every page is made of. Pages load nothing and run nothing; a policy in them forbids both.
+"""What every page is made of. Pages load nothing; a policy in them forbids that, and to run anything but tools.js, which is in
+those with a long table alone.
 
 The modules here compute what a page says, the templates beside them how it looks. Whatever a template shows is made `printable`
 and escaped, unless it is markup already; a name that a template uses and the view lacks is an error. A page comes in pieces, so
@@ -11,20 +12,28 @@ import base64
 import contextlib
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 
 from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictUndefined
 from jinja2.bccache import Bucket
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text, span_text
+from jobs.report.texts.words.code_words import all_codes
 
 View = dict[str, object]
 """What a template shows, by the names that it uses."""
 
+TOOLS_FROM = 12  # rows from which a table of stores gets a filter and sorting
+
 _MARKS = {"#": Markup(' class="n"'), "~": Markup(' class="t"'), "+": Markup(' class="r"')}  # numbers, one line, room
+_WHOLE = re.compile(
+    r"(?<![\w-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w-])(?: [0-9]{2}:[0-9]{2}:[0-9]{2}(?: to\b| UTC\b)?)?|--[a-z][a-z-]{1,30}\b)"
+)
+_SLASH = Markup("/<wbr>")
 _PIECE = 1 << 16  # characters passed on at once
 
 
@@ -74,14 +83,21 @@ def _environment() -> Environment:
         "count": count_text,
         "bytes": bytes_text,
         "seconds": seconds_text,
+        "whole": whole,
         "moment": lambda text: "never" if text is None else text.replace("T", " ").rstrip("Z"),
         "mark": lambda head: _MARKS.get(head[0], ""),
         "unmarked": lambda head: head.lstrip("#~+"),
     }
-    style = template_text("style.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
-    made.globals |= {"style_sheet": Markup(style), "style_digest": digest, "span": span_text}  # the sheet is ours, no store's
+    made.globals |= {"span": lambda first, last: whole(span_text(first, last)), "tools": False, "codes": all_codes()}
+    for name in ("style.css", "tools.js"):
+        text, kind = template_text(name), name.partition(".")[0]
+        made.globals |= {f"{kind}_text": Markup(text), f"{kind}_digest": _digest(text)}  # they are ours, no store's
     return made
+
+
+def _digest(text: str) -> str:
+    """As a policy names what it allows."""
+    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def template_text(name: str) -> str:
@@ -99,8 +115,8 @@ def name_of(text: object, limit: int = 0) -> Markup:
 
 
 def code_of(text: object, limit: int = 0) -> Markup:
-    """The same for paths, codes and commands."""
-    return Markup('<code dir="ltr">{}</code>').format(printable(text, limit))
+    """The same for paths and codes; a path breaks after its slashes where it must."""
+    return Markup('<code dir="ltr">{}</code>').format(_SLASH.join(map(escape, printable(text, limit).split("/"))))
 
 
 def command_of(text: str) -> Markup:
@@ -111,6 +127,11 @@ def command_of(text: str) -> Markup:
     return Markup('<code class="command" dir="ltr">{}</code>').format(
         Markup(" ").join(map(Markup("<span>{}</span>").format, parts))
     )
+
+
+def whole(text: object) -> Markup:
+    """The text with its dates, times and options each on one line."""
+    return Markup(_WHOLE.sub(r'<span class="w">\g<0></span>', str(escape(_shown(text)))))
 
 
 def number_text(value: object) -> str:

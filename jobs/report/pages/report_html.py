@@ -28,6 +28,7 @@ from jobs.report.texts.commands import words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import SHAPE_OF, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.store_titles import title_of
 from jobs.report.texts.text import count_text
 from jobs.report.texts.words.run_words import exit_words, note_kinds
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome
@@ -68,7 +69,8 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
     acts = Counter(str(s["action"]) for s in outcome.plan.get("steps", ()) if s["action"] != "keep")
     counts = [(severity, outcome.counts.get(severity, 0)) for severity in SEVERITIES]
     view: View = {
-        "title": f"{outcome.name}: RocketMQ store audit",
+        "title": f"{title_of(outcome)}: RocketMQ store audit",
+        "name": title_of(outcome),
         "context": context,
         "outcome": outcome,
         "broker": broker,

@@ -13,6 +13,7 @@ from itertools import accumulate, groupby, pairwise
 
 from markupsafe import Markup
 
+from jobs.report.pages.log_axis import Stretch, axis_ticks
 from jobs.report.pages.page import View
 from jobs.report.texts.judgement import lower
 from jobs.report.texts.text import bytes_text, count_text, span_text
@@ -102,7 +103,11 @@ def map_view(outcome: AuditOutcome, broker: Row | None) -> View:
     return {
         "legend": [(kind, *KIND_WORDS[kind]) for kind in _LEGEND if kind in kinds],
         "whole": _whole(parts) if len(parts) > 1 else None,
+        "ticks": axis_ticks([Stretch(part.start, part.end, part.size) for part in parts]),
         "held": f"{count_text(len(outcome.segments), 'segment')}, {bytes_text(size)}",
+        "span": (parts[0].start, parts[-1].end),
+        "shortened": any(part.size < part.end - part.start for part in parts),
+        "cut": cut,
         "parts": list(map(_item, shown)),
         "of_parts": len(parts),
         "folded": len(parts) - sum(1 for part in shown if len(part.rows) + part.gaps == 1),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from jobs.report.texts.judgement import SHORT
+from jobs.report.texts.store_titles import store_title
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from jobs.report.texts.words.run_words import would_be_lost
@@ -48,7 +49,7 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
         if store["lost_timers"] and lost != "?":
             lost += f" + {count_text(store['lost_timers'], 'timer')}"
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
-        name, why = printable(store["store"], _NAME), printable(store["why"], 120)
+        name, why = printable(store_title(store["store"], store["broker_name"]), _NAME), printable(store["why"], 120)
         rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, when_text(latest["started_at"]), codes, why))
         paints.append(CODE_COLOUR.get(latest["exit_code"], ""))
     yield from in_columns(rows, (0, 3), paints, paint)
@@ -70,7 +71,8 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
 def _trend(store: Row, paint: Paint) -> Iterator[str]:
     runs = store["trend"]
     yield ""
-    yield paint(BOLD, f"{printable(store['store'], _NAME)}: {printable(store['latest']['verdict'])}")
+    name = printable(store_title(store["store"], store["broker_name"]), _NAME)
+    yield paint(BOLD, f"{name}: {printable(store['latest']['verdict'])}")
     head = "started (UTC)|code|lost|losses|rebuildable|notes|segments|messages|damaged|read|took|run".split("|")
     rows: list[Sequence[str]] = [head]
     paints = [""]

@@ -60,12 +60,14 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
             f"{'says ' if settings[key].origin == 'broker.conf' else 'leaves the default '}{key} = {settings[key].value}"
             for key in keys
         )
-        said += f", which makes files of {wanted} bytes" if keys == INDEX_KEYS else ""
+        said += f", which makes files of {wanted:,} bytes" if keys == INDEX_KEYS else ""
         if len(files) == 1:
-            what = f"the only {noun} of this copy is {size} bytes long: this broker.conf is not this store's, or the file was cut"
+            what = (
+                f"the only {noun} of this copy is {size:,} bytes long: this broker.conf is not this store's, or the file was cut"
+            )
         else:
-            many = f"all {len(files)}" if len(same) == len(files) else f"{len(same)} of {len(files)}"
-            what = f"{many} {noun}s of this copy are {size} bytes long: this broker.conf is probably not this store's"
+            many = f"all {len(files):,}" if len(same) == len(files) else f"{len(same):,} of {len(files):,}"
+            what = f"{many} {noun}s of this copy are {size:,} bytes long: this broker.conf is probably not this store's"
         found.append(
             Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", part, f"broker.conf {said}; {what}", len(files) == 1)
         )

@@ -72,7 +72,7 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
     if wheel is not None and wheel.kind == "directory":
         wrong = f"{layout.TIMER_WHEEL}: a directory, where the broker expects a file"
     elif size not in (0, layout.WHEEL_BYTES):
-        wrong = f"{path}: {size} bytes, where a timer wheel has {layout.WHEEL_BYTES}"
+        wrong = f"{path}: {size:,} bytes, where a timer wheel has {layout.WHEEL_BYTES:,}"
     flush_position = max(flushed, 0) if flushed >= 0 else check.flush_position
     return TimerParts(tuple(files), path if size else "", size, check, flush_position, wrong, refusal, table=table)
 

@@ -65,7 +65,7 @@ def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None) -> Any:
     hook: gets each object once it is read; what it gives takes the object's place.
     """
     if not data.strip(b"\0"):
-        raise ConfigFault(f"{len(data)} zeros")
+        raise ConfigFault(f"{len(data):,} zeros")
     if b'"@type"' in data:
         raise ConfigFault("names a class", data.index(b'"@type"'))
     try:
@@ -126,7 +126,7 @@ def parse_tolerant(data: bytes, rules: ConfigRules) -> Any:
     Keys are texts, an integer key too; of repeated ones the last counts.
     """
     if not data.strip(b"\0"):
-        raise ConfigFault(f"{len(data)} zeros")
+        raise ConfigFault(f"{len(data):,} zeros")
     if never_closed(data):
         raise ConfigFault("an object that is not closed", len(data) - 1)
     text = data.decode("utf-8", "replace")

@@ -114,7 +114,7 @@ def walk_data(task: DataTask, source: ByteSource | None = None) -> DataWalk:
     try:
         with source.open(file.path) as opened:
             if opened.size != file.size:
-                walk.problem = f"{file.path}: {opened.size} bytes, {file.size} when the copy was listed"
+                walk.problem = f"{file.path}: {opened.size:,} bytes, {file.size:,} when the copy was listed"
                 return walk
             window = SegmentWindow(opened, file.size, max(task.window_bytes, 4 * layout.HEADER_BYTES))
             _Walk(walk, window, units, task.wanted).run()

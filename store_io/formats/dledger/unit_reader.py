@@ -82,7 +82,7 @@ class UnitTask:
         try:
             with open_source(self.location).open(self.file.path) as opened:
                 if opened.size != self.file.size:
-                    walk.problem = f"{self.file.path}: {opened.size} bytes, {self.file.size} when the copy was listed"
+                    walk.problem = f"{self.file.path}: {opened.size:,} bytes, {self.file.size:,} when the copy was listed"
                     return walk
                 _Runs(walk, self.segment_bytes).read(opened)
         except StoreError as why:

@@ -106,7 +106,7 @@ def _scan(opened: Any, request: dict[str, Any]) -> None:
                     break
                 key, value = entries.key(), entries.value()
                 if len(key) + len(value) > largest:
-                    _say(b"N", f"an entry of {len(key) + len(value)} bytes, more than the {largest} that are taken")
+                    _say(b"N", f"an entry of {len(key) + len(value):,} bytes, more than the {largest:,} that are taken")
                     return
                 keys.append(key)
                 values.append(value)

@@ -65,8 +65,8 @@ def load_ledger(folder: str, data: Iterable[StoreFile], index: Iterable[StoreFil
         for entry in entries:
             start = parse_number(name_of(entry.path), 64)
             if entry.kind == "directory" or entry.size != size:
-                what = "a directory" if entry.kind == "directory" else f"length {entry.size}"
-                found.refusal = f"{entry.path}: {what}, where DLedger expects a file of {size} bytes: it ends the process"
+                what = "a directory" if entry.kind == "directory" else f"length {entry.size:,}"
+                found.refusal = f"{entry.path}: {what}, where DLedger expects a file of {size:,} bytes: it ends the process"
             elif start is None:
                 found.refusal = f"{entry.path}: the name is not a number"
             if found.refusal:

@@ -125,7 +125,7 @@ def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSumm
                 parts.append((at // BATCH_ENTRY_BYTES, entries_of(data, True)))
         found.bytes_read += stream.size
         if stream.size != file.size:
-            found.problem = f"{file.path}: {stream.size} bytes, {file.size} when the copy was listed"
+            found.problem = f"{file.path}: {stream.size:,} bytes, {file.size:,} when the copy was listed"
     found.digests[file.path] = digest.text()
     rows = np.zeros(parts[-1][0] + len(parts[-1][1]) if parts else 0, BATCH_DTYPE)
     for first, part in parts:
@@ -184,7 +184,7 @@ class _LogFile:
     def scan(self, source: ByteSource) -> None:
         with source.open(self.file.path) as stream:
             if stream.size != self.file.size:
-                self.found.problem = f"{self.file.path}: {stream.size} bytes, {self.file.size} when the copy was listed"
+                self.found.problem = f"{self.file.path}: {stream.size:,} bytes, {self.file.size:,} when the copy was listed"
                 return
             window = SegmentWindow(stream, self.file.size, min(self.task.window_bytes, self.file.size), digest=True)
             end = self._records(window)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import cast
 
 import pytest
 
@@ -12,7 +13,7 @@ from jobs.history import fleet, reading
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import judge
 from jobs.tables.delta_tables import run_rows
-from schemas.rows import DEFAULT, AuditOutcome
+from schemas.rows import DEFAULT, AuditOutcome, Row
 from store_io.audit.outcome.safety import Safety
 from tests.support import samples
 from tests.support.history_rows import (
@@ -21,6 +22,27 @@ from tests.support.history_rows import (
     run_row,
     view_of,
 )
+
+
+class SettingsOfRuns:
+    """A history of which only settings are asked."""
+
+    def runs(self, columns: list[str], run_ids: list[str]) -> list[Row]:
+        assert (columns, run_ids) == (["settings"], ["r2"])
+        named = [{"key": "brokerId", "value": "1"}, {"key": "brokerName", "value": "broker-a"}]
+        return [
+            {"run_id": "r2", "store": "store", "settings": named},
+            {"run_id": "r2", "store": "data", "settings": None},
+            {"run_id": "r2", "store": "store-2", "settings": named},  # its latest run is another
+        ]
+
+
+def test_brokers_names_are_those_of_the_latest_runs() -> None:
+    history = cast(reading.History, SettingsOfRuns())
+    assert fleet._broker_names(history, {"store": "r2", "data": "r2"}) == {("r2", "store"): "broker-a"}
+    assert fleet._broker_names(history, {}) == {}
+    (store,) = view_of([run_row("store", 2, safety="safe", broker_name="broker-a")])["stores"]
+    assert store["broker_name"] == "broker-a" and "broker_name" not in store["latest"]
 
 
 def test_the_unsafe_copies_come_first() -> None:

@@ -244,7 +244,7 @@ def test_messages_behind_damage_are_plausible_and_what_is_damaged_is_none(tmp_pa
 def test_a_file_that_changed_is_told(tmp_path: Path) -> None:
     store = odd_store(tmp_path / "store")
     scan = MessageScan(StoreLocation(str(store.root)), "commitlog/00000000000000000000", 0, 5)
-    with pytest.raises(StoreChanged, match="65536 bytes, 5 when"):
+    with pytest.raises(StoreChanged, match="65,536 bytes, 5 when"):
         list(scan_messages(scan))
 
 

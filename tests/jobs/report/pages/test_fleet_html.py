@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from jobs.report.pages.fleet_html import fleet_html
+from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.history_text import fleet_text
-from schemas.finding_codes import TIMER_LOST
+from jobs.report.texts.text import printable
+from schemas.finding_codes import CATALOGUE, TIMER_LOST
 from tests.support.history_rows import T0, run_row, view_of
 from tests.support.pages import Page
 from tests.support.samples import HOSTILE
@@ -25,6 +27,25 @@ def test_the_page_is_inert_and_hostile_names_stay_text() -> None:
     assert "All stores are safe to start" in calm.text and calm.problems() == []
     text = fleet_text(view_of(rows, codes))
     assert "\x1b" not in text and "\u202e" not in text
+
+
+def test_a_finding_leads_to_what_its_code_means() -> None:
+    codes = [
+        {"store": "a", "run_id": "r2", "severity": "loss", "code": code, "count": 2, "findings": 1, "file": "f"}
+        for code in ("commitlog_damaged", "of_another_version")
+    ]
+    page = Page("".join(fleet_html(view_of([run_row("a", 2, 20, safety="stop")], codes))))
+    assert page.problems() == [] and page.text.count("of_another_version") == 2
+    assert {"href": "#code-commitlog_damaged"} in page.all("a") and CATALOGUE["commitlog_damaged"].next in page.text
+
+
+def test_a_long_list_gets_tools_and_stores_their_brokers_names() -> None:
+    rows = [run_row(f"store-{n}", 2, safety="safe", broker_name=HOSTILE) for n in range(TOOLS_FROM)]
+    rows[3] |= {"safety": "stop", "exit_code": 20, "starts": None}
+    page = Page("".join(fleet_html(view_of(rows))))
+    assert page.problems() == [] and len(page.all("script")) == 1
+    assert [cell.get("data-sort") for cell in page.all("td")[:6]] == ["0", None, "", "20", "75200", "1"]
+    assert f"{printable(HOSTILE)} (store-3)" in page.text and f"{printable(HOSTILE)[:20]}" in fleet_text(view_of(rows))
 
 
 def test_timer_messages_that_no_start_delivers_count_as_a_loss_of_their_own() -> None:

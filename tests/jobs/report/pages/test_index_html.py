@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.judgement import most_dangerous_first
 from tests.support import samples
 from tests.support.golden import check
@@ -34,6 +35,19 @@ def test_the_most_dangerous_store_comes_first() -> None:
     page = index_of(fleet)
     assert "3 of 5 stores are not safe to start" in page.text
     assert [a["href"] for a in page.all("a")][2:] == ["stuck/report.html", "gone/report.html", "calm/report.html"]
+
+
+def test_a_long_table_gets_tools_and_what_they_sort_by() -> None:
+    outcomes = [replace(samples.MAKERS[i % len(samples.MAKERS)](), name=f"s{i}") for i in range(TOOLS_FROM)]
+    page = index_of(outcomes)
+    assert page.problems() == [] and len(page.all("script")) == 1
+    cells = [cell["data-sort"] for cell in page.all("td") if cell["data-label"] == "safe to start?" and "data-sort" in cell]
+    assert cells == [str(rank) for rank in range(TOOLS_FROM, 0, -1)]
+    damaged = [cell.get("data-sort") for cell in page.all("td")[:7]]
+    assert damaged[1:] == [None, "12", "1 25 1", str(samples.START_MS), "4 9 8", "20"]
+    assert "" in [cell.get("data-sort") for cell in page.all("td") if cell["data-label"] == "lost"]
+    short = index_of(outcomes[1:])
+    assert short.all("script") == [] and not any("data-sort" in cell for cell in short.all("td"))
 
 
 def test_copies_of_one_broker_stand_by_what_a_start_of_each_would_do() -> None:

@@ -21,9 +21,10 @@ def shown(template: str, **view: object) -> str:
 
 def test_whatever_a_template_shows_is_printable_and_escaped() -> None:
     plain = "&lt;script&gt;alert(1)&lt;/script&gt;\\x1b[31m\\u202e\\x0a&#39;&#34;&amp;"
+    broken = plain.replace("/", "/<wbr>")  # a path's slashes
     assert shown("{{ text }}", text=HOSTILE) == plain
     assert shown('<p title="{{ text }}">{{ text|cut(4) }}</p>', text=HOSTILE) == f'<p title="{plain}">&lt;sc…</p>'
-    assert shown("{{ text|name }}{{ text|code }}", text=HOSTILE) == f'<bdi>{plain}</bdi><code dir="ltr">{plain}</code>'
+    assert shown("{{ text|name }}{{ text|code }}", text=HOSTILE) == f'<bdi>{plain}</bdi><code dir="ltr">{broken}</code>'
     assert shown("{{ text|name ~ ' / ' ~ number }}", text=HOSTILE, number=7) == f"<bdi>{plain}</bdi> / 7"
     assert shown("{% set held %}<b>{{ text }}</b>{% endset %}{{ held }}", text=HOSTILE) == f"<b>{plain}</b>"
     command = shown("{{ text|command }}", text=f"./spark-submit.sh query {HOSTILE} --queue 3")
@@ -50,8 +51,15 @@ def test_a_table_shows_as_many_rows_as_it_may_and_counts_the_others() -> None:
     )
     assert shown(template, rows=["a", "b"]).count("<tr>") == 3
     three = shown(template, rows=["a", "b", "c"])
-    assert three.count("<tr>") == 3 and '<td class="n">1</td>' in three
+    assert three.count("<tr>") == 3 and '<td class="n" data-label="size">1</td>' in three
     assert "1 more row is not shown here: there." in three
+
+
+def test_dates_times_and_options_are_not_broken_into_lines() -> None:
+    whole = '<span class="w">2026-11-20 21:20:17 to</span> <span class="w">2026-11-21 00:00:00 UTC</span>'
+    assert shown("{{ span(1795209617000, 1795219200000) }}") == whole
+    assert shown("{{ text|whole }}", text="on 2026-11-20, 1-2026-11-201") == 'on <span class="w">2026-11-20</span>, 1-2026-11-201'
+    assert shown("{{ text|whole }}", text=f"2026-11-20{HOSTILE}").startswith('<span class="w">2026-11-20</span>&lt;script')
 
 
 def test_a_page_comes_in_pieces_of_bounded_size() -> None:

@@ -8,9 +8,6 @@ A machine without Chromium fails these tests: they cannot tell anything there.
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,17 +25,13 @@ from store_io.audit.compared.compared_audit import run_compared
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source.byte_source import StoreLocation
 from tests.support import builders, damage, handed, samples
+from tests.support.browser import Witness, opened
 from tests.support.corpus_tools import cases
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.browser
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-ARGUMENTS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync --disable-dev-shm-usage"
-).split()
 WIDTHS = (390, 1280)
 COMPARED = ("g14-533-torn-old-seen",)  # with all releases beside one another
 HOSTILE_TOPICS = (
@@ -49,19 +42,6 @@ HOSTILE_TOPICS = (
     "x\x1b[31m\x07y",
     "é消息",
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
-    if path is None:
-        pytest.fail(f"no Chromium on the PATH ({', '.join(NAMES)}): install it (Debian: apt-get install chromium)", pytrace=False)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield started
-        started.close()
 
 
 def corpus_outcome(name: str, folder: Path) -> AuditOutcome:
@@ -122,42 +102,25 @@ PAGES = [
 ]
 
 
-@dataclass
-class Witness:
-    """What a page did that it must not do."""
-
-    problems: list[str] = field(default_factory=list)
-
-    def watch(self, page: Page, own: str) -> None:
-        page.on("console", lambda message: self.problems.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (self.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("download", lambda download: self.problems.append(f"download: {download.url}"))
-        page.on("popup", lambda popup: self.problems.append("a window"))
-
-        def answer(route: Any) -> None:
-            if route.request.url == own:
-                route.continue_()
-            else:
-                self.problems.append(f"request: {route.request.url}")
-                route.abort()
-
-        page.route("**/*", answer)
-
-
-def opened(browser: Browser, file: Path, witness: Witness, **options: Any) -> Page:
-    page = browser.new_page(**options)
-    witness.watch(page, file.as_uri())
-    page.goto(file.as_uri(), wait_until="load")
-    return page
-
-
 def file_of(results: Path, name: str) -> Path:
     return results / name / "report.html" if name else results / "index.html"
 
 
 WIDER = """() => [...document.querySelectorAll('body *')].filter(e => !e.closest('.wide, svg, caption')
   && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.outerHTML.slice(0, 120))"""
+# Words of usual length in two lines: no sentence needs that, a long name does.
+BROKEN = r"""() => {
+  const range = document.createRange(), found = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; node = texts.nextNode();) {
+    if (node.parentElement.closest('svg, caption, thead, script') || !node.parentElement.checkVisibility()) continue;
+    for (const word of node.textContent.matchAll(/(?<![\w-])(\d{4}-\d\d-\d\d|[\w.,:]{1,22})(?![\w-])/g)) {
+      range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].filter(r => r.width).map(r => Math.round(r.top))).size > 1) found.push(word[0]);
+    }
+  }
+  return found;
+}"""
 CONTRAST = """() => {
   const light = rgb => { const c = rgb.map(v => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
     return .2126 * c[0] + .7152 * c[1] + .0722 * c[2]; };
@@ -185,6 +148,7 @@ def test_a_page_renders_quietly_fits_and_can_be_read(browser: Browser, results: 
     page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
     assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)") <= width
     assert page.evaluate(WIDER) == []
+    assert page.evaluate(BROKEN) == []
     assert page.evaluate(CONTRAST) == []
     assert page.locator("h1").count() == 1 and page.locator(".answer h2").first.is_visible()
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")

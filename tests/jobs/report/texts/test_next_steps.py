@@ -25,7 +25,7 @@ REPAIR = CATALOGUE["broker_drops_messages"].next
 
 def page_text(outcome: AuditOutcome) -> str:
     page = "".join(report_html(outcome, PageContext(store_words=WORDS, plan=PLAN)))
-    return html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<main>")[2]))
+    return html.unescape(re.sub(r"<[^>]+>", " ", page.partition("<main>")[2].replace("<wbr>", "")))
 
 
 def summary(outcome: AuditOutcome) -> str:

@@ -35,13 +35,13 @@ def test_a_broker_ends_over_a_wheel_or_a_log_of_another_length(tmp_path: Path) -
         file.truncate(1000)
     done = audit(wheel)
     assert done.broker is not None and done.broker["timer"] is None
-    assert done.broker["refusal"] == f"timerwheel: 1000 bytes, where a timer wheel has {SLOTS * SLOT_BYTES}"
+    assert done.broker["refusal"] == f"timerwheel: 1,000 bytes, where a timer wheel has {SLOTS * SLOT_BYTES:,}"
     assert audit(wheel, conf="timerWheelEnable=false\n").outcome.exit_code == 0
     log = timer_store(tmp_path / "log")
     path = log.root / "timerlog" / f"{0:020d}"
     path.write_bytes(path.read_bytes()[:-1])
     done = audit(log)
-    assert done.broker is not None and done.broker["refusal"].startswith(f"timerlog/{0:020d}: length 5215")
+    assert done.broker is not None and done.broker["refusal"].startswith(f"timerlog/{0:020d}: length 5,215")
     assert "timers" in done.outcome.not_judged
     (tmp_path / "wheel" / "timerwheel").unlink()
     (tmp_path / "wheel" / "timerwheel").mkdir()

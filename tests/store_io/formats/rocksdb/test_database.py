@@ -162,7 +162,7 @@ def test_bytes_that_grow_without_measure(tmp_path: Path, monkeypatch: pytest.Mon
 def test_an_entry_that_is_larger_than_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_module, "ENTRY_BYTES", 1 << 20)
     write_database(tmp_path / "store" / "db", {"default": [(b"a", bytes(2 << 20))]})
-    with pytest.raises(DatabaseUnread, match="an entry of 2097153 bytes"):
+    with pytest.raises(DatabaseUnread, match="an entry of 2,097,153 bytes"):
         entries(tmp_path / "store")
 
 

@@ -1,0 +1,41 @@
+"""What people call a store: where the name of its folder says nothing, its broker's name comes first.
+
+For reading alone: folders, tables, links and options go by the store's own name.
+"""
+
+from __future__ import annotations
+
+import re
+
+from jobs.report.texts.text import printable
+from schemas.rows import AuditOutcome, Row
+
+_LONGEST = 127  # characters of a brokerName that are shown: as many as RocketMQ allows
+# Names of folders that any store may lie in, as RocketMQ's own default; a run makes them unique with -2, -3.
+_SAYS_NOTHING = re.compile(
+    r"(rocketmq|rmq|mq|broker)?[-_.]?(store|data|copy|backup|root|home|rocketmq)?(-[0-9]+)?", re.IGNORECASE
+)
+
+
+def broker_name_of(outcome: AuditOutcome) -> str:
+    """brokerName of broker.conf, else as the controller knows the broker; "" where neither says it."""
+    named: Row = outcome.plan.get("settings", {}).get("brokerName") or {}
+    controller: Row = (outcome.plan.get("broker") or {}).get("controller") or {}
+    return str(named.get("value") or (controller.get("identity") or {}).get("broker") or "")
+
+
+def store_title(name: str, broker_name: str | None) -> str:
+    """The store's name, or `broker-a (store)`. broker_name: hostile; "" or None where it is not known."""
+    if not broker_name or broker_name == name or not says_nothing(name):
+        return name
+    return f"{printable(broker_name, _LONGEST)} ({name})"
+
+
+def says_nothing(name: str) -> bool:
+    """Whether any store's folder may be called that."""
+    return _SAYS_NOTHING.fullmatch(name) is not None
+
+
+def title_of(outcome: AuditOutcome) -> str:
+    """The same of an audited store."""
+    return store_title(outcome.name, broker_name_of(outcome))

@@ -1,0 +1,40 @@
+"""A store is called by its broker where its folder says nothing, and by its own name beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from jobs.report.texts.store_titles import store_title, title_of
+from tests.support import samples
+from tests.support.pages import index_of, page_of
+
+
+@pytest.mark.parametrize("name", ["store", "store-2", "Store", "rocketmq", "rmq_store", "data-11", "backup", "broker-store"])
+def test_a_folder_that_says_nothing(name: str) -> None:
+    assert store_title(name, "broker-a") == f"broker-a ({name})"
+    assert store_title(name, "") == store_title(name, None) == name
+
+
+@pytest.mark.parametrize("name", ["broker-a", "prod-store", "store-eu", "store2x", "stores", "night-2026"])
+def test_a_name_that_says_something_stays(name: str) -> None:
+    assert store_title(name, "broker-b") == name
+
+
+def test_the_pages_say_it_and_link_to_the_folder() -> None:
+    outcome = replace(samples.clean(), name="store", replica_group="g")
+    outcome.plan["settings"] = {"brokerName": {"value": samples.HOSTILE, "from": "broker.conf"}}
+    page, index = page_of(outcome), index_of([outcome, replace(outcome, name="store-2")])
+    assert page.text.startswith(f"{title_of(outcome)}: RocketMQ store audit") and page.problems() == []
+    assert "\\u202e" in title_of(outcome) and title_of(outcome).endswith(" (store)")
+    assert [a["href"] for a in index.all("a")] == ["store/report.html", "store-2/report.html"]
+    assert index.text.count(title_of(outcome)) == 2 and index.problems() == []  # the stores, and the copies of one broker
+
+
+def test_the_controller_knows_its_name_too() -> None:
+    outcome = replace(samples.clean(), name="store")
+    outcome.plan["broker"]["controller"] = {"identity": {"cluster": "c", "broker": "broker-c", "id": 1, "temporary": False}}
+    assert title_of(outcome) == "broker-c (store)"
+    outcome.plan["settings"] = {"brokerName": {"value": "broker-a", "from": "broker.conf"}}
+    assert title_of(outcome) == "broker-a (store)"
