@@ -6,6 +6,7 @@ Those are two processes, as there are many more of them: none of the two cores w
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from jobs.command_line.command_table import SLOW_MARKS
 from jobs.command_line.options import Command
 from jobs.environment import installation
+from jobs.environment import setup as environment
 
 _LINT = (
     ("ruff", ["-m", "ruff", "check"]),
@@ -33,7 +35,8 @@ def run(command: Command) -> int:
         return _run("pytest", ["-m", "pytest", *command.arguments])
     codes = [_run(name, words) for name, words in _LINT]
     with tempfile.TemporaryFile() as kept:
-        beside = subprocess.Popen([sys.executable, *WITHOUT_SPARK], cwd=installation.ROOT, stdout=kept, stderr=kept)
+        command = [sys.executable, *WITHOUT_SPARK]
+        beside = subprocess.Popen(command, cwd=installation.ROOT, env=_variables(), stdout=kept, stderr=kept)
         try:
             codes.append(_run("tests with Spark", WITH_SPARK))
             codes.append(beside.wait())
@@ -48,4 +51,11 @@ def run(command: Command) -> int:
 
 def _run(name: str, words: Sequence[str]) -> int:
     print(f"== {name}", flush=True)
-    return subprocess.run([sys.executable, *words], cwd=installation.ROOT).returncode
+    return subprocess.run([sys.executable, *words], cwd=installation.ROOT, env=_variables()).returncode
+
+
+def _variables() -> dict[str, str]:
+    """The environment variables of the checks. Many tests start Pythons of their own, so bytecode is kept even where the user has
+    turned that off (images of containers do): without it each of them compiles the whole project, a second of a core."""
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return own | {"PYTHONPYCACHEPREFIX": str(environment.state() / "bytecode")}

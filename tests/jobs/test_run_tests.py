@@ -42,13 +42,14 @@ def test_any_failure_is_the_commands_own(
     failing: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def script(name: str) -> list[str]:
-        return ["-c", f"print('ran {name}'); raise SystemExit({int(failing == name)})"]
+        return ["-c", f"import sys; print('ran {name}', sys.dont_write_bytecode); raise SystemExit({int(failing == name)})"]
 
     monkeypatch.setattr(run_tests, "_LINT", (("ruff", script("lint")),))
     monkeypatch.setattr(run_tests, "WITH_SPARK", script("with"))
     monkeypatch.setattr(run_tests, "WITHOUT_SPARK", script("without"))
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     command: Any = options.parse(["test"])
     assert run_tests.run(command) == code
     shown = capfd.readouterr().out
-    assert [name for name in ("lint", "with", "without") if f"ran {name}\n" in shown] == ["lint", "with", "without"]
+    assert [name for name in ("lint", "with", "without") if f"ran {name} False\n" in shown] == ["lint", "with", "without"]
     assert shown.index("== tests without Spark") < shown.index("ran without")
