@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
-from store_io.rules.rocksdb.combination import combination, reads_rocksdb
+from store_io.rules.rocksdb.combination import reads_rocksdb
 from store_io.rules.rocksdb.marks import keeps_other_tables
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
@@ -77,11 +77,6 @@ def _beside_combined(rules: BrokerRules) -> Iterable[str]:
     together = "rocksdbCQDoubleWriteEnable=true: the two together are not modelled"
     if rules.value("enableDLegerCommitLog"):
         yield f"enableDLegerCommitLog=true beside {together}"
-    if rules.controller_mode:
-        found = [name for name in ("enableLmq", "enableMultiDispatch") if rules.value(name)]
-        found += ["combineAssignOffsetCQType"] if combination(rules).assigns_rocksdb else []
-        for setting in found:
-            yield f"enableControllerMode=true and {setting}={rules.value(setting)} beside {together}"
     if rules.value("duplicationEnable") and rules.value("recheckReputOffsetFromCq"):
         yield f"duplicationEnable=true and recheckReputOffsetFromCq=true beside {together}"
 

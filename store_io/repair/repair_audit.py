@@ -17,6 +17,8 @@ from store_io.base.errors import StoreError
 from store_io.repair import repair_plan
 from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_work import Work
+from store_io.rules.multi_dispatch import LMQ_PREFIX
+from store_io.rules.rocksdb.combination import combination
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
 
@@ -49,16 +51,28 @@ class Audited:
 
     @property
     def file_views(self) -> Mapping[QueueKey, QueueView]:
-        """The same of the queues in files, where they are written twice and consumers are served from RocksDB: what of a queue
-        is matched is then what lies there."""
+        """The same of the queues in files: where they are written twice and consumers are served from RocksDB, what of a queue
+        is matched is what lies there. Without light queues that files do not get."""
         twins, copy = self.copy.twins, self.copy
-        if twins is None or copy.queue_table is None:
+        if twins is None:
             return self.views
         if self._file_views is None:
-            read = self.evidence.other_queues
-            known = KnownQueues(read, twins.files, twins.folders, copy.batch_topics, copy.known_topics, copy.rules.multi_dispatch)
-            self._file_views = queue_views(self.segments, known)
+            views: Mapping[QueueKey, QueueView] = self.views
+            if copy.queue_table is not None:
+                read, expected = self.evidence.other_queues, copy.rules.multi_dispatch
+                known = KnownQueues(read, twins.files, twins.folders, copy.batch_topics, copy.known_topics, expected)
+                views = queue_views(self.segments, known)
+            self._file_views = {key: view for key, view in views.items() if not self._is_light(view)}
         return self._file_views
+
+    @property
+    def light_views(self) -> Mapping[QueueKey, QueueView]:
+        """Of light queues that are in RocksDB alone, where all others are in files, too."""
+        return {key: view for key, view in self.views.items() if self._is_light(view)}
+
+    def _is_light(self, view: QueueView) -> bool:
+        alone = self.copy.twins is not None and combination(self.copy.rules).light_in_rocksdb
+        return alone and (view.lmq or view.key[0].startswith(LMQ_PREFIX))
 
     @property
     def last_store_time(self) -> int:

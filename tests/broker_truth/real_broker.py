@@ -478,13 +478,13 @@ class Broker:
         hits, misses = self.look_up([m for q in queues.values() for m in q.messages]) if keys else (0, [])
         return Served(queues, hits, tuple(misses))
 
-    def pull(self, topic: str, queue_id: int, most: int = 1 << 62) -> list[bytes]:
+    def pull(self, topic: str, queue_id: int, most: int = 1 << 62, ends: tuple[int, int] | None = None) -> list[bytes]:
         """The queue's records as a consumer gets them that asks for 32 at a time and goes where the answer leads it.
 
         Where an entry leads nowhere, one answer can skip what a request for one message at a time would not.  most: up to how
-        many offsets from the queue's minimum on.
+        many offsets from the queue's minimum on.  ends: its minimum and maximum, of a queue that the broker does not list.
         """
-        least, end, _ = self.queues()[topic, queue_id]
+        least, end = ends or self.queues()[topic, queue_id][:2]
         end = min(end, least + most)
         reply, found = _Reader(self._harness.read(topic, queue_id, max(least, 0), end, 32)), []
         while not reply.done:

@@ -15,8 +15,9 @@ import pytest
 from tests.broker_truth.damaged_copies import numbers_of, one_queue_gone, random_lives, two_lives, unclean, zero
 from tests.broker_truth.real_broker import Broker, Jvm, Put, Served, conf_of
 from tests.broker_truth.repairs import POLICIES, Key, expected, repair, served, valid_records
-from tests.broker_truth.test_combined import DAMAGES, NUMBERS, READS, TWICE
+from tests.broker_truth.test_combined import DAMAGES, LIGHT, NUMBERS, READS, TWICE
 from tests.support import product
+from tests.support.builders import Record, decode
 from tests.support.damage import invert_byte
 
 pytestmark = pytest.mark.broker
@@ -83,6 +84,69 @@ def assert_same(found: Served, wanted: dict[Key, bytes]) -> None:
     assert found.key_misses == ()
     at = {(m.topic, m.queue_id, m.queue_offset): m.phy_offset for m in found.messages}
     assert all(at[key[:3]] == key[3] for key in wanted)
+
+
+LIGHT_DAMAGES = ("no database", "no files", "older database", "log torn, unclean", "database bit", "queue gone, log torn")
+
+
+@pytest.fixture(scope="module", params=["5.4.0", "5.5.0"])
+def written_light(
+    request: pytest.FixtureRequest, jvm_of: Callable[[str], Jvm], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path]:
+    """(release, store of two lives with light queues): in both kinds in 5.4.0, in RocksDB alone in 5.5.0."""
+    folder = tmp_path_factory.mktemp("light")
+    two_lives(jvm_of(request.param), folder, of_light(request.param), random_lives(request.param))
+    return request.param, folder / "stopped"
+
+
+def of_light(release: str) -> dict[str, Any]:
+    return {**TWICE, **LIGHT, "combineCQUseRocksdbForLmq": str(release == "5.5.0").lower()}
+
+
+def in_light_queues(kept: dict[int, tuple[Record, bytes]], end: int) -> dict[tuple[str, int], int]:
+    """Name and queue offset -> the physical offset of the message there."""
+    found = {}
+    for at, (record, _) in kept.items():
+        names, numbers = (record.properties.get(f"INNER_MULTI_{key}", "") for key in ("DISPATCH", "QUEUE_OFFSET"))
+        if at < end and names and numbers:
+            found |= {(name, int(number)): at for name, number in zip(names.split(","), numbers.split(","), strict=True)}
+    return found
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("what", LIGHT_DAMAGES)
+def test_light_queues_are_served_from_a_repaired_store(
+    what: str, policy: str, written_light: tuple[str, Path], jvm_of: Callable[[str], Jvm], tmp_path: Path
+) -> None:
+    release, store = written_light
+    copy = shutil.copytree(store, tmp_path / "copy")
+    shutil.copytree(store.parent / "older", tmp_path / "older")
+    MORE_DAMAGES[what](copy)
+    valid, settings = valid_records(copy), of_light(release)
+    repaired = repair(copy, release, conf_of(settings), policy, tmp_path / "new")
+    if not repaired.plan["complete"]:
+        assert what == "database bit" and repaired.exit_code == 3
+        return
+    assert repaired.root is not None, repaired.report.get("problems")
+    audit = product.audit(repaired.root, release, conf_of(settings))
+    assert audit.above_note == [] and not audit.incomplete
+    end = repaired.report["log_end"]
+    wanted = {key: data for key, data in expected(valid).items() if key[3] < end}
+    light = in_light_queues(valid, end)
+    with jvm_of(release).broker(repaired.root, settings) as broker:
+        opened(broker, wanted)
+        assert_same(broker.serve(), wanted)
+        for name in ("%LMQ%a", "%LMQ%b"):
+            least, end_of_queue, _ = numbers_of(broker.java.getConsumeQueue(name, 0))
+            got = [decode(data, 0).phy_offset for data in broker.pull(name, 0, ends=(least, end_of_queue))]
+            assert got and dict(zip(range(least, end_of_queue), got, strict=True)) == {
+                number: at for (of, number), at in light.items() if of == name
+            }
+        puts = [Put("Topic0", b"new", lmq=["%LMQ%a"])]
+        assert [answer.status for answer in broker.put(puts)] == ["PUT_OK"]
+        broker.catch_up()
+        time.sleep(0.2)
+        assert numbers_of(broker.java.getConsumeQueue("%LMQ%a", 0))[1] == max(n for name, n in light if name == "%LMQ%a") + 2
 
 
 @pytest.mark.parametrize("what", MORE_DAMAGES)

@@ -27,7 +27,17 @@ from tests.broker_truth.damaged_copies import (
 )
 from tests.broker_truth.kinds import CONTROLLER, ROCKSDB, ROCKSDB_RELEASES
 from tests.broker_truth.real_broker import Broker, Jvm, class_path, conf_of
-from tests.broker_truth.test_combined import READS, TWICE, no_database, no_files, older_database, older_files
+from tests.broker_truth.test_combined import (
+    LIGHT,
+    LIGHT_IN_ROCKSDB,
+    NUMBERS,
+    READS,
+    TWICE,
+    no_database,
+    no_files,
+    older_database,
+    older_files,
+)
 from tests.support import product
 from tests.support.damage import overwrite, remove
 
@@ -35,6 +45,7 @@ pytestmark = pytest.mark.broker
 
 SETTINGS = ROCKSDB | SIZES | CONTROLLER | {"enableLmq": "true", "enableMultiDispatch": "true"}
 MOMENTS = "after_load", "after_dispatch", "after_election"
+ATTEMPTS = 3  # on a busy machine the dispatching thread may be done before an election comes to its cut (controller.md 4)
 State = dict[str, Any]
 Damage = Callable[[Path], object]
 
@@ -143,16 +154,22 @@ def _follow(broker: Broker, epoch: int, plan: State) -> State | None:
 def state(broker: Broker, plan: State, moment: str) -> State:
     time.sleep(0.1)
     told = broker.state()
-    both = {}
+    both: State = {}
+    store = broker.java.getQueueStore()
     for kind in ("queues", "queues_files") if plan and plan[moment]["queues_files"] else ():
-        inner = broker.java.getQueueStore()
-        reads = str(broker.java.getMessageStoreConfig().getCombineCQPreferCQType())
-        in_rocksdb = (reads == "defaultRocksDB") == (kind == "queues")
-        inner = inner.getRocksDBConsumeQueueStore() if in_rocksdb else inner.getConsumeQueueStore()
-        both[kind] = {key: numbers_of(inner.findOrCreateConsumeQueue(*key)) for key in plan[moment][kind]}
+        config = broker.java.getMessageStoreConfig()
+        reads = str(config.getCombineCQPreferCQType()) == "defaultRocksDB"
+        light = broker.jvm.release >= "5.5" and bool(config.isCombineCQUseRocksdbForLmq())
+        for key in plan[moment][kind]:
+            in_rocksdb = (reads or light and key[0].startswith("%LMQ%")) == (kind == "queues")
+            inner = store.getRocksDBConsumeQueueStore() if in_rocksdb else store.getConsumeQueueStore()
+            both.setdefault(kind, {})[key] = numbers_of(inner.findOrCreateConsumeQueue(*key))
+    queues = both.get("queues", {}) if both else seen_by(broker, plan[moment]["queues"] if plan else {})
+    if "Combine" in str(store.getClass().getName()):  # RocksDB lists what was asked for, and start() compares what is listed
+        store.getRocksDBConsumeQueueStore().getConsumeQueueTable().clear()
     return {
         "log": [(file["name"], file["wrotePosition"]) for file in told["commitLogFiles"]],
-        "queues": both["queues"] if both else seen_by(broker, plan[moment]["queues"] if plan else {}),
+        "queues": queues,
         "queues_files": both.get("queues_files", {}),
         "index": [(file["beginPhyOffset"], file["endPhyOffset"], max(file["indexCount"], 1)) for file in told["indexFiles"]],
     }
@@ -193,11 +210,22 @@ def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("release", "more"),
-    [("5.4.0", {}), ("5.4.0", READS), ("5.5.0", {}), ("5.5.0", READS)],
-    ids=["5.4.0-files", "5.4.0-reads RocksDB", "5.5.0-files", "5.5.0-reads RocksDB"],
+    [
+        ("5.4.0", {}),
+        ("5.4.0", READS),
+        ("5.4.0", NUMBERS),
+        ("5.4.0", READS | NUMBERS),
+        ("5.4.0", LIGHT),
+        ("5.5.0", {}),
+        ("5.5.0", READS),
+        ("5.5.0", LIGHT),
+        ("5.5.0", LIGHT_IN_ROCKSDB | READS),
+    ],
+    ids=lambda value: value if isinstance(value, str) else ",".join(value) or "files",
 )
 def test_plans_of_damaged_replicas_that_write_queues_twice(release: str, more: Mapping[str, Any], tmp_path: Path) -> None:
-    compared(release, tmp_path, DAMAGES | ONE_KIND, TWICE | CONTROLLER, TWICE | CONTROLLER | more)
+    light = {key: value for key, value in more.items() if key in LIGHT}
+    compared(release, tmp_path, DAMAGES | ONE_KIND, TWICE | CONTROLLER | light, TWICE | CONTROLLER | more)
 
 
 def compared(
@@ -216,10 +244,18 @@ def compared(
             damage(stores[name])
     plans = {name: plan for name, root in stores.items() if (plan := plan_of(root, release, settings)) is not None}
     assert len(plans) > len(stores) // 2
-    asked = [(stores[name], epoch, plan) for name, (plan, epoch) in plans.items()]
-    real = dict(zip(plans, own_network.run(follow, release, class_path(release), asked, settings), strict=True))
-    wrong = {name: [*_differences(plan, real[name] or {})] for name, (plan, _) in plans.items()}
-    assert not {name: found for name, found in wrong.items() if found}
+    wrong: dict[str, list[Any]] = {name: [] for name in plans}
+    for attempt in range(ATTEMPTS):
+        asked = []
+        for name in wrong:
+            copy = shutil.copytree(stores[name], stores[name].parent / f"attempt {attempt}")
+            asked.append((copy, plans[name][1], plans[name][0]))
+        real = own_network.run(follow, release, class_path(release), asked, settings)
+        found = {name: _differences(plans[name][0], seen or {}) for name, seen in zip(wrong, real, strict=True)}
+        wrong = {name: differences for name, differences in found.items() if differences}
+        if not wrong:
+            break
+    assert not wrong
     return {name: bool(plan) for name, (plan, _) in plans.items()}
 
 

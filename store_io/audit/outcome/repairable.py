@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # a repair asks here before it loads what audits
     from store_io.audit.opened_copy import OpenedCopy
 
 _UNKNOWN_TO_TWINS = {
-    "enableLmq": "light queues (enableLmq)",
-    "enableMultiDispatch": "light queues (enableMultiDispatch)",
     "enableControllerMode": "controller mode",
     "duplicationEnable": "duplicationEnable",
     "recheckReputOffsetFromCq": "recheckReputOffsetFromCq",
@@ -52,7 +50,9 @@ def _beside_twins(copy: OpenedCopy) -> str:
     for name, words in _UNKNOWN_TO_TWINS.items():
         if rules.value(name):
             return words
-    loads = combination(rules).loads
+    loads, light_alone = combination(rules).loads, combination(rules).light_in_rocksdb
+    if rules.lmq_in_files != rules.lmq_in_rocksdb and not light_alone:
+        return f"light queues in {'files' if rules.lmq_in_files else 'RocksDB'} alone"
     return (
         f"queues of one kind alone (combineCQLoadingCQTypes={rules.value('combineCQLoadingCQTypes')})" if len(loads) == 1 else ""
     )

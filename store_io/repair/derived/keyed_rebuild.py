@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
+from store_io.audit.queue_views import QueueView
 from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.repair.derived.database_task import DatabaseTask, NewQueue
 from store_io.repair.derived.keyed_plan import KeyedQueuePlan, plan_keyed_queue
@@ -28,6 +29,7 @@ from store_io.source.byte_source import name_of
 
 ENTRY_ROOM = 200  # bytes of the medium for each entry while it is written: raw, in tables, and in those that are made of them
 ANOTHER_LOG = "the log, or how it ends, is another one"
+LIGHT_MISSING = "light queues, which are there alone, lack entries"  # a note where double write may have been switched on later
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,13 @@ def _is_of_database(path: str, folder: str) -> bool:
     return path == folder or path.rpartition("/")[0] == folder and is_database_name(name_of(path))
 
 
-def plan_database(audit: Audited, log: NewLog, known: StoredEnds, served: Collection[QueueKey] | None) -> list[KeyedQueuePlan]:
-    """What it has of each queue. known: the ends in the copy's database.  served: the queues that queues of topics that are not
-    in config/ must be among; None: no such condition."""
+def plan_database(
+    views: Mapping[QueueKey, QueueView], log: NewLog, known: StoredEnds, served: Collection[QueueKey] | None
+) -> list[KeyedQueuePlan]:
+    """What it has of each of these queues. known: the ends in the copy's database.  served: the queues that queues of topics that
+    are not in config/ must be among; None: no such condition."""
     found = []
-    for key, view in sorted(audit.views.items()):
+    for key, view in sorted(views.items()):
         if view.deleted_topic and served is not None and key not in served:
             continue
         plan = plan_keyed_queue(view, log, known)

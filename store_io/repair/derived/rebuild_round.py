@@ -116,7 +116,7 @@ def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
         served = _served(before) if work.request.policy == BROKER else None
         known = before.evidence.copy.queue_table
         assert known is not None
-        plans = keyed_rebuild.plan_database(audit, _new_log(work, log, audit), known.ends, served)
+        plans = keyed_rebuild.plan_database(audit.views, _new_log(work, log, audit), known.ends, served)
         raw = keyed_rebuild.make_raw(work, audit, plans)
     parts = _write_entries(work, audit, plans, index, raw)
     if raw is not None:
@@ -130,10 +130,15 @@ def _rebuild_twins(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
     """Queues in files, then the database beside them, each where it is blamed; the index. Raises StoreError."""
     reasons = keyed_rebuild.reasons(work, audit, made.database is not None)
     in_files = {plan.key: plan for plan in _rebuild_files(work, log, before, audit, made)}
+    if made.database is None and any(view.missing for view in audit.light_views.values()):
+        reasons = reasons or (keyed_rebuild.LIGHT_MISSING,)
     if not reasons:
         return
     served = _served(before) if work.request.policy == BROKER else None
-    plans = plan_twins(audit.file_views, in_files, _new_log(work, log, audit), served)
+    new_log, twins = _new_log(work, log, audit), before.copy.twins
+    assert twins is not None
+    plans = plan_twins(audit.file_views, in_files, new_log, served)
+    plans += keyed_rebuild.plan_database(audit.light_views, new_log, twins.table.ends, served)
     raw = keyed_rebuild.make_raw(work, audit, plans)
     parts = _write_entries(work, audit, plans, IndexPlan(), raw)
     made.database = keyed_rebuild.write_database(work, plans, raw, parts, log.end, reasons)

@@ -52,8 +52,23 @@ def test_queues_that_are_written_twice_are_refused_beside_what_no_repair_knows(m
     settings = {name: Setting(True, "broker.conf") for name in ("rocksdbCQDoubleWriteEnable", more) if name}
     evidence = evidence_of(copy_of({}))
     copy = replace(evidence.copy, rules=broker_rules("5.4.0", settings))
-    named = {"enableLmq": "light queues (enableLmq)", "enableControllerMode": "controller mode"}.get(more, more)
+    named = {"enableLmq": "light queues in RocksDB alone", "enableControllerMode": "controller mode"}.get(more, more)
     assert no_repair(copy) == (NO_TWIN_REPAIR.format(named) if more else "")
+
+
+@pytest.mark.parametrize(
+    ("release", "on", "refused"),
+    [
+        ("5.4.0", ("enableLmq", "enableMultiDispatch"), ""),
+        ("5.4.0", ("enableMultiDispatch",), "files"),
+        ("5.5.0", ("enableLmq",), "RocksDB"),
+        ("5.5.0", ("enableLmq", "combineCQUseRocksdbForLmq"), ""),
+    ],
+)
+def test_light_queues_of_both_kinds_or_by_a_setting_in_rocksdb_alone(release: str, on: tuple[str, ...], refused: str) -> None:
+    settings = {name: Setting(True, "broker.conf") for name in ("rocksdbCQDoubleWriteEnable", *on)}
+    why = no_repair(replace(evidence_of(copy_of({})).copy, rules=broker_rules(release, settings)))
+    assert why == (NO_TWIN_REPAIR.format(f"light queues in {refused} alone") if refused else "")
 
 
 def test_queues_of_one_kind_alone_are_named() -> None:

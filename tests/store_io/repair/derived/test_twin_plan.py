@@ -10,7 +10,7 @@ import pytest
 from tests.support import product
 from tests.support.damage import remove
 from tests.support.repaired import plan_of, repaired
-from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, entry_key, entry_value, read_database
+from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, entry_key, entry_value, light_store, read_database
 
 pytest.importorskip("rocksdict")
 READS = "combineCQPreferCQType=defaultRocksDB\n"
@@ -19,7 +19,7 @@ READS = "combineCQPreferCQType=defaultRocksDB\n"
 def rows(root: Path) -> dict[bytes, bytes]:
     """The entries in RocksDB, without the folders of the queues in files, which lie beside them."""
     shutil.copytree(
-        root / "consumequeue", root.parent / "database", ignore=lambda path, names: {n for n in names if "Topic" in n}
+        root / "consumequeue", root.parent / "database", ignore=lambda path, names: {n for n in names if "Topic" in n or "%" in n}
     )
     found = read_database(root.parent / "database")["default"]
     remove(root.parent / "database")
@@ -60,3 +60,38 @@ def test_a_queue_whose_files_are_gone_gets_them_and_the_database_stays(tmp_path:
     assert outcome.exit_code == 0 and outcome.report["database"] is None, outcome.report["problems"]
     assert [row["folder"] for row in outcome.report["queues"]] == ["consumequeue/Topic0/1"]
     assert files(tmp_path / "new") == whole
+
+
+@pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
+def test_light_queues_are_made_in_both_kinds_or_in_rocksdb_alone(release: str, tmp_path: Path) -> None:
+    """Files of theirs that no broker of 5.5.0 reads stay as they are."""
+    store = light_store(tmp_path / "store", "5.4.0").write()
+    conf = store.plain.broker_conf + TWICE + "enableLmq=true\nenableMultiDispatch=true\n"
+    light = {key: value for key, value in store.entries.items() if key[0].startswith("%LMQ%")}
+    store.entries = {key: value for key, value in store.entries.items() if key not in light or key[2] < 3}
+    remove(store.root / "consumequeue" / "Topic0" / "1")
+    for path in (store.root / "consumequeue").iterdir():
+        if path.is_file():
+            path.unlink()
+    before = files(store.root)
+    store.write()
+    outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, release, conf), "salvage")
+    assert outcome.exit_code == 0, outcome.report["problems"]
+    assert (
+        light and {entry_key(*key): entry_value(*value) for key, value in light.items()}.items() <= rows(tmp_path / "new").items()
+    )
+    made = files(tmp_path / "new")
+    assert made.keys() - before.keys() == {"Topic0/1/00000000000000000000"} and before.items() <= made.items()
+    audit = product.audit(tmp_path / "new", release, conf)
+    assert audit.above_note == [] and not audit.incomplete
+
+
+def test_light_queues_that_are_in_rocksdb_alone_are_made_where_the_database_is_gone(tmp_path: Path) -> None:
+    """The audit has a note: double write may have been switched on since the broker stopped."""
+    store = light_store(tmp_path / "store", "5.4.0")
+    conf = store.plain.broker_conf + TWICE + "enableLmq=true\nenableMultiDispatch=true\n"
+    assert product.audit(store.root, "5.5.0", conf).above_note == []
+    outcome = repaired(store.root, tmp_path / "new", plan_of(store.root, "5.5.0", conf), "broker")
+    assert outcome.exit_code == 0, outcome.report["problems"]
+    made = {entry_key(*key): entry_value(*value) for key, value in store.entries.items() if key[0].startswith("%LMQ%")}
+    assert made and made.items() <= rows(tmp_path / "new").items()

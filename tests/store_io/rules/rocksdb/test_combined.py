@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,8 +92,6 @@ def test_settings_that_stop_a_start(more: str, where: str, tmp_path: Path) -> No
     [
         "enableDLegerCommitLog=true\n",
         "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n",
-        "enableControllerMode=true\ncombineAssignOffsetCQType=defaultRocksDB\n",
-        "enableControllerMode=true\nenableLmq=true\n",
     ],
 )
 def test_what_is_not_modelled_together(more: str, tmp_path: Path) -> None:
@@ -127,6 +126,33 @@ def test_in_controller_mode_queues_in_rocksdb_go_back_and_start_sets_them(tmp_pa
     assert {(q["min_offset"], q["max_offset"]) for q in set_anew} == {(15, 15)}
     apart = audited(store, "enableControllerMode=true\n" + READS).broker
     assert apart is not None and not apart["starts"] and "start() throws" in apart["refusal"]
+
+
+def test_in_controller_mode_numbers_from_rocksdb_compare_nothing(tmp_path: Path) -> None:
+    """The fenced broker's queues in RocksDB go back, those in files stay, and start() changes neither."""
+    audit = audited(replica(tmp_path / "s", 56, clean=False), "enableControllerMode=true\n" + READS + NUMBERS)
+    assert audit.broker is not None and audit.broker["starts"], audit.incomplete
+    for moment, in_rocksdb in (("after_load", 14), ("after_dispatch", 14), ("after_election", 15)):
+        assert {q["max_offset"] for q in audit.broker[moment]["queues"]} == {in_rocksdb}
+        assert {q["max_offset"] for q in audit.broker[moment]["queues_files"]} == {15}
+
+
+def test_light_queues_of_a_replica_go_back_as_others_do(tmp_path: Path) -> None:
+    store = light_store(tmp_path / "s")
+    store.plain = replace(store.plain, clean=False)
+    (store.root / "abort").touch()
+    overwrite(store.root / "checkpoint", 32, (store.records[29].at + store.records[29].size).to_bytes(8, "big"))
+    (store.root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0)))
+    conf = "enableControllerMode=true\nenableLmq=true\nenableMultiDispatch=true\n"
+    broker = audited(store, conf).broker
+    assert broker is not None
+    found = {
+        (moment, kind): {q["max_offset"] for q in broker[moment][kind] if q["topic"].startswith("%LMQ%")}
+        for moment in ("after_load", "after_election")
+        for kind in ("queues", "queues_files")
+    }
+    assert found["after_load", "queues"] == {20} and found["after_load", "queues_files"] == {10}
+    assert found["after_election", "queues"] == {20}
 
 
 def no_database(store: KeyedStore) -> None:
