@@ -35,8 +35,8 @@ def run(command: Command) -> int:
         return _run("pytest", ["-m", "pytest", *command.arguments])
     codes = [_run(name, words) for name, words in _LINT]
     with tempfile.TemporaryFile() as kept:
-        command = [sys.executable, *WITHOUT_SPARK]
-        beside = subprocess.Popen(command, cwd=installation.ROOT, env=_variables(), stdout=kept, stderr=kept)
+        words = [sys.executable, *WITHOUT_SPARK]
+        beside = subprocess.Popen(words, cwd=installation.ROOT, env=_variables(), stdout=kept, stderr=kept)
         try:
             codes.append(_run("tests with Spark", WITH_SPARK))
             codes.append(beside.wait())
