@@ -263,11 +263,11 @@ class StoreRounds:
             fold = LedgerFold(*known, *read, read=LedgerRead(found.ledger, copy.ledger_texts), marks=copy.marks)
         try:
             self.prediction = fold.run()
-            if keyed is not None and self.prediction.starts:
+            if keyed is not None and self.prediction.starts:  # else it is sure what the broker does
                 self._doubt_bad_bytes(keyed)
-            if keyed is not None and keyed.undecided:
-                self.prediction = None
-                self._short.add_new([keyed.undecided])
+                if keyed.undecided:
+                    self.prediction = None
+                    self._short.add_new([keyed.undecided])
         except StoreError as why:
             self._short.cannot_read(str(why))
             return Needs()

@@ -141,13 +141,13 @@ class RocksQueue:
 
     def truncate(self, end: int, log_min: int) -> str:
         """truncateDirtyOffset: the maximum, of a queue whose maximum lies at or beyond the cut. Why it throws, "" where it does
-        not: from 5.3.2 on that is only logged, before load() fails."""
+        not: from 5.3.2 on that is only logged; up to 5.3.1 load() fails over it."""
         if self.maximum is None or self.maximum.phy_offset < end:
             return ""
         try:
             return self._truncate(self.maximum, end, log_min)
         except EntryUnreadable as unreadable:
-            return f"bad bytes hold {unreadable}"
+            return str(unreadable)
 
     def _truncate(self, maximum: QueueEnd, end: int, log_min: int) -> str:
         least = self.ask_minimum(log_min)
