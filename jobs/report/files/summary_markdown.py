@@ -11,17 +11,12 @@ from typing import Any
 
 from jobs.report.texts.judgement import SHORT
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.report.texts.words.run_words import exit_meaning
 from store_io.base.exit_codes import SEVERITIES, rank
 
 ROWS = 500  # a summary page has its limits
 _NAME, _VERDICT = 100, 400
 _MARKUP = re.compile(r"[^\w\s,.;%'/…-]|_", re.ASCII)
-_MEANING = {
-    0: "consistent",
-    3: "not audited, or not completely",
-    10: "derived data differ: the CommitLog suffices to rebuild them",
-    20: "bytes or messages are damaged or missing, or a start would lose messages or fail",
-}
 Row = dict[str, Any]
 
 
@@ -33,7 +28,7 @@ def summary_markdown(result: Row) -> str:
 def _lines(result: Row) -> Iterator[str]:
     code = result["exit_code"]
     stores = sorted(result["stores"], key=lambda store: (-rank(store["code"]), -(store.get("lost_messages") or 0), store["name"]))
-    yield f"## RocketMQ store audit: exit code {code} ({_MEANING.get(code, 'stopped')})"
+    yield f"## RocketMQ store audit: exit code {code} ({exit_meaning(code)})"
     yield ""
     for sentence in (*_assumed(stores), *map(_text, result.get("problems") or ())):
         yield f"* {sentence}"

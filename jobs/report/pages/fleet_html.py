@@ -9,6 +9,7 @@ from jobs.report.pages.answer import SEVERITY_STYLE, style_of
 from jobs.report.pages.page import TOOLS_FROM, View, page
 from jobs.report.texts.judgement import KINDS, SHAPE_OF, SHORT, headline_of_all
 from jobs.report.texts.store_titles import store_title
+from jobs.report.texts.words.run_words import EXIT_CODES
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from store_io.audit.outcome.safety import Safety
@@ -37,6 +38,7 @@ def fleet_html(view: Row) -> Iterator[str]:
         "style": stores[0]["style"] if stores else style_of(worst, 0),
         "headline": headline_of_all(totals, totals["stores"]),
         "kinds": KINDS,
+        "exit_codes": EXIT_CODES,
         "short": SHORT,
         "severity_style": SEVERITY_STYLE,
         "code_style": lambda run: _CODE_STYLE.get(run["exit_code"], "unknown"),

@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from schemas.rows import DEFAULT, NOTE, AuditOutcome
 from store_io.base.exit_codes import CONSISTENT, DERIVED, INCOMPLETE, LOST
 from store_io.base.wording import count_text
 
-EXIT_WORDS = {CONSISTENT: "consistent", DERIVED: "derived data differ", INCOMPLETE: "incomplete", LOST: "loss"}
+
+class ExitWords(NamedTuple):
+    """What an exit code says: in a word or three, and as a clause."""
+
+    short: str
+    meaning: str
+
+
+_EXIT_WORDS = {
+    LOST: ExitWords("loss", "bytes or messages are damaged or missing, or a start would lose messages or fail"),
+    INCOMPLETE: ExitWords("incomplete", "not audited, or not completely"),
+    DERIVED: ExitWords("derived data differ", "derived data differ: the CommitLog suffices to rebuild them"),
+    CONSISTENT: ExitWords("consistent", "consistent"),
+}
+EXIT_CODES = ", ".join(f"{code} {words.short}" for code, words in _EXIT_WORDS.items())  # the gravest first
+
+
+def exit_meaning(code: int) -> str:
+    """What a run's exit code says, as a clause; any but those of an audit are of one that was stopped."""
+    return _EXIT_WORDS[code].meaning if code in _EXIT_WORDS else "stopped"
 
 
 def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
     """What an exit code says of the stores that earned it; of LOST, whether messages are concerned or the start."""
     grave = [o.plan.get("broker") for o in outcomes if o.exit_code == code == LOST]
-    words = {EXIT_WORDS[LOST] if broker is None or broker.get("starts") else "no start" for broker in grave}
-    return " or ".join(sorted(words, reverse=True)) or EXIT_WORDS[code]
+    words = {_EXIT_WORDS[LOST].short if broker is None or broker.get("starts") else "no start" for broker in grave}
+    return " or ".join(sorted(words, reverse=True)) or _EXIT_WORDS[code].short
 
 
 def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
