@@ -22,6 +22,7 @@ from jobs.environment import setup as environment
 from jobs.environment.compiled_code import numba_cache
 from jobs.environment.installation import folder_of, python_path
 from jobs.faults import reason
+from jobs.spark_sources.notes import PLACE as NOTES_PLACE
 from jobs.worker_daemon import PLACE
 from store_io.base.errors import StoreError
 from store_io.base.scratch import Scratch, remove_left
@@ -63,7 +64,8 @@ class Jvm:
     """A JVM that is starting. `.connect()` once this process is ready for it; `.end()` in any case.
 
     process: None where Spark has started it, and this driver in it.  workers_place: where Spark's daemon looks for workers that
-    are ready (`jobs.warm_workers`); empty for other masters.
+    are ready (`jobs.warm_workers`); empty for other masters.  notes_place: where data sources send what they have to say
+    (`jobs.spark_sources.notes`); empty where the JVM's standard error is this process's.
     """
 
     def __init__(self, spark_words: Sequence[str] = (), java_options: Sequence[str] = ()):
@@ -72,7 +74,7 @@ class Jvm:
         self._log: IO[bytes] | None = None
         self._scratch: Scratch | None = None
         self._ended = False
-        self.workers_place = ""
+        self.workers_place, self.notes_place = "", ""
         if sparks_own():
             return
         _prepare_process()
@@ -95,6 +97,7 @@ class Jvm:
         # Spark's own log and the JVM's warnings stay off the terminal; an error shows them.
         if "--verbose" not in spark_words:
             self._log = tempfile.TemporaryFile(prefix="store-audit-jvm-")
+            self.notes_place = f"{scratch}/notes"
         self._told = f"{scratch}/gateway"
         if is_local(master_of(spark_words)):
             self.workers_place = f"{scratch}/workers"
@@ -103,7 +106,13 @@ class Jvm:
             stdin=subprocess.PIPE,  # the JVM ends when this process does, however that ends
             stdout=self._log,
             stderr=self._log,
-            env={**os.environ, **_variables(), PLACE: self.workers_place, "_PYSPARK_DRIVER_CONN_INFO_PATH": self._told},
+            env={
+                **os.environ,
+                **_variables(),
+                PLACE: self.workers_place,
+                NOTES_PLACE: self.notes_place,
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": self._told,
+            },
             process_group=0,  # ctrl-C is for this process, which ends the JVM
         )
 

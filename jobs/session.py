@@ -25,6 +25,7 @@ from jobs.environment import setup as environment
 from jobs.environment.installation import module_name
 from jobs.faults import ending, is_sparks, reason
 from jobs.jvm import QUICK_START, Jvm, SparkFailed, is_local, spark_home, sparks_own
+from jobs.spark_sources.notes import Listener
 from store_io.source import storage_options
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Session:
         self.context = context
         self._jvm = jvm
         self._sent = sent
+        self._listener: Listener | None = None
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -80,6 +82,8 @@ class Session:
         builder: Any = SparkSession.builder
         with _own_interrupts():
             session: SparkSession = builder.getOrCreate()
+        if self._jvm.notes_place:
+            self._listener = Listener(self._jvm.notes_place)
         return session
 
     def stop(self, wait: bool = False) -> None:
@@ -99,6 +103,8 @@ class Session:
         if self._jvm.process is not None:
             _forget(context)  # as long as the JVM hears it: py4j logs pages about what it cannot send
         self._jvm.end(at_once, wait)
+        if self._listener is not None:
+            self._listener.close()
         if self._sent is not None:
             self._sent.cleanup()
         if application and str(context.master).startswith(

@@ -39,8 +39,9 @@ from pyspark.sql import functions as F
 
 from jobs.spark_sources.entries import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.spark_sources.messages import MessagesSource
+from jobs.spark_sources.notes import say
 from jobs.spark_sources.offsets import OffsetsSource
-from jobs.spark_sources.store_source import StoreSource, say
+from jobs.spark_sources.store_source import StoreSource
 from jobs.spark_sources.transactions import TransactionsSource
 from schemas.sources import STORE
 from store_io.base.errors import UsageError
@@ -71,7 +72,7 @@ def read(spark: SparkSession, source: str, store: Stores | None = None, **option
     """
     found, texts = _source_of(source, store, options)
     found.schema()
-    say(found.notes())  # here, too: what Spark's workers say does not come to every terminal
+    say(found.notes())  # here, too: in a session of another maker what Spark's workers say may come to no terminal
     register(spark)
     return spark.read.format(found.name()).options(**texts).load()
 

@@ -19,7 +19,7 @@ from store_io.base.errors import UsageError
 
 NOTEBOOKS = {path.stem: path for path in sorted(notebook.FOLDER.glob("*.ipynb"))}
 SHOWN = {  # notebook -> (texts that its outputs hold, plots)
-    "exploring_messages": (["14,211 messages, 10.3 MB", "426 transactions", "zstd decoded 67"], 6),
+    "exploring_messages": (["14,211 messages, 10.3 MB", "426 transactions, 140 open", "zstd decoded 67"], 7),
     "incident_walkthrough": (
         [
             "Do not start this copy yet",

@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 from jobs.command_line import places
 from jobs.command_line.message_filters import read_time
 from jobs.command_line.stores import StoreArgument
-from jobs.spark_sources.store_source import StoreReader, StoreSource, longest_first, say
+from jobs.spark_sources.notes import say
+from jobs.spark_sources.store_source import StoreReader, StoreSource, longest_first
 from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from itertools import chain, zip_longest
@@ -19,8 +18,8 @@ from pyspark.sql.types import StructType
 from jobs.command_line.command_table import STORE_OPTIONS
 from jobs.command_line.places import absolute
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
-from jobs.report.texts.text import printable
 from jobs.spark_sources.conditions import as_message_filter, wanted_texts
+from jobs.spark_sources.notes import say
 from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
@@ -272,12 +271,6 @@ class _Unpushed(DataSourceReader):
 def assumed_notes(source: str, store: StoreArgument) -> list[str]:
     """That the store's release is assumed, where nobody named it."""
     return [f"{source}: {assumed_sentence(store.release)}"] if store.release_from == DEFAULT else []
-
-
-def say(notes: Iterable[str]) -> None:
-    """Each once, on standard error."""
-    for note in dict.fromkeys(notes):
-        print(printable(note), file=sys.stderr, flush=True)
 
 
 def longest_first(files: Iterable[MappedFile]) -> list[InputPartition]:

@@ -250,6 +250,29 @@ def test_the_other_sources(spark: SparkSession, real: tuple[Path, Path]) -> None
 
 
 @spark_test
+def test_traffic_and_transactions_of_several_stores(spark: SparkSession, tmp_path: Path) -> None:
+    minute = 60_000
+    start = 1_795_000_000_000 // minute * minute
+    for name, sizes in (("a", (10, 20)), ("b", (30,))):
+        builder = builders.StoreBuilder("5.3.3")
+        for number, size in enumerate(sizes):
+            builder.put(builders.Message("T", body=b"x" * size, store_time=start + number * minute))
+        half = (("REAL_TOPIC", "T"), ("REAL_QID", "0"))
+        builder.put(builders.Message(builders.HALF_TOPIC, uniq=f"half-{name}", properties=half, store_time=start + 9 * minute))
+        builder.write(tmp_path / name)
+    stores = [str(tmp_path / name) for name in "ab"]
+    frame = sources.traffic(spark, stores, release="5.3.3").where("topic = 'T'")
+    rows = [(row.store, int(row.minute.timestamp() * 1000) - start, row.messages, row.bytes) for row in frame.collect()]
+    assert [row[:3] for row in rows] == [("a", 0, 1), ("b", 0, 1), ("a", minute, 1)]
+    assert rows[2][3] - rows[0][3] == 10 and rows[1][3] - rows[0][3] == 20  # longer bodies
+    halves = read(spark, "transactions", str(tmp_path / "?"), release="5.3.3")
+    assert [tuple(row) for row in halves.select("store", "transaction_id", "real_topic", "state").orderBy("store").collect()] == [
+        ("a", "half-a", "T", "open"),
+        ("b", "half-b", "T", "open"),
+    ]
+
+
+@spark_test
 def test_the_readme_shows_what_its_lines_print(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
