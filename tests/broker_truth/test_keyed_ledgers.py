@@ -102,6 +102,8 @@ def write(release: str, jars: Sequence[Path], folder: Path, settings: Settings) 
             broker.put(wanted)
             broker.catch_up()
             time.sleep(ledgers.CHECKPOINT_SECONDS)
+            while not (folder / "store" / LEDGER / "checkpoint").exists():  # a busy machine takes longer
+                time.sleep(0.1)
             with suppress(Py4JError):
                 broker.shutdown()
             if not (folder / "older").exists():

@@ -87,14 +87,20 @@ def _unsure(evidence: Evidence) -> bool:
 
 
 def _puts(evidence: Evidence, mark: int) -> bool:
-    """Whether a start puts what comes after this mark of a table."""
+    """Whether a start puts all that comes after this mark of a table."""
+    begins = _put_from(evidence, mark)
+    return begins is not None and begins <= max(mark, evidence.log.start)
+
+
+def _put_from(evidence: Evidence, mark: int) -> int | None:
+    """From which physical offset on a start puts what comes after this mark of a table; None: it puts nothing."""
     prediction, ledger = evidence.prediction, evidence.copy.loaded.ledger
+    starts = prediction is not None and prediction.starts
     if ledger is not None and ledger.data:  # where its recovery begins no mark is asked
-        return prediction is not None and prediction.starts and prediction.ledger_from <= mark
+        return prediction.ledger_from if prediction is not None and starts else None
     if evidence.copy.unclean:  # all that recovery reads, which begins at most commitLogRecoverMaxNum segments from the end
-        begins = int(prediction.start_segment or 0) if prediction is not None and prediction.starts else 0
-        return begins <= max(mark, evidence.log.start)
-    return evidence.copy.rules.dispatches_from_marks and mark > 0
+        return int(prediction.start_segment or 0) if prediction is not None and starts else 0
+    return mark if evidence.copy.rules.dispatches_from_marks and mark > 0 else None
 
 
 def _ran_until(evidence: Evidence) -> int:
@@ -275,11 +281,12 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
         text = f"{_halves(large)} not in RocksDB: larger than maxMessageSize, so the broker never asks about them"
         yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][large], ENDED_BY_PRODUCERS, NOTE)
         without = without[~large]
-    put, starts = without["phy_offset"] <= table.mark, _puts(evidence, table.mark)
+    put, begins = without["phy_offset"] <= table.mark, _put_from(evidence, table.mark)
+    starts = without["phy_offset"] >= begins if begins is not None else np.zeros(len(put), bool)
     late = without["store_time"] > _last_stored(evidence) - LATE_MS
     clock = _clock(evidence)
     gone = put & (without["store_time"] > clock - _given_up_after(evidence)) if clock is not None else np.zeros(len(put), bool)
-    gone = np.ones(len(put), bool) if used.database.absent else gone | ~put & ~late & (not starts)
+    gone = np.ones(len(put), bool) if used.database.absent else gone | ~put & ~late & ~starts
     if gone.any():
         text = f"{_halves(gone)} not in RocksDB: the broker never asks the producer about them"
         yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][gone], STEP)
@@ -288,12 +295,13 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
         text = f"{_halves(old)} not in RocksDB: given up after all questions to the producer, or lost"
         text += "" if clock is not None else "; this copy does not show how long the broker ran on"
         yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][old], ENDED_BY_PRODUCERS, NOTE)
-    if later.any():
-        why = "a start puts them" if starts else "of the last minute, which a stop may leave out; no start puts them"
-        step = STARTS_DISPATCH if starts else ENDED_BY_PRODUCERS
-        yield _half_finding(
-            codes.HALF_MISSING, f"{_halves(later)} not in RocksDB: {why}", without["phy_offset"][later], step, NOTE
-        )
+    for chosen, why, step in (
+        (later & starts, "a start puts them", STARTS_DISPATCH),
+        (later & ~starts, "of the last minute, which a stop may leave out; no start puts them", ENDED_BY_PRODUCERS),
+    ):
+        if chosen.any():
+            text = f"{_halves(chosen)} not in RocksDB: {why}"
+            yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][chosen], step, NOTE)
 
 
 def given_up_halves(evidence: Evidence) -> np.ndarray:

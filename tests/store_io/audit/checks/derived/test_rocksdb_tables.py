@@ -179,9 +179,9 @@ def test_a_copy_without_the_folder_may_never_have_had_it(writer: str, severity: 
 # ---- transactions --------------------------------------------------------------------------------------------------
 
 
-def spread(root: Path, release: str = "5.4.0", clean: bool = True, checked: int = 0) -> TableStore:
+def spread(root: Path, release: str = "5.4.0", clean: bool = True, checked: int = 0, segment: int = 1 << 16) -> TableStore:
     """Half messages, one each ten seconds, 40 of them. checked: timercheck's time after the last, in ms."""
-    builder = StoreBuilder(release, Sizes(segment=1 << 16))
+    builder = StoreBuilder(release, Sizes(segment=segment))
     halves = []
     for n in range(40):
         message = half_message(n)
@@ -227,6 +227,17 @@ def test_what_no_start_puts_is_lost_but_for_the_last_minute(release: str, clean:
     found = halves_of(audited(made.write(), release))
     assert found.get(("transaction_entry_missing", "rebuildable"), 0) == lost
     assert found["transaction_entry_missing", "note"] == 38 - lost
+
+
+def test_a_start_puts_half_messages_from_where_it_reads_on(tmp_path: Path) -> None:
+    made = spread(tmp_path / "store", "5.4.0", clean=False, segment=1 << 12)
+    made.half_mark = made.records[1].at
+    made.halves = {key: value for key, value in made.halves.items() if int.from_bytes(key[:8], "big") <= made.half_mark}
+    audit = product.audit(made.write().root, "5.4.0", f"{made.conf}commitLogRecoverMaxNum=2\n")
+    assert audit.broker is not None
+    read = sum(record.at >= int(audit.broker["start_segment"]) for record in made.records)
+    steps = {f.next: f.count for f in findings(audit) if f.code == "transaction_entry_missing" and f.severity == "note"}
+    assert 0 < read < 38 and steps[STARTS_DISPATCH] == read
 
 
 # ---- steps ---------------------------------------------------------------------------------------------------------
