@@ -22,8 +22,7 @@ _LINT = (
     ("format", ["-m", "ruff", "format", "--check"]),
     ("mypy", ["-m", "mypy"]),
 )
-LEFT_OUT = (*SLOW_MARKS, "cluster")  # unless asked for, as in pyproject.toml; no test has the mark cluster yet
-_NOT_SLOW = f"not ({' or '.join(LEFT_OUT)})"
+_NOT_SLOW = f"not ({' or '.join(SLOW_MARKS)})"  # as in pyproject.toml
 _PYTEST = ["-m", "pytest", "-p", "no:cacheprovider"]
 WITH_SPARK = [*_PYTEST, "-m", f"spark and {_NOT_SLOW}"]
 WITHOUT_SPARK = [*_PYTEST, "-n", "2", "--dist", "loadfile", "-m", f"not spark and {_NOT_SLOW}"]

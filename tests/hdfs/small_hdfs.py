@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import tomllib
@@ -25,6 +22,7 @@ from hdfs_native import Client
 
 from jobs.environment import setup as environment
 from store_io.source import hdfs_client, remote_file
+from tests.support.processes import end_with_parent
 
 HERE = Path(__file__).resolve().parent
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -118,7 +116,7 @@ class SmallHdfs:
                 stderr=output,
                 stdin=subprocess.DEVNULL,
                 cwd=self._home,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
             )
         self._running[main] = process
         deadline = time.monotonic() + START_SECONDS
@@ -183,12 +181,6 @@ class SmallHdfs:
         for main in (DATA_NODE, NAME_NODE):
             self._end(main)
         shutil.rmtree(self._home, ignore_errors=True)
-
-
-def _end_with_parent() -> None:
-    """Linux ends this process when its parent ends, however that ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def forget() -> None:

@@ -16,7 +16,7 @@ from jobs.command_line import options
 from jobs.command_line.command_table import SLOW_MARKS
 from jobs.environment import setup as environment
 
-MARKS = ("spark", *run_tests.LEFT_OUT)
+MARKS = ("spark", *SLOW_MARKS)
 
 
 def test_each_test_is_in_one_half() -> None:
@@ -30,11 +30,11 @@ def test_each_test_is_in_one_half() -> None:
 
 def test_help_and_documents_name_the_marks_that_tests_have() -> None:
     texts = [path.read_text("utf-8") for path in (environment.ROOT / "tests").rglob("*.py")]
-    used = {mark for mark in run_tests.LEFT_OUT if any(re.search(rf"pytest\.mark\.{mark}\b", text) for text in texts)}
+    used = {mark for mark in SLOW_MARKS if any(re.search(rf"pytest\.mark\.{mark}\b", text) for text in texts)}
     assert used == set(SLOW_MARKS)
     for name in ("README.md", "CONTRIBUTING.md"):
         text = (environment.ROOT / name).read_text("utf-8")
-        assert used == {mark for mark in run_tests.LEFT_OUT if f"`-m {mark}`" in text}, name
+        assert used == {mark for mark in SLOW_MARKS if f"`-m {mark}`" in text}, name
 
 
 @pytest.mark.parametrize(("failing", "code"), [("none", 0), ("lint", 1), ("with", 1), ("without", 1)])
