@@ -149,6 +149,7 @@ def test_a_page_renders_quietly_fits_and_can_be_read(browser: Browser, results: 
     assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)") <= width
     assert page.evaluate(WIDER) == []
     assert page.evaluate(BROKEN) == []
+    assert page.evaluate("[...document.querySelectorAll('.facts div')].filter(e => e.scrollWidth > e.clientWidth).length") == 0
     assert page.evaluate(CONTRAST) == []
     assert page.locator("h1").count() == 1 and page.locator(".answer h2").first.is_visible()
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
