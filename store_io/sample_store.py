@@ -99,13 +99,7 @@ class SampleStore:
 def sample_pieces(store: SampleStore) -> Iterator[Piece | Pairs]:
     """The store's files. In memory are one chunk, what is derived from it, and the slots of one index file."""
     names = [store.topic(number) for number in range(store.topics)]
-    texts = np.array([list(name.encode()) for name in names], np.uint8)
-    hashes = np.array([string_hash(name + "#") for name in names], np.int64)
-    pool = np.random.default_rng(5).integers(0, 256, POOL_BYTES + 2 * max(store.bodies), np.uint8)
-    offsets = np.zeros(store.topics * store.queues, np.int64)
-    largest = HEADER_BYTES + _HEAD_BYTES + 2 * max(store.bodies) + 4 + texts.shape[1] + PROPERTIES_BYTES
-    chunk = np.zeros(max(store.chunk_bytes, largest), np.uint8)
-    rows = np.zeros(len(chunk) // (layout.MIN_SIZE_V1_BYTES + PROPERTIES_BYTES) + 1, _ROW_DTYPE)
+    (texts, hashes, pool, offsets), chunk, rows = _given(store, names)
     index = _IndexWriter(store)
     in_ledger = store.kind == LEDGER
     head, folder = (HEADER_BYTES, f"{LEDGER_FOLDER}/{DATA}") if in_ledger else (0, "commitlog")
@@ -146,6 +140,32 @@ def sample_pieces(store: SampleStore) -> Iterator[Piece | Pairs]:
     if store.kind == CONTROLLER:
         yield first_epoch()
     yield from _small_files(store, names, last_time, index.last_full_time)
+
+
+def _given(store: SampleStore, names: Sequence[str]) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
+    """(what `_fill` takes of topics, bodies and next queue offsets; room for a chunk of bytes; room for its messages' rows)."""
+    texts = np.array([list(name.encode()) for name in names], np.uint8)
+    hashes = np.array([string_hash(name + "#") for name in names], np.int64)
+    pool = np.random.default_rng(5).integers(0, 256, POOL_BYTES + 2 * max(store.bodies), np.uint8)
+    offsets = np.zeros(store.topics * store.queues, np.int64)
+    largest = HEADER_BYTES + _HEAD_BYTES + 2 * max(store.bodies) + 4 + texts.shape[1] + PROPERTIES_BYTES
+    chunk = np.zeros(max(store.chunk_bytes, largest), np.uint8)
+    rows = np.zeros(len(chunk) // (layout.MIN_SIZE_V1_BYTES + PROPERTIES_BYTES) + 1, _ROW_DTYPE)
+    return (texts, hashes, pool, offsets), chunk, rows
+
+
+def segment_parts(store: SampleStore) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """The messages of the store's first segment: (position, bytes, a row for each message) of one part after the other, each of
+    which holds until the next is made."""
+    names = [store.topic(number) for number in range(store.topics)]
+    (texts, hashes, pool, offsets), chunk, rows = _given(store, names)
+    position, number, done = 0, 0, False
+    while not done:
+        used, count, done = _fill(
+            chunk, 0, position, store.segment_bytes, store.bodies[0], number, store.queues, texts, hashes, pool, offsets, rows, 0
+        )
+        yield position, chunk[:used], rows[:count]
+        position, number = position + used, number + count
 
 
 def _timer_pieces(store: SampleStore, store_time: int, index: _IndexWriter) -> Iterator[Piece]:

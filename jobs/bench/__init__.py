@@ -4,5 +4,6 @@
 * `measures`: what is measured in this process and its session.  `cold`: whole commands against a plain PySpark session.
 * `ratios`: the figures that are kept in a file, and how today's compare.
 * `store`: the store that is measured.
+* `scale`: stores larger than a disk, and what the driver holds of them.
 * `peers`: a release's own load() of it.
 """

@@ -30,6 +30,7 @@ from jobs.bench.measures import (
     measure_scans,
 )
 from jobs.bench.peers import LoadTimes, measure_loads, release_of
+from jobs.bench.scale import SHAPES, ScaleTimes, measure_scale
 from jobs.bench.store import BenchFailed, can_write, scratch_folder, write_store
 from jobs.command_line import parser, places
 from jobs.command_line.options import Command
@@ -48,7 +49,8 @@ INDEX_LIMITS = {200: 10.0, 1024: 3.0, 16384: 2.0}
 AUDIT_LIMIT, TABLES_LIMIT, COMMAND_LIMIT = 1.5, 2.0, 12.0  # seconds
 FLOOR = "1.00"  # the ratio of what others are compared with
 PEAK_LIMIT = 600_000_000  # bytes
-PARTS = ("scan", "audit", "datasets", "memory", "command", "cold")  # kinds of store and repairs: where they are asked for
+DRIVER_LIMIT = 2_000_000_000  # bytes
+PARTS = ("scan", "audit", "datasets", "memory", "command", "cold")  # kinds of store, repairs and scale: where they are asked for
 SEGMENT_BYTES = 1 << 30
 TIMERS_PER_GIB = 200_000
 LARGE_BYTES, SMALL_BYTES = 2 << 30, 256 << 20  # segments whose scans are compared for memory
@@ -71,6 +73,8 @@ class Asked:
     compare: str | None = None
     write: str | None = None
     peers: str | None = None  # a folder of a release's jars
+    shapes: tuple[str, ...] = ()  # of the part "scale"
+    part: float = 1.0  # of each of them
 
 
 @dataclass(frozen=True)
@@ -126,10 +130,18 @@ def asked_of(command: Command) -> Asked:
     if min(size, audit_size, kinds_size, large) < 1 << 20 or rounds < 1:
         raise UsageError("bench: sizes are at least 0.001 GiB, rounds at least 1")
     parts = given.get("--only", frozenset(PARTS))
-    files = [places.absolute(given[name]) if name in given else None for name in ("--compare", "--write", "--peers")]
-    if files[2] is not None:
-        release_of(Path(files[2]))
-    return Asked(size, audit_size, kinds_size, large, given.get("--dir"), "--keep" in command.flags, rounds, parts, *files)
+    compare, write, peers = [
+        places.absolute(given[name]) if name in given else None for name in ("--compare", "--write", "--peers")
+    ]
+    if peers is not None:
+        release_of(Path(peers))
+    chosen, part = given.get("--shapes", frozenset(SHAPES)), given.get("--part", 1.0)
+    if not 0 < part <= 1000:
+        raise UsageError("bench: --part is a number above 0, of at most 1000")
+    shapes, keep = tuple(shape for shape in SHAPES if shape in chosen), "--keep" in command.flags
+    return Asked(
+        size, audit_size, kinds_size, large, given.get("--dir"), keep, rounds, parts, compare, write, peers, shapes, part
+    )
 
 
 def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
@@ -153,6 +165,11 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
             root = _make(folder, f"damaged-{body}", audit_store(asked.audit_size, body), asked)
             figures += repair_figures(measure_repair(root, body, own_words, asked.rounds))
             _drop(root, asked)
+    if "scale" in asked.parts:
+        with session.start(spark_words) as started:
+            for shape in asked.shapes:
+                figures += scale_figures(measure_scale(started, folder / f"scale-{shape}", shape, asked.part))
+                _drop(folder / f"scale-{shape}", asked)
     audited: Path | None = None
     done: AuditTimes | None = None
     if asked.peers or {"audit", "datasets", "command", "cold"} & asked.parts:
@@ -327,6 +344,31 @@ def repair_figures(times: RepairTimes | None) -> list[Figure]:
         met = ratio <= limit if limit else None
         lines.append(Figure(what, bodies, _seconds(seconds), rate, f"{ratio:.2f}", f"{limit:g} x floor" if limit else "", met))
     return lines
+
+
+def scale_figures(times: ScaleTimes) -> list[Figure]:
+    """The lines of one shape: what its tasks take, what the driver takes and holds."""
+    sizes = [(times.segments, "segments"), (times.queues, "queues"), (times.queue_files, "queue files")]
+    found = ", ".join(f"{number:,} {what}" for number, what in sizes)
+    lines = [
+        Figure(f"{times.shape}: {found}", "", f"{times.messages:,} messages", "", "", "", None),
+        Figure(f"{times.shape}: tasks, one after the other", "", _seconds(times.tasks), _rate(times.log_bytes, times.tasks)),
+        Figure(f"{times.shape}: command, to the tables", "", _seconds(times.wall), _rate(times.log_bytes, times.wall)),
+        Figure(f"{times.shape}: processor time of the driver, to the files", "", _seconds(times.driver)),
+        Figure(f"{times.shape}: the same of the tables", "", _seconds(times.tables)),
+        Figure(
+            f"{times.shape}: the driver's time for a segment, queue or file", "", f"{times.driver / times.units * 1e6:.0f} us"
+        ),
+    ]
+    if times.findings:
+        lines.append(Figure(f"{times.shape}: findings, also those that are only counted", "", f"{times.findings:,}"))
+    if times.peak is None or times.started is None:
+        return [*lines, Figure(f"{times.shape}: memory of the driver", "", "not known on this system")]
+    peak = Figure(
+        f"{times.shape}: peak memory of the driver, of it {bytes_text(times.started)} before",
+        "", bytes_text(times.peak), limit=bytes_text(DRIVER_LIMIT), met=times.peak < DRIVER_LIMIT,
+    )  # fmt: skip
+    return [*lines, peak]
 
 
 def peak_figure(size: int, peak: int | None) -> Figure:

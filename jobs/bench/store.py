@@ -6,12 +6,12 @@ import contextlib
 import importlib.util
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from store_io.base.errors import StoreError
-from store_io.sample_kinds import FAMILIES, ROCKSDB, Pairs
+from store_io.sample_kinds import FAMILIES, ROCKSDB, Pairs, Piece
 from store_io.sample_store import SampleStore, sample_pieces
 
 
@@ -35,9 +35,14 @@ def scratch_folder(parent: str | None, keep: bool) -> Iterator[Path]:
 
 def write_store(root: Path, store: SampleStore) -> None:
     """Write the store's files under `root`. What no piece fills is a hole, as in a broker's preallocated files."""
+    write_pieces(root, sample_pieces(store))
+
+
+def write_pieces(root: Path, pieces: Iterable[Piece | Pairs]) -> None:
+    """The same of any pieces."""
     databases: dict[Path, Any] = {}
     try:
-        for piece in sample_pieces(store):
+        for piece in pieces:
             if isinstance(piece, Pairs):
                 _put_pairs(databases, root / piece.folder, piece)
                 continue

@@ -40,7 +40,8 @@ TRUST_CLOCK = Option("--trust-clock", "", "skip segments whose first messages we
 LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salvage", "none|hide|hash"
 CODE_FORMATS = "text|json|markdown"
 SHELLS = ("bash", "zsh", "fish")
-BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair")
+SCALE_SHAPES = ("log", "runs", "files", "queues", "light", "fleet", "findings")
+BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair", "scale")
 SLOW_MARKS = ("broker", "soak", "big", "browser", "cluster", "hdfs")  # of tests that `test` leaves out
 TABLES_ACTIONS = ("prune", "compact", "vacuum", "info")
 _ON_NOTEBOOKS = "" if INSTALLED else " on the notebooks of this project"  # a wheel has none
@@ -388,7 +389,11 @@ COMMAND_TABLE["bench"] = CommandSpec(
         Option("--dir", "DIR", "where the stores are made; their files are removed at the end"),
         Option("--keep", "", "leave them there"),
         Option("--rounds", "N", "of which the fastest counts (5)", int),
-        Option("--only", "LIST", f"some of {','.join(BENCH_PARTS)} (all but kinds)", some_of("parts", *BENCH_PARTS)),
+        Option(
+            "--only", "LIST", f"some of {','.join(BENCH_PARTS)} (all but kinds, repair and scale)", some_of("parts", *BENCH_PARTS)
+        ),
+        Option("--shapes", "LIST", f"of scale, some of {','.join(SCALE_SHAPES)} (all)", some_of("shapes", *SCALE_SHAPES)),
+        Option("--part", "NUMBER", "of scale: so much of each shape, as 0.1 (1)", float),
         Option("--compare", "FILE", "print the ratios beside those of this file; code 1 if one is over a tenth worse"),
         Option("--peers", "DIR", "measure load() of the release whose jars are there (its lib/), too"),
         Option("--write", "FILE", "write the ratios to this file, for --compare; those that were not measured stay in it"),
