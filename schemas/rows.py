@@ -284,7 +284,7 @@ class QueueEdges:
     parted: bool = False
 
 
-@dataclass
+@dataclass(slots=True)
 class QueueSummary:
     """One ConsumeQueue's files: what the release's recover() makes of them, and what its entries are.
 
@@ -502,7 +502,7 @@ class AuditOutcome:
     seconds: float = 0.0
     task_seconds: float = 0.0  # that its tasks took, one after the other, wherever they ran
     segments: list[Row] = field(default_factory=list)
-    queues: list[Row] = field(default_factory=list)
+    queues: Sequence[Row] = field(default_factory=list)  # of very many packed (`store_io.base.packed`)
     index_files: list[Row] = field(default_factory=list)
     loss: Row = field(default_factory=dict)
     messages: int = 0  # valid ones in the copy, wherever they lie

@@ -28,6 +28,7 @@ from schemas import rows
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
+from store_io.base.packed import PackedList
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
 
@@ -71,8 +72,8 @@ class FinishedStores:
         return taken
 
     def keep(self, store: StoreArgument, outcome: AuditOutcome, listing: StoreListing | None) -> None:
-        """Keep it. An incomplete one is not kept: what kept it from being read may be over."""
-        if not self._keeps or listing is None or not outcome.complete:
+        """Keep it. An incomplete one is not kept: what kept it from being read may be over. Nor one of very many queues."""
+        if not self._keeps or listing is None or not outcome.complete or isinstance(outcome.queues, PackedList):
             return
         try:
             content, names = pickle.dumps(outcome, protocol=5), _digest(listing)

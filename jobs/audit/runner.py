@@ -24,6 +24,7 @@ from jobs.audit.datasets import DatasetPlan
 from jobs.task_process import Apart, Fault, run_here
 from schemas.rows import SegmentSummary
 from store_io.base import checksum
+from store_io.base.packed import Waiting
 from store_io.base.tasks import NotRead, Task, too_late
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
@@ -37,11 +38,12 @@ PARTITIONS_PER_CORE = 3
 # Answers lie in the JVM's heap, whose default is 1 GiB, until all of one job have come: `spark.driver.maxResultSize` ends a job
 # whose answers are larger. So a large round is several jobs: the first shows how large answers are.
 ANSWER_BYTES = 192 << 20  # of one job
+_MANY_FINDINGS = 100  # of one result
 FIRST_PARTITIONS_PER_CORE = 16  # of the first job: smaller rounds are one job
 
 
 class Runner:
-    """Runs rounds of tasks on Spark."""
+    """Runs rounds of tasks on Spark. In the place of a large result there may be a `Waiting`."""
 
     def __init__(self, context: SparkContext, report: Report):
         """report: called where a task has run."""
@@ -70,8 +72,10 @@ class Runner:
         keys = KeyTable()
         try:
             for index, seconds, answer in self._answers(len(bins), _worker(shared, self.report, plan, stores)):
-                result = results[index] = pickle.loads(answer)
                 self.seconds[tasks[index].store] += seconds
+                result = results[index] = pickle.loads(answer)
+                if _is_large(result):  # all of a round would lie here together
+                    result = results[index] = Waiting(answer)
                 summary = getattr(result, "summary", result)
                 if isinstance(summary, SegmentSummary):
                     keys.share(summary)
@@ -99,6 +103,13 @@ class Runner:
     ) -> list[Any]:
         """As `run`, with its sentence in the place of a Fault: what an audit takes."""
         return [r.sentence if isinstance(r, Fault) else r for r in self.run(tasks, describe, plan, stores)]
+
+
+def _is_large(result: Any) -> bool:
+    """Whether it is of many queues, or has many findings."""
+    if isinstance(result, list):
+        return len(result) > 1
+    return not hasattr(result, "summary") and len(getattr(result, "findings", ())) > _MANY_FINDINGS
 
 
 def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:

@@ -117,7 +117,7 @@ def _work_out(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[s
 def request_of(outcome: AuditOutcome, location: StoreLocation, target: str, donor: StoreLocation | None) -> RepairRequest:
     """What both policies are asked for: all that mends something and needs no person to decide. Raises StoreError where no
     repair can follow this audit."""
-    plan = read_plan(json.dumps(outcome.plan).encode())
+    plan = read_plan(json.dumps(outcome.plan, default=list).encode())
     return RepairRequest(plan.store, location, target, plan, donor=donor, fix_offsets=True, heal_risk=DEFAULT_RISK)
 
 

@@ -6,9 +6,11 @@ else, and the new `runs` rows come last. So a reader that goes by `runs` never s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from jobs.session import Session
 
 RUNS = "runs"
+_ROWS_TOGETHER = 8192
 SELDOM = ("replica_parts",)  # not made before there is a row for it
 
 
@@ -124,13 +127,17 @@ class Tables:
         return self._started.spark.createDataFrame([], spark_schema(columns))
 
 
-def arrow_table(rows: Sequence[Row], columns: Sequence[Column]) -> pa.Table:
-    """Rows -> columns of a table. A missing key is null; an unknown one is a KeyError, so that no value is dropped unseen."""
-    schema = arrow_schema(columns)
-    if unknown := set().union(*rows) - set(schema.names):
-        raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
-    arrays = [pa.array([_clean(row.get(field.name)) for row in rows], field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+def arrow_table(rows: Iterable[Row], columns: Sequence[Column]) -> pa.Table:
+    """Rows -> columns of a table, some rows at a time. A missing key is null; an unknown one is a KeyError, so that no value is
+    dropped unseen."""
+    schema, going = arrow_schema(columns), iter(rows)
+    parts = []
+    while part := list(islice(going, _ROWS_TOGETHER)):
+        if unknown := set().union(*part) - set(schema.names):
+            raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
+        arrays = [pa.array([_clean(row.get(field.name)) for row in part], field.type) for field in schema]
+        parts.append(pa.Table.from_arrays(arrays, schema=schema))
+    return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
 def _clean(value: Any) -> Any:
@@ -138,19 +145,43 @@ def _clean(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, list[Row]]:
+def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, Rows]:
     """Table -> its rows of this run, without run_id."""
-    rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+    return {name: Rows(partial(_rows_of, name, run, outcomes)) for name in TABLES}
+
+
+class Rows:
+    """Rows that are made while they are read, as often as they are: a store may have a million of them."""
+
+    def __init__(self, make: Callable[[], Iterable[Row]]):
+        self._make = make
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._make())
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+
+def _rows_of(name: str, run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[Row]:
     for outcome in outcomes:
         store = {"store": outcome.name}
-        rows["segments"] += [{**store, **row, **_verified(run, row)} for row in outcome.segments]
-        rows["queues"] += [{**store, **row} for row in outcome.queues]
-        rows["index_files"] += [{**store, **row} for row in outcome.index_files]
-        rows["findings"] += [{**store, "number": i, **finding_row(f)} for i, f in enumerate(outcome.findings)]
-        rows["plan_steps"] += [{**store, "number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ()))]
-        rows["replica_parts"] += _replica_rows(outcome)
-        rows[RUNS].append(_run_row(run, outcome))
-    return rows
+        if name == "segments":
+            yield from ({**store, **row, **_verified(run, row)} for row in outcome.segments)
+        elif name == "queues":
+            yield from ({**store, **row} for row in outcome.queues)
+        elif name == "index_files":
+            yield from ({**store, **row} for row in outcome.index_files)
+        elif name == "findings":
+            yield from ({**store, "number": i, **finding_row(f)} for i, f in enumerate(outcome.findings))
+        elif name == "plan_steps":
+            yield from ({**store, "number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ())))
+        elif name == "replica_parts":
+            yield from _replica_rows(outcome)
+        elif name == RUNS:
+            yield _run_row(run, outcome)
+        else:
+            raise KeyError(name)
 
 
 def _verified(run: RunInfo, segment: Row) -> Row:

@@ -160,7 +160,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         settings[request.changed[0]] = Setting(request.changed[1], "changed")
     misfits = size_misfits(request.broker_conf, listing, settings)
     rules = broker_rules(request.release, settings)
-    tree = Tree(listing.files)
+    tree = Tree(listing.files, listing.by_path)
     not_modelled = unmodelled(listing, rules, request.broker_conf is not None)
     short.sentences += not_modelled
     short.sentences += store_dir.unreadable_parts(listing)
@@ -195,7 +195,8 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     folders = dict(queue_folders(tree, QUEUES)) if not rules.rocksdb_queues else {}
     if rules.batch_queues and not rules.rocksdb_queues:
         folders |= queue_folders(tree, BATCH_QUEUES)  # 4.x does not know the folder: its queues of these topics are ordinary ones
-    queue_files = {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()}
+    folders = {_same_key(loaded, key): folder for key, folder in folders.items()}
+    queue_files = {key: _queue_files(tree, loaded, key, folder) for key, folder in folders.items()}
     twins = TwinQueues(table, folders, queue_files) if rules.combined_queues and table is not None else None
     if twins is not None and reads_rocksdb(rules):
         folders, queue_files = {}, {}
@@ -238,6 +239,19 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
             rules, find_database(source.list_tree(FOLDER), FOLDER) if keeps_other_tables(rules) else NO_DATABASE
         ),
     )
+
+
+# A store may have a million queues and files: what load() maps and what the audit reads are the same objects.
+
+
+def _same_key(loaded: LoadedStore, key: QueueKey) -> QueueKey:
+    queue = loaded.queues.get(key)
+    return queue.key if queue is not None else key
+
+
+def _queue_files(tree: Tree, loaded: LoadedStore, key: QueueKey, folder: str) -> tuple[MappedFile, ...]:
+    files, queue = numbered_files(tree, folder), loaded.queues.get(key)
+    return tuple(queue.files if queue is not None and queue.files == files else files)
 
 
 def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shortcomings) -> QueueTable:

@@ -116,6 +116,8 @@ class _ByQueue:
 class QueueRuns:
     """One queue's runs: `rows` gathers them when it is asked, so that ten thousand queues do not hold all twice."""
 
+    __slots__ = ("_end", "_number", "_source", "_start")
+
     def __init__(self, source: _ByQueue | None = None, number: int = 0, start: int = 0, end: int = 0):
         self._source, self._number, self._start, self._end = source, number, start, end
 

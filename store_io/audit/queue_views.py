@@ -19,15 +19,18 @@ from store_io.rules.loading import queue_folder
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 
 
-@dataclass
+@dataclass(slots=True)
 class QueueView:
-    """One queue seen from both sides. Entry numbers; for a BatchConsumeQueue `missing` counts from the last matched entry."""
+    """One queue seen from both sides. Entry numbers; for a BatchConsumeQueue `missing` counts from the last matched entry.
+
+    summaries: of all queues that were scanned. A view holds none itself, as there may be a million of both.
+    """
 
     key: QueueKey
     batch: bool
     folder: str
     files: tuple[MappedFile, ...] = ()
-    summary: QueueSummary | None = None
+    summaries: Mapping[QueueKey, QueueSummary] = field(default_factory=dict, repr=False)
     runs: QueueRuns = field(default_factory=QueueRuns)
     covered: Ranges = field(default_factory=list)
     missing: Ranges = field(default_factory=list)
@@ -36,6 +39,11 @@ class QueueView:
     keyed: bool = False  # its entries are in RocksDB: a key is an entry's place, there are no files
     of_other_kind: bool = False  # config/topics.json wants the other kind of queue: a start refuses, nothing is compared
     lmq: bool = False
+
+    @property
+    def summary(self) -> QueueSummary | None:
+        """What was found of its files, or entries; None where they were not scanned."""
+        return self.summaries.get(self.key)
 
     @property
     def unit(self) -> int:
@@ -85,8 +93,8 @@ def queue_views(segments: Sequence[SegmentSummary], known: KnownQueues) -> dict[
             database = known.database_of(key)
             folder = database or known.folders.get(key, queue_folder(batch, key))
             of_other_kind = folder.startswith(BATCH_QUEUES + "/") != batch
-            files, summary = known.files.get(key, ()), known.summaries.get(key)
-            found = views[key] = QueueView(key, batch != of_other_kind, folder, files, summary)
+            files = known.files.get(key, ())
+            found = views[key] = QueueView(key, batch != of_other_kind, folder, files, known.summaries)
             found.of_other_kind, found.keyed = of_other_kind, bool(database)
             found.deleted_topic = known.topics is not None and key[0] not in known.topics and key[0] not in known_topics
         return found
@@ -128,11 +136,12 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
         end = view.covered[-1][1] if view.covered else 0
         missing.append((end, end + awaited))
     view.missing = union((a, b) for a, b in missing if a >= 0)
-    if view.summary is not None:
-        used = union(view.summary.used)
+    summary = view.summary
+    if summary is not None:
+        used = union(summary.used)
         # Very many ranges come as one, over what a missing file would hold; a file whose name is negative holds nothing.
         held = union((f.start // view.unit, (f.start // view.unit) + f.size // view.unit) for f in view.files)
-        expired = [(0, view.summary.expired_end)] if view.summary.expired_end else []
+        expired = [(0, summary.expired_end)] if summary.expired_end else []
         unmatched = subtract(subtract(used, view.covered), expired)
         view.leftover = unmatched if view.keyed else intersect(unmatched, held)
 

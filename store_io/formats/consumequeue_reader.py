@@ -91,7 +91,7 @@ def read_file_entries(source: ByteSource, path: str, first: int, count: int, bat
 # ---- one queue, scanned --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class QueueTask:
     """One queue to scan. Picklable.
 

@@ -173,8 +173,8 @@ class _GrowingSource(ByteSource):
     def names(self) -> list[StoreFile]:
         return [entry for path, entry in sorted(self._copying.plan.by_path.items()) if "/" not in path]
 
-    def list_tree(self, name: str) -> list[StoreFile]:
-        return [entry for path, entry in sorted(self._copying.plan.by_path.items()) if path.startswith(name + "/")]
+    def walk_tree(self, name: str) -> Iterator[StoreFile]:
+        return (entry for path, entry in sorted(self._copying.plan.by_path.items()) if path.startswith(name + "/"))
 
 
 class _GrowingFile(BasicFile):

@@ -76,7 +76,7 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTas
     """A task for each policy; none where no repair is needed, or none can be planned, or the store is too large."""
     if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
         return []
-    text = json.dumps(outcome.plan)
+    text = json.dumps(outcome.plan, default=list)
     return [StepsTask(0, location, text, policy, _message_bytes(outcome)) for policy in POLICIES]
 
 

@@ -6,7 +6,7 @@ ConsumeQueueStore.loadConsumeQueues and queueTypeShouldBe, IndexService.load (re
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.dledger_layout import DATA
@@ -21,7 +21,7 @@ from store_io.source.byte_source import folder_of, name_of
 NO_NUMBER = "the name is not a number"  # how the sentence about such a file ends
 
 
-@dataclass
+@dataclass(slots=True)
 class LoadedQueue:
     """One ConsumeQueue as load() finds it. `folder`: its path below the store root."""
 
@@ -65,14 +65,13 @@ NOT_NAMED = "config/topics.json does not name this topic, so the broker takes it
 class Tree:
     """The copy's names by folder, in the order in which a broker sorts them."""
 
-    def __init__(self, files: Iterable[StoreFile]):
-        self.by_path: dict[str, StoreFile] = {}
+    def __init__(self, files: Sequence[StoreFile], by_path: Mapping[str, StoreFile] | None = None):
+        """by_path: the same files, where somebody has them so already."""
+        self.all = files
+        self.by_path = by_path if by_path is not None else {entry.path: entry for entry in reversed(files)}
         self._children: dict[str, list[StoreFile]] = {}
-        self.all: list[StoreFile] = list(files)
         for entry in self.all:
-            self.by_path.setdefault(entry.path, entry)
-            folder = folder_of(entry.path)
-            self._children.setdefault(folder, []).append(entry)
+            self._children.setdefault(folder_of(entry.path), []).append(entry)
         for entries in self._children.values():
             entries.sort(key=lambda e: (name_of(e.path), e.path))
 
@@ -143,11 +142,11 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], nam
         for topic in tree.children(kind):
             if not is_folder(topic):
                 continue
+            name = name_of(topic.path)
             for child in tree.children(topic.path):
                 queue_id = parse_number(name_of(child.path), 32)
                 if queue_id is None:
                     continue
-                name = name_of(topic.path)
                 if rules.batch_queues and batch != (name in batch_topics):
                     wanted = "BatchConsumeQueue" if name in batch_topics else "ConsumeQueue"
                     known = name in batch_topics or name in named
@@ -205,8 +204,9 @@ def queue_folders(tree: Tree, kind: str) -> Mapping[QueueKey, str]:
     """(topic, queue id) -> folder, for each folder below `kind` whose name is a queue id."""
     found: dict[QueueKey, str] = {}
     for topic in tree.children(kind):
+        name = name_of(topic.path)
         for child in tree.children(topic.path) if is_folder(topic) else []:
             queue_id = parse_number(name_of(child.path), 32)
             if queue_id is not None and is_folder(child):
-                found[name_of(topic.path), queue_id] = child.path
+                found[name, queue_id] = child.path
     return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Cuts, MappedFile, QueueKey, Row
+from store_io.base.packed import packed
 from store_io.rules.controller.epochs import Elected, Epoch
 from store_io.rules.index_state import IndexFileState
 from store_io.rules.queue_state import QueueState
@@ -123,8 +124,8 @@ class Memory:
         }
 
 
-def _queue_rows(queues: Mapping[QueueKey, BrokerQueue]) -> list[Row]:
-    return [
+def _queue_rows(queues: Mapping[QueueKey, BrokerQueue]) -> Sequence[Row]:
+    return packed(
         {
             "topic": key[0],
             "queue_id": key[1],
@@ -134,7 +135,7 @@ def _queue_rows(queues: Mapping[QueueKey, BrokerQueue]) -> list[Row]:
             **_or_else(queue),
         }
         for key, queue in sorted(queues.items())
-    ]
+    )
 
 
 def _or_else(queue: BrokerQueue) -> Row:

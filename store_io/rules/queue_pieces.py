@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,8 @@ PIECE_DTYPE = np.dtype(
         ("extra", "i4"),
     ]
 )
+_NONE: list[Any] = []  # is never changed
+_NO_ROWS = np.zeros(0, PIECE_DTYPE)
 CHAIN = 1024  # pieces looked at together
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
@@ -55,14 +58,17 @@ class Pieces:
     scans: what the rows' scan numbers mean, shared by all queues of a fold.
     """
 
+    __slots__ = ("_fresh", "_numbers", "_parts", "_rows", "extra", "scans", "starts")
+
     def __init__(self, scans: list[object] | None = None):
+        # Of a million queues most have none: a list or dict is made with the first thing that goes into it.
         self.scans = scans if scans is not None else []
-        self.extra: list[Piece] = []
-        self.starts: list[int] = []  # of the files, by number
-        self._numbers: dict[int, int] = {}
-        self._rows = np.zeros(0, PIECE_DTYPE)
-        self._fresh: list[Piece] = []  # not in the rows yet
-        self._parts: dict[int, FilePieces] = {}
+        self.extra: list[Piece] = _NONE
+        self.starts: list[int] = _NONE  # of the files, by number
+        self._numbers: dict[int, int] | None = None
+        self._rows = _NO_ROWS
+        self._fresh: list[Piece] | None = None  # not in the rows yet
+        self._parts: dict[int, FilePieces] | None = None
 
     @property
     def rows(self) -> np.ndarray:
@@ -74,6 +80,8 @@ class Pieces:
 
     def append(self, piece: Piece) -> None:
         """Add one piece, the newest."""
+        if self._fresh is None:
+            self._fresh = []
         self._fresh.append(piece)
 
     @property
@@ -83,48 +91,61 @@ class Pieces:
 
     def take_fresh(self) -> list[tuple[int, ...]]:
         """The pieces that were appended one by one and are not among the rows yet, as rows; whoever takes them adds them."""
-        rows = []
-        for piece in self._fresh:
+        rows: list[tuple[int, ...]] = []
+        for piece in self._fresh or ():
             phys = (min(max(phy, _LEAST), _MOST) for phy in (piece.first_phy, piece.last_phy))
             at = piece.start - piece.file_start
             rows.append((self.file_number(piece.file_start), at, piece.count, *phys, piece.last_size, -1, -1, len(self.extra)))
+            self.extra = self.extra or []
             self.extra.append(piece)
-        self._fresh = []
+        self._fresh = None
         return rows
 
     def extend(self, rows: np.ndarray) -> None:
         """Add rows, newer than all others."""
         self._rows = np.concatenate([self._rows, rows]) if len(self._rows) else rows
-        self._parts = {}
+        self._parts = None
 
     def file_number(self, start: int) -> int:
         """The number of the file that begins at this byte of the queue."""
+        if self._numbers is None:
+            self._numbers = {}
         if start not in self._numbers:
             self._numbers[start] = len(self.starts)
+            self.starts = self.starts or []
             self.starts.append(start)
         return self._numbers[start]
 
     def of_file(self, start: int) -> FilePieces:
         """The pieces in the file that begins at this byte of the queue."""
         rows = self.rows
+        if not len(rows):
+            return FilePieces(self, rows)
+        if self._parts is None:
+            self._parts = {}
         if start not in self._parts:
-            number = self._numbers.get(start, -1)
-            self._parts[start] = FilePieces(self, rows[rows["file"] == number] if len(rows) else rows)
+            number = (self._numbers or {}).get(start, -1)
+            self._parts[start] = FilePieces(self, rows[rows["file"] == number])
         return self._parts[start]
 
     def drop_file(self, start: int) -> None:
         """Forget what lies in this file: it is deleted."""
         rows = self.rows
-        if start in self._numbers and len(rows):
+        if self._numbers is not None and start in self._numbers and len(rows):
             self._rows = rows[rows["file"] != self._numbers[start]]
-            self._parts = {}
+            self._parts = None
 
     def copy(self) -> Pieces:
         """A snapshot that later writes do not touch."""
         twin = Pieces(self.scans)
         twin._rows = self.rows
-        twin.extra, twin.starts, twin._numbers = list(self.extra), list(self.starts), dict(self._numbers)
+        twin.extra, twin.starts = [*self.extra] or _NONE, [*self.starts] or _NONE
+        twin._numbers = dict(self._numbers) if self._numbers is not None else None
         return twin
+
+    def is_copy(self, other: Pieces) -> bool:
+        """Whether this is still what `copy` gave of the other."""
+        return not other._fresh and self._rows is other._rows and len(self.extra) == len(other.extra)
 
     def piece(self, number: int) -> Piece:
         """One of the rows as an object."""
@@ -141,7 +162,7 @@ class Pieces:
         return map(self._piece, self.rows)
 
     def __len__(self) -> int:
-        return len(self._rows) + len(self._fresh)
+        return len(self._rows) + len(self._fresh or ())
 
 
 class FilePieces:

@@ -7,6 +7,7 @@ Source: ConsumeQueue and BatchConsumeQueue: recover, truncateDirtyLogicFiles, pu
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -39,7 +40,7 @@ class NeedCut(Exception):
         self.phy_offset = phy_offset
 
 
-@dataclass
+@dataclass(slots=True)
 class QueueFile:
     """One mapped file: path None for one that dispatch created."""
 
@@ -60,7 +61,7 @@ class QueueEntry(NamedTuple):
     phy_end: int
 
 
-@dataclass
+@dataclass(slots=True)
 class QueueState:
     """The queue as the broker holds it. Byte offsets count from the queue's entry 0."""
 
@@ -86,6 +87,19 @@ class QueueState:
     @property
     def file_bytes(self) -> int:
         return self.rules.batch_file_bytes if self.batch else self.rules.queue_file_bytes
+
+    def snapshot(self, before: QueueState | None = None) -> QueueState:
+        """The queue as it is now, which later steps do not touch. before: an earlier one; it is given if nothing has changed."""
+        if before is not None and self._is_as(before):
+            return before
+        kept = copy.copy(self)
+        kept.files = [copy.copy(file) for file in self.files]
+        kept.pieces = self.pieces.copy()
+        return kept
+
+    def _is_as(self, before: QueueState) -> bool:
+        same = ("max_phy", "min_logic", "batch_min", "batch_max", "files", "deleted")
+        return all(getattr(self, name) == getattr(before, name) for name in same) and before.pieces.is_copy(self.pieces)
 
     # ---- after load ------------------------------------------------------------------------------------------------
 

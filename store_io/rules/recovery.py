@@ -96,11 +96,11 @@ class Fold:
 
     def _queues_now(self) -> dict[QueueKey, BrokerQueue]:
         queues: dict[QueueKey, BrokerQueue] = {}
+        loaded = self.prediction.after_load
+        queues_before = loaded.queues if loaded is not None else {}
         for key, queue in self.queues.items():
-            kept = copy.copy(queue)
-            kept.files = [copy.copy(f) for f in queue.files]
-            kept.pieces = queue.pieces.copy()
-            queues[key] = kept
+            before = queues_before.get(key)
+            queues[key] = queue.snapshot(before if isinstance(before, QueueState) else None)
         return queues
 
     # ---- load ------------------------------------------------------------------------------------------------------

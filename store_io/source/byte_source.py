@@ -439,20 +439,29 @@ class ByteSource:
 
         A part in several folders is their union; a name that an earlier one has too comes as "part[2]/name" and so on.
         """
-        found: dict[str, StoreFile] = {}
+        found = {entry.path: entry for entry in self.walk_tree(name)}
+        return sorted(found.values(), key=lambda entry: entry.path)
+
+    def walk_tree(self, name: str) -> Iterator[StoreFile]:
+        """The same one by one, in no order."""
+        sizes: dict[int, int] = {}  # few different ones, which a million files share
         if name not in self._parts:
             for path, kind, size, mtime_ns in self._root.walk(name, MAX_DEPTH):
-                found[f"{name}/{path}"] = StoreFile(f"{name}/{path}", kind, size, mtime_ns)
-            return sorted(found.values(), key=lambda entry: entry.path)
+                yield StoreFile(f"{name}/{path}", kind, sizes.setdefault(size, size), mtime_ns)
+            return
+        met: set[str] = set()  # names in the folders so far
         for number, folder in enumerate(self._parts[name], 1):
             twins: set[str] = set()  # names that an earlier folder has too, all below them gets the other path as well
+            own: set[str] = set()
             for path, kind, size, mtime_ns in folder.walk("", MAX_DEPTH):
                 top = path.partition("/")[0]
-                if "/" not in path and f"{name}/{top}" in found:
-                    twins.add(top)
+                if "/" not in path:
+                    own.add(path)
+                    if path in met:
+                        twins.add(path)
                 full = f"{name}[{number}]/{path}" if top in twins else f"{name}/{path}"
-                found[full] = StoreFile(full, kind, size, mtime_ns)
-        return sorted(found.values(), key=lambda entry: entry.path)
+                yield StoreFile(full, kind, sizes.setdefault(size, size), mtime_ns)
+            met |= own
 
     def _locate(self, path: str) -> tuple[_Folder, str]:
         if not is_inner_path(path):

@@ -7,7 +7,7 @@ and the tiered store's path settings (formats.md 1, 8, 10 to 14).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -67,14 +67,18 @@ def list_store(location: StoreLocation) -> StoreListing:
 
 def list_folder(location: StoreLocation) -> StoreListing:
     """The same of any folder, of which `why_no_store` then says whether a store is in it. Raises as `list_store`."""
+    found = {entry.path: entry for entry in _names(location)}
+    return StoreListing(location, tuple(sorted(found.values(), key=lambda entry: entry.path)))
+
+
+def _names(location: StoreLocation) -> Iterator[StoreFile]:
+    """The same one by one, in no order."""
     check_roots(location)
     source = open_source(location)
-    names = source.names()
-    files = list(names)
-    for entry in names:
+    for entry in source.names():
+        yield entry
         if entry.kind == "directory" and _LISTED.fullmatch(entry.path):
-            files += source.list_tree(entry.path)
-    return StoreListing(location, tuple(sorted(files, key=lambda entry: entry.path)))
+            yield from source.walk_tree(entry.path)
 
 
 def every_file(listing: StoreListing) -> list[StoreFile]:
@@ -184,6 +188,8 @@ def listing_notes(listing: StoreListing) -> list[Finding]:
 def changes_since(listing: StoreListing) -> list[str]:
     """A sentence for each file that came, went, or changed its length or time since the listing was made."""
     try:
+        if _same_names(listing):
+            return []
         now = list_folder(listing.location)
     except (NotAStore, Unreadable) as error:
         return [str(error)]
@@ -192,8 +198,21 @@ def changes_since(listing: StoreListing) -> list[str]:
         before, after = listing.get(path), now.get(path)
         if before is None or after is None:
             found.append(f"{path}: {'appeared' if before is None else 'vanished'} during the audit")
-        elif before.kind != after.kind or (
-            before.kind == "file" and (before.size, before.mtime_ns) != (after.size, after.mtime_ns)
-        ):
+        elif _differ(before, after):
             found.append(f"{path}: changed during the audit ({before.size} bytes before, {after.size} after)")
     return found
+
+
+def _same_names(listing: StoreListing) -> bool:
+    """Whether all is as it was. Name by name: a second listing of a million files is never held."""
+    count = 0
+    for after in _names(listing.location):
+        before = listing.get(after.path)
+        if before is None or _differ(before, after):
+            return False
+        count += 1
+    return count == len(listing.files)
+
+
+def _differ(before: StoreFile, after: StoreFile) -> bool:
+    return before.kind != after.kind or (before.kind == "file" and (before.size, before.mtime_ns) != (after.size, after.mtime_ns))

@@ -14,6 +14,7 @@ import numpy as np
 
 from schemas.rows import Cuts, QueueKey, SegmentSummary
 from store_io.audit.compared.variants import nameless
+from store_io.base.packed import opened
 from store_io.base.tasks import Task
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.index_reader import IndexTask
@@ -150,6 +151,7 @@ class SharedRound:
 
 def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
     """What a scan that served several says to one of them; None: nothing, this walk went its own way."""
+    result = opened(result)
     summary = getattr(result, "summary", result)  # a scan that writes datasets gives more, to its own audit
     if not isinstance(summary, SegmentSummary):  # not read
         return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -27,6 +27,7 @@ from schemas.rows import (
 )
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import FAR, NO_RUNS
+from store_io.base.packed import packed
 from store_io.base.ranges import total, union
 
 _EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
@@ -106,8 +107,12 @@ def _unread_row(evidence: Evidence, file: MappedFile, row: Row) -> Row:
     return row
 
 
-def queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
+def queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Sequence[Row]:
     """One row per queue that the log, the disk or the broker's memory knows, by topic and queue id."""
+    return packed(_queue_rows(evidence, findings))
+
+
+def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row]:
     p = evidence.prediction
     load = p.after_load.queues if p is not None and p.after_load is not None else {}
     later = p.settled.queues if p is not None and p.settled is not None else {}
@@ -116,7 +121,6 @@ def queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     for finding in findings:
         if finding.code in ("queue_entry_unexpected", "queue_entry_twice") and finding.topic is not None:
             unexpected[finding.topic, finding.queue_id or 0] += finding.count
-    rows = []
     for key in sorted(evidence.views.keys() | load.keys() | later.keys()):
         view = evidence.views.get(key)
         summary = view.summary if view is not None else None
@@ -168,8 +172,7 @@ def queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
                 row[f"{name}_min_offset"] = state.min_offset
                 row[f"{name}_max_offset"] = state.max_offset
                 row[f"{name}_max_phy_offset"] = state.max_phy
-        rows.append(row)
-    return rows
+        yield row
 
 
 def index_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from schemas import checkpoint_layout
 from schemas.dledger_layout import CHECKPOINT, TERM
@@ -10,11 +11,12 @@ from schemas.rows import Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, IDENTITY_FILE, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.errors import StoreError
+from store_io.base.packed import packed
 from store_io.formats import config_reader
 from store_io.formats.controller import epoch_file
 
 
-def plan_inputs(evidence: Evidence) -> list[Row]:
+def plan_inputs(evidence: Evidence) -> Sequence[Row]:
     """plan.json's `inputs`, by path. The digest is empty where the file was not read."""
     copy = evidence.copy
     rows = {s.path: (s.size, s.digest) for s in evidence.segments}
@@ -50,7 +52,7 @@ def plan_inputs(evidence: Evidence) -> list[Row]:
             except StoreError:
                 continue
             rows[path] = (len(data), digest_of(data))
-    return [{"file": path, "size": size, "digest": digest} for path, (size, digest) in sorted(rows.items())]
+    return packed({"file": path, "size": size, "digest": digest} for path, (size, digest) in sorted(rows.items()))
 
 
 def digest_of(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
@@ -11,6 +12,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
 from store_io.audit.tables.table_view import TableResults
 from store_io.audit.timer.timer_part import TimerPartTask, TimerResults
+from store_io.base.packed import PackedMap
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.dledger.entry_walk import DataTask
@@ -37,13 +39,15 @@ LATE = (
     (LeftoverTask, LEFTOVERS_LATE), (TwinTask, TWINS_LATE), (CompactedFileTask, COMPACTED_LATE), (EpochStartsTask, EPOCHS_LATE),
 )  # fmt: skip
 
+HELD_FINDINGS, FEW_FINDINGS = 200_000, 3  # of a store; of a code, of one task's result after these
 TABLE_TASKS = (LogTableTask, IndexTableTask, TransactionTableTask, IndexLookTask)
 
 
 class Collected:
     """Results by file, queue or scan. segments: those that were read, by physical offset; settled by `sort_segments`.
 
-    file_queues, keyed_queues: in files, and in RocksDB.  late: files that the time did not suffice for.
+    file_queues, keyed_queues: in files, and in RocksDB; queue_problems: how many of them could not be read.
+    late: files that the time did not suffice for.
     scans: every scan of the broker's own walks, second looks too.
     """
 
@@ -52,8 +56,10 @@ class Collected:
         self.segments: list[SegmentSummary] = []
         self.by_path: dict[str, SegmentSummary] = {}
         self.keys = KeyTable()
-        self.file_queues: dict[QueueKey, QueueSummary] = {}
+        self.file_queues: PackedMap[QueueKey, QueueSummary] = PackedMap()
         self.keyed_queues: dict[QueueKey, QueueSummary] = {}
+        self.queue_problems = 0
+        self._held = 0
         self.twin_gaps: list[TwinGap] = []
         self.twin_from = -1
         self.index: dict[str, IndexFileSummary] = {}
@@ -86,15 +92,19 @@ class Collected:
         """Take in what a task has found. scan: which of the broker's walks a scan of a segment is."""
         assert not isinstance(result, NotRead)
         self._count(result)
+        for holder in result if isinstance(result, list) else [result]:
+            self._bound_findings(holder)
         if isinstance(task, SegmentTask):
             self._take_segment(result, scan)
         elif isinstance(task, QueueGroup):
+            self.file_queues.add({summary.key: summary for summary in result})
             for summary in result:
-                self.file_queues[summary.key] = summary
+                self.queue_problems += bool(summary.problem)
                 self._count(summary)
         elif isinstance(task, KeyRangeTask):
             self.database_findings += result.findings
             for summary in result.queues:
+                self.queue_problems += bool(summary.problem)
                 self.keyed_queues[summary.key] = summary
         elif isinstance(task, TwinTask):
             self.twin_gaps += result.gaps
@@ -135,6 +145,25 @@ class Collected:
         elif isinstance(task, UnitTask):
             self.units[result.path] = result
             self._say_dropped(result.path, "runs of index units", result.runs_dropped)
+
+    def _bound_findings(self, holder: Any) -> None:
+        """Each task bounds its findings, and tasks may be a million: beyond `HELD_FINDINGS` a few of each kind are held, and the
+        others counted."""
+        findings: list[Finding] | None = getattr(holder, "findings", None)
+        dropped: dict[str, int] | None = getattr(holder, "findings_dropped", None)
+        if not findings or dropped is None:
+            return
+        if self._held + len(findings) > HELD_FINDINGS:
+            met: Counter[str] = Counter()
+            kept = []
+            for finding in findings:
+                met[finding.code] += 1
+                if met[finding.code] <= FEW_FINDINGS:
+                    kept.append(finding)
+                else:
+                    dropped[finding.code] = dropped.get(finding.code, 0) + 1
+            findings[:] = kept
+        self._held += len(findings)
 
     def _say_dropped(self, path: str, what: str, dropped: int) -> None:
         if dropped:

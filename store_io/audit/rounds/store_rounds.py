@@ -10,7 +10,7 @@ beyond its cut.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.base.errors import StoreError
+from store_io.base.packed import opened
 from store_io.base.tasks import NotRead, Task
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.formats.rocksdb.queue_ends import KnownEnds
@@ -131,11 +132,11 @@ class StoreRounds:
         )
 
     @property
-    def _read_queues(self) -> dict[QueueKey, QueueSummary]:
+    def _read_queues(self) -> Mapping[QueueKey, QueueSummary]:
         """Of the queues that consumers are served from."""
         return self._by_reading(True)
 
-    def _by_reading(self, read: bool) -> dict[QueueKey, QueueSummary]:
+    def _by_reading(self, read: bool) -> Mapping[QueueKey, QueueSummary]:
         """What was read of the queues that consumers are served from; of a combined store, of all others."""
         files, keyed = self.collected.file_queues, self.collected.keyed_queues
         if self._copy.light_table is None:
@@ -160,9 +161,10 @@ class StoreRounds:
         else:
             tasks = [*self.tasks.edges(), *tasks]
             self._take(tasks, (yield tasks) if tasks else [])
-            chosen = self.tasks.segments(self._earlier.chosen())
-            if chosen:
-                self._take(chosen, (yield chosen))
+            tasks = self.tasks.segments(self._earlier.chosen())
+            if tasks:
+                self._take(tasks, (yield tasks))
+        del ledger, tasks  # one of a million queues is as large as what was found
         yield from self._fold()
         self.view_queues()
         log = log_map(self.collected.segments, self._copy.rules.segment_bytes, self.unread)
@@ -176,6 +178,7 @@ class StoreRounds:
         ]
         if last:
             self._take(last, (yield last))
+        del last
         look = tables.look(self.collected.tables, self.collected.segments, log)
         if look:
             self._take(look, (yield look))
@@ -218,7 +221,7 @@ class StoreRounds:
             or copy.unmodelled
             or any(file.path in found.late for queue in copy.loaded.queues.values() for file in queue.files)
             or any(s.problem for s in found.segments)
-            or any(q.problem for q in (*found.file_queues.values(), *found.keyed_queues.values()))
+            or found.queue_problems
             or any(c.problem for c in found.compacted)
             or any(file.path in found.late for queue in copy.compacted.queues.values() for file in queue.entries)
             or any(walk.problem or walk.stretches_dropped for walk in found.ledger.values())
@@ -331,7 +334,8 @@ class StoreRounds:
 
     def _take(self, tasks: Sequence[Task], results: Sequence[Any]) -> None:
         """Take in one round. A text in the place of a result says why there is none."""
-        for task, result in zip(tasks, results, strict=True):
+        for task, given in zip(tasks, results, strict=True):
+            result = opened(given)
             if isinstance(result, str):
                 self._short.cannot_read(result)
                 self.prediction = None

@@ -10,7 +10,7 @@ import bisect
 import functools
 import os
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from schemas.rows import StoreFile
@@ -79,8 +79,8 @@ class _TrialSource(ByteSource):
     def names(self) -> list[StoreFile]:
         return self._listed(path for path in self._table if "/" not in path)
 
-    def list_tree(self, name: str) -> list[StoreFile]:
-        return self._listed(path for path in self._table if path.startswith(name + "/"))
+    def walk_tree(self, name: str) -> Iterator[StoreFile]:
+        yield from self._listed(path for path in self._table if path.startswith(name + "/"))
 
     def _listed(self, paths: Iterable[str]) -> list[StoreFile]:
         return [StoreFile(path, (e := self._table[path]).kind, e.size, e.mtime_ns) for path in sorted(paths)]

@@ -49,7 +49,7 @@ def test_where_segments_were_not_read_entries_before_the_first_known_one_may_lea
     views = [
         QueueView(KEY, False, "", covered=[(5, 7)], leftover=[(0, 5), (8, 9)]),
         QueueView(KEY, False, "", leftover=[(0, 5)]),
-        QueueView(KEY, True, "", summary=QueueSummary(KEY, used_end=12), missing=[(0, 3)], leftover=[(4, 6)]),
+        QueueView(KEY, True, "", summaries={KEY: QueueSummary(KEY, used_end=12)}, missing=[(0, 3)], leftover=[(4, 6)]),
     ]
     narrow_to_read(views)
     assert [view.leftover for view in views] == [[(8, 9)], [], []]

@@ -1,0 +1,49 @@
+"""Values in little memory: as a list and as a map they are what was put in."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobs.report.files.json_text import document
+from store_io.base import packed as subject
+from store_io.base.packed import PackedList, PackedMap, Waiting, opened, packed
+
+ROWS = [{"topic": f"T{n}", "queue_id": n, "files": [{"file": "f", "size": n}] if n % 3 else []} for n in range(3000)]
+
+
+@pytest.mark.parametrize("count", [0, 1, 1023, 1024, 1025, 3000])
+def test_many_values_are_packed_and_few_are_a_list(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "FEW", 100)
+    made = packed(iter(ROWS[:count]))
+    assert isinstance(made, PackedList) == (count > 100)
+    assert made == ROWS[:count] and list(made) == ROWS[:count] and len(made) == count and bool(made) == bool(count)
+    assert made != [*ROWS[:count], {}] and (not count or made != [*ROWS[: count - 1], {}])
+
+
+def test_a_packed_list_is_read_by_place() -> None:
+    made = PackedList(ROWS)
+    assert made[0] == ROWS[0] and made[1024] == ROWS[1024] and made[-1] == ROWS[-1] and made[5:2000:700] == ROWS[5:2000:700]
+    for place in (3000, -3001):
+        with pytest.raises(IndexError):
+            made[place]
+    assert document({"queues": made, "none": PackedList([])}) == document({"queues": ROWS, "none": []})
+
+
+def test_a_map_of_parts_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "FEW", 60)
+    made: PackedMap[tuple[str, int], list[int]] = PackedMap()
+    wanted = {("T", n): [n] for n in range(1000)}
+    for start in (600, 0, 900, 100, 300, 200, 800, 400, 700, 500):
+        made.add({("T", n): [n] for n in range(start, start + 100)})
+        assert len(made) == sum(1 for _ in made)
+    assert dict(made) == wanted and list(made) == sorted(wanted)
+    assert all(made[key] == value for key, value in wanted.items())
+    assert ("T", 1000) not in made and ("A", 0) not in made and made.get(("T", -1)) is None
+    made.add({("T", n): [-n] for n in range(100, 200)})  # read again
+    assert len(made) == 1000 and made["T", 150] == [-150] and made["T", 250] == [250]
+
+
+def test_a_result_waits_until_it_is_opened() -> None:
+    import pickle
+
+    assert opened(Waiting(pickle.dumps(ROWS))) == ROWS and opened(ROWS) is ROWS

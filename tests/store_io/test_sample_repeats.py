@@ -1,0 +1,67 @@
+"""A segment that is repeated is a sound store, its queues too, and what is held packed changes no result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs.bench.store import write_pieces
+from jobs.report.files.json_text import document
+from schemas.rows import AuditOutcome
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import run_local
+from store_io.audit.rounds import collected
+from store_io.base import packed
+from store_io.sample_repeats import RepeatedLocation, light_template_pieces, template_pieces
+from store_io.sample_store import SampleStore
+from store_io.source.byte_source import open_source
+
+
+def audited(location: RepeatedLocation) -> AuditOutcome:
+    return run_local(AuditRequest("s", location, "5.3.3", location.settings()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("repeats") / "template"
+    store = SampleStore([64], segment_bytes=65536, topics=3, queues=4, queue_file_bytes=200, chunk_bytes=20_000)
+    write_pieces(made, template_pieces(store))
+    return made
+
+
+def test_each_repetition_is_sound(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also read in pieces that cut fields in two, and with everything packed that can be."""
+    location = RepeatedLocation(str(folder), repeats=4)
+    outcome = audited(location)
+    assert (outcome.exit_code, outcome.complete, outcome.segment_count, len(outcome.queues)) == (0, True, 4, 12)
+    assert outcome.messages == sum(row["log_messages"] for row in outcome.queues) == sum(row["equal"] for row in outcome.queues)
+    assert outcome.messages % 4 == 0 and outcome.messages > 700 and outcome.findings == []
+    with open_source(location).open(f"commitlog/{3 * 65536:020d}") as file:
+        whole = file.read(0, file.size)
+        assert b"".join(file.read(at, 13) for at in range(0, file.size, 13)) == whole
+    monkeypatch.setattr(packed, "FEW", 2)
+    again = audited(location)
+    assert isinstance(again.queues, packed.PackedList) and isinstance(again.plan["inputs"], packed.PackedList)
+    assert document(again.plan) == document(outcome.plan) and again.queues == outcome.queues
+
+
+def test_light_queues(tmp_path: Path) -> None:
+    write_pieces(tmp_path / "light", light_template_pieces(30, 100, 100))
+    outcome = audited(RepeatedLocation(str(tmp_path / "light"), repeats=3))
+    assert (outcome.exit_code, outcome.complete, outcome.messages, len(outcome.queues)) == (0, True, 300, 31)
+    light = [row for row in outcome.queues if row["lmq"]]
+    assert len(light) == 30 and sum(row["equal"] for row in light) == 300
+
+
+def test_findings_beyond_what_is_held_are_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    location = RepeatedLocation(str(folder), repeats=4, wrong_every=2)
+    outcome = audited(location)
+    wrong = sum(row["wrong"] for row in outcome.queues)
+    assert outcome.exit_code == 10 and outcome.findings_dropped == {}
+    assert wrong == sum(finding.code == "queue_entry_wrong" for finding in outcome.findings) > 300
+    monkeypatch.setattr(collected, "HELD_FINDINGS", 100)
+    few = audited(location)
+    assert few.exit_code == 10 and len(few.findings) < len(outcome.findings)
+    kept = sum(finding.code == "queue_entry_wrong" for finding in few.findings)
+    assert 0 < kept < wrong and kept + few.findings_dropped["queue_entry_wrong"] == wrong
