@@ -24,10 +24,14 @@ def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
         p.relative_to(environment.ROOT).as_posix()
         for package in installation.PACKAGES
         for p in (environment.ROOT / package).rglob("*")
-        if p.suffix in (".py", ".html", ".css")
+        if p.suffix in (".py", ".html", ".css", ".js")
     }
     assert names == wanted
-    assert {"store_io/rules/recovery.py", "jobs/report/pages/templates/report.html"} <= names
+    assert {
+        "store_io/rules/recovery.py",
+        "jobs/report/pages/templates/report.html",
+        "jobs/report/pages/templates/tools.js",
+    } <= names
 
 
 def test_the_archive_holds_a_python_and_nobodys_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -318,7 +318,7 @@ def test_redaction_trusts_no_length_that_damage_may_have_moved(tmp_path: Path, c
 def test_text_fits_the_width_and_shows_the_place(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     record = store.records[0]
     lines = text(capsys, store, record.at).splitlines()
-    assert lines[0] == f"physical offset 0: a valid message of {record.size} bytes"
+    assert lines[0] == f"physical offset 0: a valid message of {record.size:,} bytes"
     at, _ = field_position(record, "queueOffset")
     (line,) = [line for line in lines if " QUEUEOFFSET " in line]
     assert line.split()[:4] == [str(at), str(at), "00", "00"] and line.split()[-1] == "0"

@@ -99,7 +99,7 @@ def test_a_file_of_another_length_is_a_problem_of_the_copy_that_it_belongs_to(ma
     other = other_of(made, tmp_path)
     (tmp_path / NAME).write_bytes(bytes(100))
     part = compared(made, other)
-    assert (part.problem_copy, part.problem) == (1, f"{NAME}: 100 bytes, {SEGMENT} when the copy was listed")
+    assert (part.problem_copy, part.problem) == (1, f"{NAME}: 100 bytes, {SEGMENT:,} when the copy was listed")
     assert compared(made, other, size=77).problem_copy == 0
 
 

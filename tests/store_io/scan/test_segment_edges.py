@@ -60,7 +60,7 @@ def test_a_damaged_head_a_wrong_name_and_an_unwritten_segment(tmp_path: Path, se
 
 
 def test_a_file_that_is_not_as_listed_is_a_problem_alone(tmp_path: Path, segment: bytearray) -> None:
-    assert edges(tmp_path, segment[:-1]).problem.endswith(f"{SIZE - 1} bytes, {SIZE} when the copy was listed")
+    assert edges(tmp_path, segment[:-1]).problem.endswith(f"{SIZE - 1:,} bytes, {SIZE:,} when the copy was listed")
     assert edges(tmp_path, None, base=BASE + 2 * SIZE).problem
 
 
