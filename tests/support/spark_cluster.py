@@ -74,8 +74,16 @@ class Cluster:
         """The process ids of a worker's executors."""
         return [int(pid) for pid in _children(self.workers[worker].pid)]
 
+    def has_python(self, executor: int) -> bool:
+        """Whether an executor has started Python workers: it runs tasks. Hadoop starts other children for a moment."""
+        for child in _children(executor):
+            with contextlib.suppress(OSError):  # it has ended
+                if b"pyspark" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    return True
+        return False
+
     def kill_worker(self, worker: int) -> None:
-        """End a worker and its executors at once, as a machine that loses power."""
+        """End a worker and its executors at once, as a machine that loses power. `restart_worker` brings it back."""
         for pid in (self.workers[worker].pid, *self.executors(worker)):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -86,6 +94,12 @@ class Cluster:
         self.workers = [self._start(worker) for worker in range(WORKERS)]
         for worker, process in enumerate(self.workers):
             _said(process, self.folder / f"worker-{worker}" / "log", "Successfully registered with master")
+
+    def restart_worker(self, worker: int) -> None:
+        """Have another one in the place of one that was killed."""
+        (self.folder / f"worker-{worker}" / "log").unlink()
+        process = self.workers[worker] = self._start(worker)
+        _said(process, self.folder / f"worker-{worker}" / "log", "Successfully registered with master")
 
     def _start(self, worker: int) -> subprocess.Popen[bytes]:
         place = self.folder / f"worker-{worker}"

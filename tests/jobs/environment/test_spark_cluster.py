@@ -1,14 +1,18 @@
-"""A real cluster, whose workers have nothing of the project but what a driver sends: the same results as one process.
+"""A real cluster, whose workers have nothing of the project but what a driver sends: the same results as one process, whatever of
+it is lost on the way, or one sentence.
 
-./spark-submit.sh test -m cluster
+    ./spark-submit.sh test -m cluster
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +20,9 @@ from typing import Any
 import pytest
 
 from jobs.environment import setup as environment
+from tests.support.builders import Message, Sizes, StoreBuilder
 from tests.support.corpus_tools import cases
-from tests.support.spark_cluster import Cluster, cluster
+from tests.support.spark_cluster import WORKERS, Cluster, cluster
 
 pytestmark = [
     pytest.mark.cluster,
@@ -107,3 +112,74 @@ def here_only(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "jobs.cli", *words],
         env={"PATH": os.environ["PATH"], **own}, cwd=cwd, capture_output=True, text=True, timeout=_SECONDS,
     )  # fmt: skip
+
+
+# ---- what is lost on the way -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow(elsewhere: Path) -> list[str]:
+    """An audit that takes its time: 32 MB at 1 MB/s on each of two workers."""
+    builder = StoreBuilder("5.3.3", Sizes(segment=4 << 20, queue_file=200_000))
+    for message in range(320):
+        builder.put(Message(queue_id=message % 3, body=os.urandom(100_000), uniq=f"u{message}"))
+    store = builder.write(elsewhere / "store")
+    (elsewhere / "broker.conf").write_text(store.broker_conf or "")
+    return ["audit", str(store.root), "--release", "5.3.3", "--broker-conf", "broker.conf"]
+
+
+def until_it_reads(process: subprocess.Popen[str]) -> None:
+    """Wait for the driver's word that a task has ended and others have not."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        row = json.loads(line)
+        if 0 < row["bytes"] < row["bytes_expected"]:
+            return
+    raise AssertionError("it ended before it read anything")
+
+
+def test_a_worker_that_is_lost_in_the_middle_changes_nothing(running: Cluster, elsewhere: Path, slow: list[str]) -> None:
+    whole = here([*slow, "--out", "whole"], elsewhere)
+    words = [*slow, "--out", "out", "--max-rate", "1MB/s", "--progress", "json"]
+    with running.started(words, elsewhere) as process:
+        until_it_reads(process)
+        assert running.executors(0)
+        running.kill_worker(0)
+        shown, _ = process.communicate(timeout=_SECONDS)
+    running.restart_worker(0)
+    assert process.returncode == whole.returncode == 0, shown
+    assert steady(json.loads((elsewhere / "out" / "result.json").read_text())) == steady(
+        json.loads((elsewhere / "whole" / "result.json").read_text())
+    )
+    for name in ("plan.json", "findings.jsonl"):
+        assert (elsewhere / "out" / "store" / name).read_bytes() == (elsewhere / "whole" / "store" / name).read_bytes()
+
+
+def test_executors_that_the_system_ends_again_and_again_end_in_a_sentence(
+    running: Cluster, elsewhere: Path, slow: list[str]
+) -> None:
+    """As where memory is short: every executor is killed (SIGKILL) as soon as its Python workers run."""
+    words = [*slow, "--out", "out", "--max-rate", "1MB/s"]
+    ended = threading.Event()
+
+    def short_of_memory() -> None:
+        while not ended.wait(0.2):
+            for worker in range(WORKERS):
+                for executor in running.executors(worker):
+                    if running.has_python(executor):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(executor, signal.SIGKILL)
+
+    killer = threading.Thread(target=short_of_memory)
+    killer.start()
+    try:
+        done = running.run(words, elsewhere)
+    finally:
+        ended.set()
+        killer.join()
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("spark-submit.sh: Spark failed: "), done.stderr
+    assert "SparkContext" not in done.stderr and "Traceback" not in done.stderr
+    result = json.loads((elsewhere / "out" / "result.json").read_text())
+    assert (result["complete"], result["exit_code"]) == (False, 3) and len(result["problems"]) == 1
+    assert not (elsewhere / "out" / "store" / "plan.json").exists()
