@@ -102,14 +102,22 @@ def write(release: str, jars: Sequence[Path], folder: Path, settings: Settings) 
             broker.put(wanted)
             broker.catch_up()
             time.sleep(ledgers.CHECKPOINT_SECONDS)
-            while not (folder / "store" / LEDGER / "checkpoint").exists():  # a busy machine takes longer
-                time.sleep(0.1)
+            _wait_for_checkpoint(folder / "store")
             with suppress(Py4JError):
                 broker.shutdown()
+            _wait_for_checkpoint(folder / "store")
             if not (folder / "older").exists():
                 shutil.copytree(folder / "store" / "consumequeue", folder / "older")
                 if (folder / "store" / "rocksdbstore").exists():
                     shutil.copytree(folder / "store" / "rocksdbstore", folder / "older tables")
+
+
+def _wait_for_checkpoint(store: Path) -> None:
+    """It is written anew every three seconds, and is away for a moment then; on a busy machine for longer."""
+    for _ in range(300):
+        if (store / LEDGER / "checkpoint").exists():
+            return
+        time.sleep(0.1)
 
 
 def look(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, State]], settings: Settings) -> list[State]:
@@ -139,7 +147,7 @@ def _looked(broker: Broker, plan: State) -> State:
     broker.start()
     broker.lead()
     after_dispatch = _settled(broker, plan.get("after_dispatch", {}))
-    if broker.java.getMessageStoreConfig().isIndexRocksDBEnable():
+    if broker.jvm.release >= "5.4" and broker.java.getMessageStoreConfig().isIndexRocksDBEnable():
         time.sleep(1)  # threads of their own write the tables
         with suppress(Py4JError):
             broker.shutdown()
