@@ -183,3 +183,38 @@ def test_executors_that_the_system_ends_again_and_again_end_in_a_sentence(
     result = json.loads((elsewhere / "out" / "result.json").read_text())
     assert (result["complete"], result["exit_code"]) == (False, 3) and len(result["problems"]) == 1
     assert not (elsewhere / "out" / "store" / "plan.json").exists()
+
+
+def test_a_task_that_throws_costs_its_own_store_alone(running: Cluster, elsewhere: Path) -> None:
+    """The driver's own packages are sent: a fault is put into its tasks."""
+    driver = """
+import sys
+from jobs import cli
+from store_io.audit.audit_store import StoreAudit
+
+first = StoreAudit.first_tasks
+
+def tasks(audit):
+    found = first(audit)
+    if audit.request.name == "bad":
+        object.__setattr__(found[0], "location", None)  # whatever asks it for its root raises
+    return found
+
+StoreAudit.first_tasks = tasks
+sys.exit(cli.main(sys.argv[1:]))
+"""
+    (elsewhere / "driver.py").write_text(driver)
+    for name in ("good", "bad"):
+        builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
+        for message in range(40):
+            builder.put(Message(queue_id=message % 3, body=b"%04d" % message * 10, uniq=f"u{message}"))
+        builder.write(elsewhere / name)
+    own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home()), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "driver.py", "audit", *running.words, "good", "bad", "--release", "5.3.3", "--out", "out"],
+        env={"PATH": os.environ["PATH"], **own}, cwd=elsewhere, capture_output=True, text=True, timeout=_SECONDS,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (3, "")
+    result = json.loads((elsewhere / "out" / "result.json").read_text())
+    assert {store["name"]: store["code"] for store in result["stores"]} == {"good": 0, "bad": 3}
+    assert any("stopped a scan" in sentence for sentence in result["stores"][1]["incomplete"])
