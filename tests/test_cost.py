@@ -26,7 +26,7 @@ from store_io.base.range_crc import PAGE_BYTES, RangeCrc
 from store_io.formats import config_reader
 from store_io.formats.commitlog import commitlog_columns
 from store_io.formats.config import fastjson
-from store_io.formats.config.fastjson import parse_written
+from store_io.formats.config.fastjson import parse_tolerant, parse_written
 from store_io.formats.config_reader import load, read_config
 from store_io.repair.log import donor
 from store_io.repair.log.donor import Donor
@@ -206,6 +206,18 @@ def test_memory_for_offsets_and_topics(tmp_path: Path) -> None:
 def test_a_text_of_many_quotes_and_keys_is_read_once() -> None:
     keys = b",".join(b'%d:"{1:2"' % number for number in range(1000))
     assert parse_written(b"{" + keys + b"}") == {str(number): "{1:2" for number in range(1000)}
+
+
+@pytest.mark.parametrize("filler", ['"' + r"\n" * 200_000 + '"', "/**/" * 100_000 + "1", "/*" + "*a" * 200_000 + "*/1"])
+def test_memory_for_a_text_that_no_broker_writes(filler: str) -> None:
+    text = ('{"a":' + filler + "}").encode()
+    tracemalloc.start()
+    try:
+        read = parse_tolerant(text, ConfigRules())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert set(read) == {"a"} and peak < 8 * len(text)
 
 
 def test_memory_for_a_file_of_which_nothing_is_kept(tmp_path: Path) -> None:

@@ -405,7 +405,7 @@ COMMAND_TABLE["test"] = CommandSpec(
     module="jobs.run_tests",
     usage="[pytest's own arguments]",
     about=f"""\
-Check lint, format and types, and run all tests but those marked {", ".join(SLOW_MARKS[:-1])} or {SLOW_MARKS[-1]}.
+Check lint, format and types; run tests but those marked {", ".join(SLOW_MARKS[:-1])} or {SLOW_MARKS[-1]}.
 With arguments: pytest alone, with these (tests/store_io -k index; -m broker). The first run installs what the tests need.""",
     group="dev",
     others_pass=True,

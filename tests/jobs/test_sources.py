@@ -333,7 +333,7 @@ def test_a_list_of_stores_that_is_none(text: str) -> None:
         MessagesSource({"paths": text})
 
 
-@spark_test
+@pytest.mark.cluster
 @pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
 def test_executors_elsewhere_read_the_same(real: tuple[Path, Path], tmp_path: Path) -> None:
     """Entries and not messages: an executor elsewhere compiles the decoder anew, which takes most of a minute."""

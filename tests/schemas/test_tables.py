@@ -58,7 +58,7 @@ def test_missing_keys_are_null_and_bytes_that_are_no_text_are_escaped() -> None:
 def test_a_store_that_could_not_be_audited_has_a_row_in_runs_alone() -> None:
     outcome = AuditOutcome("x", "/x", "5.5.0", 3, False, ["no store"], "Could not be audited: no store")
     rows = run_rows(samples.RUN, [outcome])
-    assert {name: len(found) for name, found in rows.items() if found} == {"runs": 1}
+    assert {name: len(list(found)) for name, found in rows.items() if found} == {"runs": 1}
 
 
 def test_a_datasets_schema_keeps_the_comments() -> None:

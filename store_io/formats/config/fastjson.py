@@ -14,17 +14,17 @@ from typing import Any
 from schemas.rows import Row
 from store_io.rules.config.reading import ConfigRules
 
-# A possessive group that holds alternatives matches wrongly before Python 3.11.5, so only single characters are possessive here.
-_BODY = r"[^{0}\\]*+(?:\\.[^{0}\\]*+)*"
+# Each round of a group that is not possessive costs memory, and a text may have millions. Before Python 3.11.5 a possessive group
+# matches wrongly where a round fails after a repetition in it: so a round of these can fail at its first two characters alone.
+_BODY = r"[^{0}\\]*+(?:\\.[^{0}\\]*+)*+"
 _TEXT = _BODY.format('"')
 # A text, or an integer in the place of a key: fastjson writes integer keys without quotes. A text that is not closed goes to the
 # end, and no part of one is given back: else each of its quotes would be a start to look from, in quadratic time.
 _WHOLE_TEXT = rf'"{_TEXT}(?:"|\\?\Z)'.encode()
 _TOKEN = re.compile(_WHOLE_TEXT + rb"|([{,]\s*)(-?[0-9]+)(?=\s*:)", re.DOTALL)
 _STRUCTURE = re.compile(_WHOLE_TEXT + rb"|[{}\[\]]", re.DOTALL)
-_COMMENTS = r"//[^\n]*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/"
-_SPACE = re.compile(rf"(?:[ \t\r\n\f\b]++|{_COMMENTS})*")
-_WIDE_SPACE = re.compile(rf"(?:[\x00-\x19\x1b-\x20\x7f]++|{_COMMENTS})*")
+_SPACE = re.compile(r"[ \t\r\n\f\b]++|//[^\n]*+")  # one stretch of it, as is `/* */`
+_WIDE_SPACE = re.compile(r"[\x00-\x19\x1b-\x20\x7f]++|//[^\n]*+")
 _STRING = re.compile(rf"""\"({_TEXT})\"|'({_BODY.format("'")})'""", re.DOTALL)
 _NUMBER = re.compile(r"(-?[0-9]+)(\.[0-9]*)?([eE][+-]?[0-9]+)?[LSBFD]?(?![\w.])")
 _NAME = re.compile(r"[^\W\d][\w$.-]*+|[$][\w$.-]*+")
@@ -174,9 +174,13 @@ class _Reader:
         return ConfigFault(reason, min(len(self._text[: self._at].encode("utf-8", "replace")), max(0, len(self._text) - 1)))
 
     def _skip(self) -> None:
-        match = self._space.match(self._text, self._at)
-        assert match is not None  # it matches nothing at all, too
-        self._at = match.end()
+        while True:
+            if match := self._space.match(self._text, self._at):
+                self._at = match.end()
+            elif self._text.startswith("/*", self._at) and (end := self._text.find("*/", self._at + 2)) >= 0:
+                self._at = end + 2
+            else:
+                return
 
     def _next(self) -> str:
         self._skip()

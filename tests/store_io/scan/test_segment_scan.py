@@ -137,7 +137,7 @@ def any_segments(draw: st.DrawFn) -> tuple[bytes, int]:
     st.integers(16, 9000),
     st.integers(0, 200),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_any_bytes_give_extents_that_tile_and_the_same_answer_whatever_the_window_and_decoder(
     made: tuple[bytes, int], release: str, flags: dict[str, bool], unclean: bool, window: int, broker_from: int
 ) -> None:
@@ -182,7 +182,7 @@ def unfolded(summary: SegmentSummary, walk: int) -> dict[tuple[str, int, int], l
     st.sampled_from(["4.8.0", "5.0.0", "5.1.4", "5.3.3"]),
     st.sampled_from([{}, {"checkCRCOnRecover": False}, {"duplicationEnable": True}]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_the_brokers_runs_hold_exactly_what_a_plain_walk_meets(
     made: tuple[bytes, int], release: str, flags: dict[str, bool]
 ) -> None:
@@ -289,7 +289,7 @@ def plain_reput(data: bytes, base: int, rules: BrokerRules, start: int, limit: i
 
 
 @given(any_segments(), st.integers(0, 20), st.floats(0.3, 1), st.integers(16, 5000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=70, deadline=None)
 def test_the_reput_walk_is_doReputMessage(made: tuple[bytes, int], first: int, share: float, window: int) -> None:
     data, base = made
     rules = broker_rules("4.9.8")

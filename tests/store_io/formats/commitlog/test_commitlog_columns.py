@@ -911,13 +911,13 @@ def compare(data: bytes, check: RecordCheck, keys: bool, window: int, spare: int
     assert_same(walk(DECODERS["reference"], data, check, keys, window, 2, spare), expected)
 
 
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(contents, check_names, st.booleans(), st.integers(8, 400), st.integers(0, 40))
 def test_records_of_any_content(items: list[tuple[str, Made]], check: str, keys: bool, window: int, spare: int) -> None:
     compare(build(items) + bytes(16), CHECKS[check], keys, window, spare)
 
 
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(contents, st.lists(strategies.mutations, min_size=1, max_size=3), check_names, st.booleans(), st.integers(8, 400))
 def test_mutated_records(
     items: list[tuple[str, Made]], changes: list[strategies.Mutation], check: str, keys: bool, window: int
@@ -929,7 +929,7 @@ def test_mutated_records(
     compare(data, CHECKS[check], keys, window, 3)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.binary(max_size=400), st.sampled_from([0, builders.V1, builders.V2, builders.BLANK]), st.integers(-1, 300), check_names)
 @example(b"", 0, 0, "audit")
 def test_arbitrary_bytes(data: bytes, magic: int, total: int, check: str) -> None:

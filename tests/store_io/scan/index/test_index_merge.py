@@ -262,7 +262,7 @@ damages = st.lists(
 
 
 @given(damages, st.sampled_from([100, 400, 3000]), st.sampled_from([7, 16, 32_768]), st.sampled_from([1000, 21]), st.booleans())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
     tmp_path_factory: pytest.TempPathFactory,
     damage: list[tuple[str, int, int, int]],
@@ -305,7 +305,7 @@ def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_neighbouring_segments_share_no_entry_and_leave_none(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
