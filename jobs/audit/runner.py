@@ -43,7 +43,7 @@ FIRST_PARTITIONS_PER_CORE = 16  # of the first job: smaller rounds are one job
 
 
 class Runner:
-    """Runs rounds of tasks on Spark. In the place of a large result there may be a `Waiting`."""
+    """Runs rounds of tasks on Spark."""
 
     def __init__(self, context: SparkContext, report: Report):
         """report: called where a task has run."""
@@ -51,17 +51,27 @@ class Runner:
         self.context = context
         self.seconds: dict[int, float] = defaultdict(float)  # by `task.store`: that its tasks took, one after the other
 
-    def run(
-        self, tasks: Sequence[Task], describe: str = "audit", plan: DatasetPlan | None = None, stores: Sequence[str] = ()
+    def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
+        """The tasks' results in their order; a Fault where one failed, or where the process that ran it was lost each time."""
+        return self._run(tasks, describe, pickle.loads)
+
+    def _run(
+        self,
+        tasks: Sequence[Task],
+        describe: str,
+        read: Callable[[bytes], Any],
+        plan: DatasetPlan | None = None,
+        stores: Sequence[str] = (),
     ) -> list[Any]:
-        """The tasks' results in their order; a Fault where one failed, or where the process that ran it was lost each time.
+        """As `run`. read: makes a result of its pickle.
 
         plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: names by `task.store`.
         """
         interrupts.check()
         late = [too_late(task) for task in tasks]
         if any(late):  # not worth a job
-            others = iter(self.run([task for task, now in zip(tasks, late, strict=True) if not now], describe, plan, stores))
+            in_time = [task for task, now in zip(tasks, late, strict=True) if not now]
+            others = iter(self._run(in_time, describe, read, plan, stores))
             return [NotRead() if now else next(others) for now in late]
         if not tasks:
             return []
@@ -73,9 +83,7 @@ class Runner:
         try:
             for index, seconds, answer in self._answers(len(bins), _worker(shared, self.report, plan, stores)):
                 self.seconds[tasks[index].store] += seconds
-                result = results[index] = pickle.loads(answer)
-                if _is_large(result):  # all of a round would lie here together
-                    result = results[index] = Waiting(answer)
+                result = results[index] = read(answer)
                 summary = getattr(result, "summary", result)
                 if isinstance(summary, SegmentSummary):
                     keys.share(summary)
@@ -101,8 +109,16 @@ class Runner:
     def answers(
         self, tasks: Sequence[Task], describe: str, plan: DatasetPlan | None = None, stores: Sequence[str] = ()
     ) -> list[Any]:
-        """As `run`, with its sentence in the place of a Fault: what an audit takes."""
-        return [r.sentence if isinstance(r, Fault) else r for r in self.run(tasks, describe, plan, stores)]
+        """As `run`, for an audit, which opens results one by one: with its sentence in the place of a Fault, and with a `Waiting`
+        in the place of a large result. plan, stores: as `_run` has them.
+        """
+        return [r.sentence if isinstance(r, Fault) else r for r in self._run(tasks, describe, _waiting, plan, stores)]
+
+
+def _waiting(answer: bytes) -> Any:
+    """The result, or a `Waiting` where it is large: all of a round would lie here together."""
+    result = pickle.loads(answer)
+    return Waiting(answer) if _is_large(result) else result
 
 
 def _is_large(result: Any) -> bool:

@@ -45,6 +45,6 @@ def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatc
     (case,) = corpus_tools.cases("g19-514")
     root = case.unpack(tmp_path)
     outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release, case.broker_conf))
-    monkeypatch.setattr(Runner, "run", lambda self, tasks, *_: [Fault("lost") for _ in tasks])
+    monkeypatch.setattr(Runner, "_run", lambda self, tasks, *_: [Fault("lost") for _ in tasks])
     add_repair_sections(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome])
     assert [part["refused"] for part in outcome.plan["repair"].values()] == ["lost", "lost"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import weakref
 
 import pytest
 
-from jobs.audit.runner import PARTITION_BYTES, PARTITIONS_PER_CORE, partition, spare_the_collector
+from jobs.audit.runner import PARTITION_BYTES, PARTITIONS_PER_CORE, Runner, partition, spare_the_collector
+from store_io.base.packed import Waiting, opened
 from store_io.base.tasks import Task
 from store_io.rules.releases import broker_rules
 from store_io.scan.segment_scan import SegmentTask
@@ -45,3 +47,28 @@ def test_the_collector_is_spared_what_is_there_but_not_garbage() -> None:
         assert gc.get_freeze_count() > 0 and not any(found is kept for found in gc.get_objects())
     finally:
         gc.unfreeze()
+
+
+class Answered:
+    """A Spark context that runs nothing: each task's answer is its pickled result."""
+
+    defaultParallelism = 2
+
+    def broadcast(self, value: object) -> Answered:
+        return self
+
+    def unpersist(self) -> None:
+        pass
+
+    def setJobDescription(self, text: str | None) -> None:
+        pass
+
+
+def test_only_an_audit_gets_results_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repair uses results as they are: such as what was found at two damaged places of one segment."""
+    results = [["first place", "second place"], ["one place"]]
+    monkeypatch.setattr(Runner, "_answers", lambda *_: iter([(i, 0.0, pickle.dumps(r)) for i, r in enumerate(results)]))
+    runner, tasks = Runner(Answered(), lambda *_: None), segments(5, 5)  # type: ignore[arg-type]
+    assert runner.run(tasks, "healing") == results
+    waiting, single = runner.answers(tasks, "audit")
+    assert isinstance(waiting, Waiting) and [opened(waiting), single] == results
