@@ -123,9 +123,16 @@ def run_in_cluster(asked: AuditOptions) -> int:
 
     Whoever submitted it holds the lock on --out.
     """
-    storage_options.use(asked.storage)
-    _guarded(asked, lambda asked: _audit_here(asked, ()))
+    _guarded(asked, _audit_there)
     return 0
+
+
+def _audit_there(asked: AuditOptions) -> int:
+    try:
+        storage_options.use(asked.storage)
+        return _audit_here(asked, ())
+    except UsageError as problem:  # whoever submitted it reads result.json alone, and a UsageError leaves none
+        raise StoreError(str(problem)) from None
 
 
 def _audit_with_quick_start(asked: AuditOptions, spark_words: Sequence[str]) -> int:

@@ -102,9 +102,8 @@ class Session:
             at_once = True
         if self._jvm.process is not None:
             _forget(context)  # as long as the JVM hears it: py4j logs pages about what it cannot send
+        self._close_listener()
         self._jvm.end(at_once, wait)
-        if self._listener is not None:
-            self._listener.close()
         if self._sent is not None:
             self._sent.cleanup()
         if application and str(context.master).startswith(
@@ -120,12 +119,18 @@ class Session:
         failed = SparkFailed(f"Spark failed: {self._why(problem)}") if problem is not None and is_sparks(problem) else None
         if kind is not None and not issubclass(kind, Exception):
             self._expect_the_end()
+            self._close_listener()
             self._jvm.end()  # interrupted within a call to the JVM: it cannot be asked to stop
             _forget(self.context)
         else:
             self.stop()
         if failed is not None:
             raise failed from problem
+
+    def _close_listener(self) -> None:
+        """Before the JVM's folder goes: the socket lies in it."""
+        if self._listener is not None:
+            self._listener.close()
 
     def _expect_the_end(self) -> None:
         """The thread that takes tasks' counts loses its connection when the JVM ends: not worth a traceback."""

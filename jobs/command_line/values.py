@@ -129,7 +129,7 @@ def storage_option(text: str) -> tuple[str, str]:
         raise ArgumentTypeError(f"{key}: needs a value")
     if fault := storage_options.fault_of(key, value):
         raise ArgumentTypeError(fault)
-    return key, value
+    return key, storage_options.in_full(key, value)
 
 
 def near(word: str, known: Iterable[str]) -> str:

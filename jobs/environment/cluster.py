@@ -33,10 +33,10 @@ def is_cluster_mode(spark_words: Sequence[str]) -> bool:
 
 def submit(asked: AuditOptions, spark_words: Sequence[str]) -> int:
     """Submit the audit, wait for it, and return the code that its result.json holds. Raises StoreError without one."""
-    if secret := [key for key in storage_options.SECRETS if key in asked.storage]:
+    if login := [key for key in storage_options.LOGIN if key in asked.storage]:
         raise UsageError(
-            f"--storage-option {secret[0]} does not go with cluster deploy mode: the command line of the driver would show it;"
-            " give driver and executors a login by the cluster's own means"
+            f"--storage-option {login[0]} does not go with cluster deploy mode: the command line of the driver would show"
+            " a secret; give driver and executors a login by the cluster's own means"
         )
     word = options.to_word(replace(asked, prometheus=None, summary_markdown=None, junit=None))  # files of this machine
     if len(word) > _WORD_BYTES:

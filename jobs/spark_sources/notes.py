@@ -17,6 +17,7 @@ from jobs.report.texts.text import printable
 
 PLACE = "STORE_AUDIT_NOTES"  # the variable that names the socket, in the JVM's environment alone
 _LONGEST = 60_000  # bytes of a sentence
+_PATIENCE = 0.5  # seconds to wait for a listener whose queue is full
 _END_SECONDS = 2.0
 _said: set[str] = set()  # in this process
 
@@ -26,7 +27,13 @@ def say(notes: Iterable[str]) -> None:
     for note in dict.fromkeys(map(printable, notes)):
         if not _sent(note):
             _said.add(note)
-            print(note, file=sys.stderr, flush=True)
+            _print(note)
+
+
+def _print(note: str) -> None:
+    """A standard error that is closed, or whose reader has ended, ends nothing."""
+    with contextlib.suppress(OSError, ValueError):
+        print(note, file=sys.stderr, flush=True)
 
 
 def _sent(note: str) -> bool:
@@ -35,6 +42,7 @@ def _sent(note: str) -> bool:
         return False
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+            line.settimeout(_PATIENCE)
             line.sendto(note.encode()[:_LONGEST], place)
         return True
     except OSError:
@@ -60,17 +68,19 @@ class Listener:
             self._thread.start()
 
     def _hear(self, line: socket.socket) -> None:
-        while heard := line.recv(_LONGEST):
-            note = printable(heard.decode("utf-8", "replace"))
-            if note not in _said:
-                _said.add(note)
-                print(note, file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):  # the socket is closed
+            while heard := line.recv(_LONGEST):
+                note = printable(heard.decode("utf-8", "replace"))
+                if note not in _said:
+                    _said.add(note)
+                    _print(note)
 
     def close(self) -> None:
-        """When all that was said before is printed."""
+        """When all that was said before is printed, as long as the folder of its socket is there."""
         if self._line is None:
             return
         line, self._line = self._line, None
         with line, contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+            end.settimeout(_END_SECONDS)
             end.sendto(b"", self._place)
             self._thread.join(_END_SECONDS)

@@ -25,15 +25,24 @@ KEYS = {
 }
 SECRETS = ("aws_secret_access_key", "aws_session_token")
 _PATHS = ("aws_ca_bundle", "hadoop_conf_dir")
-_LOGIN = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+LOGIN = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 # Variables that would win over the option that is given, or that belong to another login.
 _AGAINST = {
-    "aws_access_key_id": ("AWS_SESSION_TOKEN",),
-    "aws_profile": ("AWS_DEFAULT_PROFILE", *(key.upper() for key in _LOGIN)),
+    "aws_access_key_id": ("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_CREDENTIAL_EXPIRATION"),
+    "aws_session_token": ("AWS_SECURITY_TOKEN",),
+    "aws_profile": (
+        "AWS_DEFAULT_PROFILE",
+        *(key.upper() for key in LOGIN),
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_ROLE_ARN",
+    ),
     "aws_endpoint_url": ("AWS_ENDPOINT_URL_S3", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
 }
 _SHORTEST = 8  # letters of a secret that is looked for in texts
+# Those of them of which an empty value still wins: they get the option's own.
+_EMPTY_WINS = {"AWS_DEFAULT_PROFILE": "AWS_PROFILE"}
 _used: set[str] = set()  # variables
+_against: set[str] = set()  # variables that are to be unset
 
 
 def fault_of(key: str, value: str) -> str:
@@ -55,29 +64,36 @@ def fault_of(key: str, value: str) -> str:
     return ""
 
 
+def in_full(key: str, value: str) -> str:
+    """The value of a known key; one that names a file or folder as an absolute path."""
+    return _path(value) if key in _PATHS else value
+
+
 def _path(value: str) -> str:
     return os.path.abspath(os.path.expanduser(value))
 
 
 def use(options: Mapping[str, str]) -> None:
     """Have this process and those that it starts go by these, by known key. Raises UsageError where they do not fit together."""
-    if "aws_profile" in options and (other := [key for key in _LOGIN if key in options]):
+    if "aws_profile" in options and (other := [key for key in LOGIN if key in options]):
         raise UsageError(f"--storage-option aws_profile does not go with {other[0]}: name one login")
     for key in options:
         for name in _AGAINST.get(key, ()):
             os.environ.pop(name, None)
+            _against.add(name)
     _used.update(map(str.upper, options))
     for key, value in options.items():
-        os.environ[key.upper()] = _path(value) if key in _PATHS else value
-    if any(key in options for key in _LOGIN):
-        missing = [key for key in _LOGIN[:2] if not os.environ.get(key.upper())]
+        os.environ[key.upper()] = in_full(key, value)
+    if any(key in options for key in LOGIN):
+        missing = [key for key in LOGIN[:2] if not os.environ.get(key.upper())]
         if missing:
             raise UsageError(f"--storage-option: a login needs {missing[0]} too, or the variable {missing[0].upper()}")
 
 
 def variables() -> dict[str, str]:
-    """The variables that `use` has set, for processes elsewhere."""
-    return {name: os.environ[name] for name in sorted(_used) if name in os.environ}
+    """The variables that `use` has set, for processes elsewhere, and empty ones for those that it has removed."""
+    removed = {name: os.environ.get(_EMPTY_WINS.get(name, ""), "") for name in sorted(_against)}
+    return {**removed, **{name: os.environ[name] for name in sorted(_used) if name in os.environ}}
 
 
 def without_secrets(text: str) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from jobs.session import Session
 from jobs.spark_sources import notes
 from jobs.spark_sources.notes import Listener, say
 
@@ -58,3 +63,49 @@ def test_it_is_printed_here_where_nobody_listens(
     say(SENTENCES)
     assert lines(capsys) == SHOWN
     Listener(place + "/no/folder").close()
+
+
+def test_a_reader_of_standard_error_that_has_ended_ends_no_listener(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[str] = []
+
+    def write(text: str) -> None:
+        printed.append(text)
+        if len(printed) == 1:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(write=write, flush=lambda: None))
+    listener = Listener(place)
+    monkeypatch.setenv(notes.PLACE, place)
+    say(["first", "second"])
+    listener.close()
+    assert "second" in printed
+
+
+def test_a_listener_that_does_not_read_holds_nobody_up(
+    place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(notes.PLACE, place)
+    monkeypatch.setattr(notes, "_PATIENCE", 0.001)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as full:
+        full.bind(place)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line, pytest.raises(BlockingIOError):
+            line.setblocking(False)
+            while True:
+                line.sendto(b"waits", place)
+        say(["said here"])
+    assert lines(capsys) == ["said here"]
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_session_prints_all_before_the_folder_of_the_socket_goes(
+    place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], interrupted: bool
+) -> None:
+    jvm = SimpleNamespace(process=None, end=lambda *_: Path(place).unlink())
+    session = Session(cast(Any, SimpleNamespace(_accumulatorServer=SimpleNamespace(), master="")), cast(Any, jvm), None)
+    session._listener = Listener(place)
+    monkeypatch.setattr("jobs.session._forget", lambda *_: None)
+    monkeypatch.setenv(notes.PLACE, place)
+    say(SENTENCES)
+    session.__exit__(KeyboardInterrupt if interrupted else None, None, None)
+    assert lines(capsys) == SHOWN and session._listener._line is None
+    assert not session._listener._thread.is_alive(), "it was asked to end where its socket still was"

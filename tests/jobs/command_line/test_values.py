@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
+from pathlib import Path
 
 import pytest
 
@@ -43,3 +44,10 @@ def test_what_is_right_becomes_a_value() -> None:
 def test_what_is_wrong_is_one_sentence(check: object, text: str, said: str) -> None:
     with pytest.raises(ArgumentTypeError, match=said):
         check(text)  # type: ignore[operator]
+
+
+def test_the_path_of_a_storage_option_is_absolute_for_a_driver_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ca.pem").touch()
+    monkeypatch.chdir(tmp_path)
+    assert values.storage_option("aws_ca_bundle=ca.pem") == ("aws_ca_bundle", str(tmp_path / "ca.pem"))
+    assert values.storage_option("hadoop_conf_dir=.") == ("hadoop_conf_dir", str(tmp_path))

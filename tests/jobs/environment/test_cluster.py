@@ -83,8 +83,8 @@ def test_a_driver_without_a_result_is_told(
         assert (result["exit_code"], result["run_id"]) == (3, "r1")
 
 
-def test_secrets_are_not_put_on_the_command_line_of_a_driver(asked: AuditOptions) -> None:
-    for key in storage_options.SECRETS:
+def test_no_part_of_a_login_is_put_on_the_command_line_of_a_driver(asked: AuditOptions) -> None:
+    for key in storage_options.LOGIN:
         with pytest.raises(UsageError, match=f"--storage-option {key} does not go with cluster deploy mode"):
             cluster.submit(replace(asked, storage={key: "wJalrXUtnFEMI"}), ["--deploy-mode", "cluster"])
     there = options.from_word(options.to_word(replace(asked, storage={"aws_region": "eu-1"})))
@@ -113,6 +113,18 @@ def test_the_driver_ends_with_0_once_its_result_is_there(code: int, asked: Audit
     monkeypatch.setattr(audit, "run", run)
     assert cli.main(["--submitted", options.to_word(asked)]) == 0
     assert ran == [asked]
+
+
+def test_storage_options_that_do_not_work_there_are_in_the_drivers_result(
+    asked: AuditOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def use(_: object) -> None:
+        raise UsageError("they do not fit together")
+
+    monkeypatch.setattr(storage_options, "use", use)
+    assert cli.main(["--submitted", options.to_word(asked)]) == 0
+    result = json.loads((Path(asked.out) / "result.json").read_text())
+    assert result["exit_code"] == 3 and "they do not fit together" in json.dumps(result)
 
 
 def test_the_packages_work_from_their_zip(tmp_path: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
+from botocore.session import get_session
 
 from store_io.base.errors import UsageError
 from store_io.source import storage_options
-from store_io.source.storage_options import KEYS, SECRETS, use, variables, without_secrets
+from store_io.source.storage_options import KEYS, LOGIN, SECRETS, use, variables, without_secrets
 
-LOGIN = {"aws_access_key_id": "AKIA1", "aws_secret_access_key": "wJalrXUtnFEMI"}
+GIVEN = {"aws_access_key_id": "AKIA1", "aws_secret_access_key": "wJalrXUtnFEMI"}
 
 
 @pytest.fixture(autouse=True)
@@ -20,24 +22,52 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "of this machine")
         monkeypatch.delenv(name)
     monkeypatch.setattr(storage_options, "_used", set())
+    monkeypatch.setattr(storage_options, "_against", set())
 
 
 def test_each_is_a_variable_for_every_client_and_for_executors() -> None:
-    given = {**LOGIN, "aws_region": "eu-1", "hadoop_user_name": "me"}
+    given = {**GIVEN, "aws_region": "eu-1", "hadoop_user_name": "me"}
     use(given)
-    assert variables() == {key.upper(): value for key, value in given.items()}
-    assert {name: os.environ[name] for name in variables()} == variables()
+    there = {name: value for name, value in variables().items() if value}
+    assert there == {key.upper(): value for key, value in given.items()}
+    assert {name: os.environ[name] for name in there} == there
 
 
 def test_what_would_win_over_them_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://other")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "of another login")
-    use({**LOGIN, "aws_endpoint_url": "http://minio:9000"})
+    use({**GIVEN, "aws_endpoint_url": "http://minio:9000"})
     assert "AWS_ENDPOINT_URL_S3" not in os.environ and "AWS_SESSION_TOKEN" not in os.environ
     monkeypatch.setenv("AWS_DEFAULT_PROFILE", "other")
     use({"aws_profile": "backups"})
     assert os.environ["AWS_PROFILE"] == "backups" and "AWS_DEFAULT_PROFILE" not in os.environ
+    assert variables()["AWS_DEFAULT_PROFILE"] == "backups", "an empty one would be the name of a profile"
     assert not {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} & os.environ.keys(), "they would win over the profile"
+
+
+def test_a_profile_wins_over_every_other_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As botocore sees it: here, where the others are removed, and on executors, where they can only be empty."""
+    logins, token = tmp_path / "credentials", tmp_path / "token"
+    logins.write_text("[backups]\naws_access_key_id=AKIAPROFILE\naws_secret_access_key=of-the-profile\n")
+    token.write_text("token")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(logins))
+    others = {"AWS_WEB_IDENTITY_TOKEN_FILE": str(token), "AWS_ROLE_ARN": "arn:aws:iam::1:role/x", "AWS_DEFAULT_PROFILE": "other"}
+    others |= {key.upper(): "of another login" for key in LOGIN}
+    for name, value in others.items():
+        monkeypatch.setenv(name, value)
+    use({"aws_profile": "backups"})
+    assert get_session().get_credentials().access_key == "AKIAPROFILE"
+    for name, value in {**others, **variables()}.items():
+        monkeypatch.setenv(name, value)
+    assert get_session().get_credentials().access_key == "AKIAPROFILE"
+
+
+def test_a_login_is_not_mixed_with_another_on_executors(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(GIVEN)
+    for name, value in {"AWS_SECURITY_TOKEN": "old", "AWS_SESSION_TOKEN": "old", **variables()}.items():
+        monkeypatch.setenv(name, value)
+    found = get_session().get_credentials()
+    assert (found.access_key, found.token) == ("AKIA1", None)
 
 
 def test_nothing_changes_without_any(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +83,7 @@ def test_half_a_login_is_refused_unless_the_environment_has_the_rest(monkeypatch
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI")
     use({"aws_access_key_id": "AKIA1"})
     with pytest.raises(UsageError, match="aws_profile does not go with aws_access_key_id: name one login"):
-        use({**LOGIN, "aws_profile": "backups"})
+        use({**GIVEN, "aws_profile": "backups"})
 
 
 def test_paths_hold_wherever_tasks_run(tmp_path: os.PathLike[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,5 +94,5 @@ def test_paths_hold_wherever_tasks_run(tmp_path: os.PathLike[str], monkeypatch: 
 
 def test_texts_lose_secrets() -> None:
     assert set(SECRETS) < KEYS.keys()
-    use(LOGIN)
+    use(GIVEN)
     assert without_secrets("the key wJalrXUtnFEMI of AKIA1") == "the key *** of AKIA1"
