@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from schemas.rows import Finding, QueueKey
 
-MAX_FINDINGS = 1_000  # per code and segment; what is beyond is counted
+MAX_FINDINGS = 1_000  # per code, severity and segment; what is beyond is counted
 
 
 class Span(NamedTuple):
@@ -27,19 +28,18 @@ def message_finding(code: str, span: Span, row: np.void, key: QueueKey, **more: 
 
 
 class Findings:
-    """At most `MAX_FINDINGS` of a code, the first ones met."""
+    """At most `MAX_FINDINGS` of a code and severity, the first ones met: so no note keeps out a loss."""
 
     def __init__(self) -> None:
         self._kept: list[Finding] = []
-        self._count: dict[str, int] = {}
+        self._count: Counter[tuple[str, str]] = Counter()
         self._last: dict[tuple[str, str], int] = {}  # (code, file) -> the finding that may still grow
         self.dropped: dict[str, int] = {}
 
     def add(self, finding: Finding) -> None:
-        """Keep the finding, or count it where there are enough of its code."""
-        count = self._count.get(finding.code, 0)
-        self._count[finding.code] = count + 1
-        if count < MAX_FINDINGS:
+        """Keep the finding, or count it where there are enough of its code and severity."""
+        if self.room(finding.code, finding.severity):
+            self._count[finding.code, finding.severity] += 1
             self._kept.append(finding)
         else:
             self.dropped[finding.code] = self.dropped.get(finding.code, 0) + finding.count
@@ -51,13 +51,13 @@ class Findings:
             kept = self._kept[last]
             self._kept[last] = replace(kept, end=finding.end, count=kept.count + finding.count)
             return
-        if self.room(finding.code):
+        if self.room(finding.code, finding.severity):
             self._last[finding.code, finding.file] = len(self._kept)
         self.add(finding)
 
-    def room(self, code: str) -> bool:
-        """Whether another finding of this code would be kept."""
-        return self._count.get(code, 0) < MAX_FINDINGS
+    def room(self, code: str, severity: str = "") -> bool:
+        """Whether another finding of this code would be kept. severity: as the finding has it."""
+        return self._count[code, severity] < MAX_FINDINGS
 
     def ordered(self) -> list[Finding]:
         """By file, place, code."""

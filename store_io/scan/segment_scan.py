@@ -386,7 +386,7 @@ class _Scan:
         self.hosts.feed(rows, bool(self.met & HOST_CHANGES))
         for i in np.flatnonzero(rows["flags"] & ODD_HEADER) if self.met & ODD_HEADER else ():
             found, torn = odd_header(self.task.path, rows[i], self.topics.keys[rows[i]["topic_ref"]], self.window)
-            self.summary.torn += torn if self.findings.room(codes.HEADER_ODD) else []
+            self.summary.torn += torn if any(self.findings.room(f.code, f.severity) for f in found) else []
             for finding in found:
                 self.findings.add(finding)
         for row, text in self.faults:

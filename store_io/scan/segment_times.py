@@ -54,10 +54,6 @@ class StoreTimes:
     def _judge(self, met: list[np.void], after: np.void | None) -> None:
         """met: the message before the fall, with the one before it if there is one, and the message after the fall."""
         high, low = met[-2], met[-1]
-        for code in (codes.TIME_BACK, codes.TIME_ODD):
-            if not self._findings.room(code):  # times that mean nothing at all
-                self._add(code, "", low, "")
-                return
         fall = _time(high) - _time(low)
         before = met[-3] if len(met) > 2 else None
         if before is not None and _time(low) >= _time(before) - TOLERANCE_MS:

@@ -28,7 +28,7 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
     if len(final) > MAX_FINDINGS:  # the gravest are reported; the others are counted
         ranked = sorted(final, key=lambda f: severity_rank(f.severity))
         for finding in ranked[MAX_FINDINGS:]:
-            dropped[finding.code] += 1
+            dropped[finding.code] += finding.count
         final = sorted(ranked[:MAX_FINDINGS], key=_order)
     return final, dict(sorted(dropped.items()))
 

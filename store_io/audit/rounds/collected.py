@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
@@ -39,7 +38,6 @@ LATE = (
     (LeftoverTask, LEFTOVERS_LATE), (TwinTask, TWINS_LATE), (CompactedFileTask, COMPACTED_LATE), (EpochStartsTask, EPOCHS_LATE),
 )  # fmt: skip
 
-HELD_FINDINGS, FEW_FINDINGS = 200_000, 3  # of a store; of a code, of one task's result after these
 TABLE_TASKS = (LogTableTask, IndexTableTask, TransactionTableTask, IndexLookTask)
 
 
@@ -59,7 +57,6 @@ class Collected:
         self.file_queues: PackedMap[QueueKey, QueueSummary] = PackedMap()
         self.keyed_queues: dict[QueueKey, QueueSummary] = {}
         self.queue_problems = 0
-        self._held = 0
         self.twin_gaps: list[TwinGap] = []
         self.twin_from = -1
         self.index: dict[str, IndexFileSummary] = {}
@@ -92,8 +89,6 @@ class Collected:
         """Take in what a task has found. scan: which of the broker's walks a scan of a segment is."""
         assert not isinstance(result, NotRead)
         self._count(result)
-        for holder in result if isinstance(result, list) else [result]:
-            self._bound_findings(holder)
         if isinstance(task, SegmentTask):
             self._take_segment(result, scan)
         elif isinstance(task, QueueGroup):
@@ -145,25 +140,6 @@ class Collected:
         elif isinstance(task, UnitTask):
             self.units[result.path] = result
             self._say_dropped(result.path, "runs of index units", result.runs_dropped)
-
-    def _bound_findings(self, holder: Any) -> None:
-        """Each task bounds its findings, and tasks may be a million: beyond `HELD_FINDINGS` a few of each kind are held, and the
-        others counted."""
-        findings: list[Finding] | None = getattr(holder, "findings", None)
-        dropped: dict[str, int] | None = getattr(holder, "findings_dropped", None)
-        if not findings or dropped is None:
-            return
-        if self._held + len(findings) > HELD_FINDINGS:
-            met: Counter[str] = Counter()
-            kept = []
-            for finding in findings:
-                met[finding.code] += 1
-                if met[finding.code] <= FEW_FINDINGS:
-                    kept.append(finding)
-                else:
-                    dropped[finding.code] = dropped.get(finding.code, 0) + 1
-            findings[:] = kept
-        self._held += len(findings)
 
     def _say_dropped(self, path: str, what: str, dropped: int) -> None:
         if dropped:

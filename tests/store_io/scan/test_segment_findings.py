@@ -1,8 +1,8 @@
-"""Findings of one segment: bounded by code, those side by side as one, in a stable order."""
+"""Findings of one segment: bounded by code and severity, those side by side as one, in a stable order."""
 
 from __future__ import annotations
 
-from schemas.rows import Finding
+from schemas.rows import LOSS, NOTE, Finding
 from store_io.scan.segment_findings import MAX_FINDINGS, Findings
 
 
@@ -20,6 +20,15 @@ def test_what_is_beyond_the_bound_is_counted_for_its_code_alone() -> None:
     assert not found.room("a") and found.room("b")
     assert len(found.ordered()) == MAX_FINDINGS + 1
     assert found.dropped == {"a": 5}
+
+
+def test_a_loss_is_kept_after_any_number_of_notes_of_its_code() -> None:
+    found = Findings()
+    for number in range(MAX_FINDINGS + 2):
+        found.add(Finding("a", "f", number, severity=NOTE))
+    assert not found.room("a", NOTE) and found.room("a", LOSS)
+    found.add(Finding("a", "f", 1 << 30, severity=LOSS))
+    assert found.ordered()[-1].severity == LOSS and found.dropped == {"a": 2}
 
 
 def test_neighbours_of_one_code_and_file_become_one() -> None:

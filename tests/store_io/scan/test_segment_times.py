@@ -7,7 +7,7 @@ import pytest
 
 from schemas.rows import NOTE
 from store_io.formats.commitlog.message_columns import ROW_DTYPE
-from store_io.scan.segment_findings import Findings
+from store_io.scan.segment_findings import MAX_FINDINGS, Findings
 from store_io.scan.segment_runs import TOLERANCE_MS
 from store_io.scan.segment_times import CLOCK_STEP_MS, StoreTimes
 
@@ -49,6 +49,13 @@ def judged(times: list[int], batches: int) -> list[tuple[str, int]]:
 )
 def test_which_message_is_to_blame(steps: list[int], expected: list[tuple[str, int]], batches: int) -> None:
     assert judged([T0 + step for step in steps], batches) == expected
+
+
+def test_after_however_many_steps_back_an_odd_time_is_found() -> None:
+    steps = MAX_FINDINGS + 5
+    times = [T0 - step * FAR for step in range(steps + 1)]
+    found = judged([*times, times[-1] + FAR, times[-1] + 1, times[-1] + 2], 1)
+    assert sum(code == "back" for code, _ in found) == MAX_FINDINGS and ("odd", steps + 1) in found
 
 
 def test_a_first_message_without_a_time_is_odd() -> None:

@@ -43,9 +43,9 @@ def test_each_once_and_in_one_order_whatever_order_they_came_in() -> None:
 def test_of_too_many_the_gravest_are_told_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(final, "MAX_FINDINGS", 2)
     severities = {"a": NOTE, "b": LOSS, "c": REBUILDABLE}
-    findings = [Finding("queue_file_empty", name, severity=severity) for name, severity in severities.items()]
+    findings = [Finding("queue_file_empty", name, severity=severity, count=7) for name, severity in severities.items()]
     summaries = {("T", 0): QueueSummary(("T", 0), findings_dropped={"queue_file_empty": 4})}
     index = {"i": IndexFileSummary("i", 1, findings_dropped={"index_slot_wrong": 3})}
     facts = {"queues": summaries, "index": index, "segments": [segment(0, findings_dropped={"index_slot_wrong": 2})]}
     told, dropped = final_findings(evidence_of(**facts), findings)
-    assert [f.file for f in told] == ["b", "c"] and dropped == {"index_slot_wrong": 5, "queue_file_empty": 5}
+    assert [f.file for f in told] == ["b", "c"] and dropped == {"index_slot_wrong": 5, "queue_file_empty": 4 + 7}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.rows import IndexFileSummary, QueueSummary
+from schemas.rows import LOSS, NOTE, Finding, IndexFileSummary, QueueSummary
 from store_io.audit.log_map import log_map
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
@@ -73,3 +73,14 @@ def test_tasks_that_came_too_late() -> None:
     for task in (MAKER.index()[0], LEFTOVER, LEFTOVER):
         found.not_read(task)
     assert found.late == {"index/7"} and short.on_purpose == [LEFTOVERS_LATE] and short.sentences == []
+
+
+def test_however_many_findings_there_are_a_loss_stays() -> None:
+    """Decisions are made from them: an exit code, and what a donor may replace."""
+    found = Collected(Shortcomings())
+    (task,) = MAKER.segments(COPY.segment_files[:1])
+    note, loss = (Finding("message_header_odd", log_path(0), severity=severity) for severity in (NOTE, LOSS))
+    for number in range(250):
+        found.take(task, segment(number * SEGMENT, findings=[*[note] * 999, loss]), None)
+    kept = list(found.by_path.values())
+    assert len(kept) == 250 and all(summary.findings[-1] is loss and summary.findings_dropped == {} for summary in kept)
