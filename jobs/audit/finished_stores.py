@@ -15,7 +15,7 @@ import io
 import json
 import pickle
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from typing import Any
@@ -28,14 +28,16 @@ from schemas import rows
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
-from store_io.base.packed import PackedList
+from store_io.base.packed import PackedList, packed
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
 
 _THREADS = 8
-_FORMAT = 2
+_FORMAT = 3
 _PACKED_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
 _CONTENT_BYTES = 256 << 20
+_ROWS_BYTES = 1 << 30  # of the pickles of all rows that lie packed in it; one part is open at a time
+_PART_BYTES = 16 << 20
 
 
 class FinishedStores:
@@ -72,20 +74,22 @@ class FinishedStores:
         return taken
 
     def keep(self, store: StoreArgument, outcome: AuditOutcome, listing: StoreListing | None) -> None:
-        """Keep it. An incomplete one is not kept: what kept it from being read may be over. Nor one of very many queues."""
-        if not self._keeps or listing is None or not outcome.complete or isinstance(outcome.queues, PackedList):
+        """Keep it. An incomplete one is not kept: what kept it from being read may be over."""
+        if not self._keeps or listing is None or not outcome.complete:
             return
+        stream = io.BytesIO()
         try:
-            content, names = pickle.dumps(outcome, protocol=5), _digest(listing)
+            _WithParts(stream, protocol=5).dump(outcome)
+            content, names = stream.getvalue(), _digest(listing)
         except (StoreError, OSError, TypeError, AttributeError, pickle.PicklingError):
             return  # the store is read again: no more than that depends on it
-        packed = base64.b64encode(zlib.compress(content, 1))
-        if len(content) > _CONTENT_BYTES or len(packed) > _PACKED_BYTES:
+        small = base64.b64encode(zlib.compress(content, 1))
+        if len(content) > _CONTENT_BYTES or len(small) > _PACKED_BYTES:
             return
-        sums = {"listing": names, "packed": hashlib.sha256(packed).hexdigest(), "bytes": len(content)}
+        sums = {"listing": names, "packed": hashlib.sha256(small).hexdigest(), "bytes": len(content)}
         head = json.dumps({**self._made_by(store), **sums})
         with contextlib.suppress(OutputFailed):  # a disk that is full: the results themselves will say so
-            self._output.write(f"{store.name}/{KEPT}", (head, "\n", packed.decode("ascii")))
+            self._output.write(f"{store.name}/{KEPT}", (head, "\n", small.decode("ascii")))
 
     def forget(self) -> None:
         """Remove what was kept, of any run: this one has ended."""
@@ -118,23 +122,23 @@ class FinishedStores:
             text = self._output.read(f"{store.name}/{KEPT}", _PACKED_BYTES + (1 << 20))
             if text is None:
                 return None
-            first, _, packed = text.partition(b"\n")
+            first, _, small = text.partition(b"\n")
             head, made_by = json.loads(first), self._made_by(store)
-            if {name: head.get(name) for name in made_by} != made_by or head["packed"] != hashlib.sha256(packed).hexdigest():
+            if {name: head.get(name) for name in made_by} != made_by or head["packed"] != hashlib.sha256(small).hexdigest():
                 return None
             if head["listing"] != _digest(list_folder(StoreLocation(store.path, store.parts))):
                 return None
-            outcome = _Plain(io.BytesIO(_unpacked(packed, head["bytes"]))).load()
+            outcome = _PlainWithParts(io.BytesIO(_unpacked(small, head["bytes"]))).load()
             return outcome if _is_of(outcome, store) else None
         except Exception:
             return None  # cut off, changed, or of another version, which can raise anything while it is read
 
 
-def _unpacked(packed: bytes, size: int) -> bytes:
+def _unpacked(small: bytes, size: int) -> bytes:
     """Raises ValueError where it has another length."""
     if not 0 < size <= _CONTENT_BYTES:
         raise ValueError(f"{size} bytes")
-    content = zlib.decompressobj().decompress(base64.b64decode(packed, validate=True), size + 1)
+    content = zlib.decompressobj().decompress(base64.b64decode(small, validate=True), size + 1)
     if len(content) != size:
         raise ValueError(f"{len(content)} bytes of {size}")
     return content
@@ -168,6 +172,30 @@ _PLAIN = {
     ("builtins", "set"),
     ("builtins", "frozenset"),
 }
+
+
+class _WithParts(pickle.Pickler):
+    """Writes of a packed list its parts as they are: its rows are never in memory together."""
+
+    def persistent_id(self, value: Any) -> tuple[bytes, ...] | None:
+        return value.parts if isinstance(value, PackedList) else None
+
+
+class _PlainWithParts(_Plain):
+    """Reads what `_WithParts` wrote; raises ValueError where the rows are too many."""
+
+    _left = _ROWS_BYTES
+
+    def persistent_load(self, parts: Any) -> Sequence[Any]:
+        return packed(row for part in parts for row in self._rows(part))
+
+    def _rows(self, part: bytes) -> list[Any]:
+        content = zlib.decompressobj().decompress(part, _PART_BYTES + 1)
+        self._left -= len(content)
+        if len(content) > _PART_BYTES or self._left < 0:
+            raise ValueError("too many rows")
+        rows: list[Any] = _Plain(io.BytesIO(content)).load()
+        return rows
 
 
 def _digest(listing: StoreListing) -> str:

@@ -69,6 +69,11 @@ class PackedList(Sequence[V]):
             self._parts.append(_pack(part))
             self._count += len(part)
 
+    @property
+    def parts(self) -> tuple[bytes, ...]:
+        """Compressed pickles of lists, in order."""
+        return tuple(self._parts)
+
     def __len__(self) -> int:
         return self._count
 

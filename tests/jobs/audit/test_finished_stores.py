@@ -24,6 +24,7 @@ from jobs.output import KEPT, OutputFolder
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
+from store_io.base import packed
 from store_io.source.byte_source import StoreLocation
 from tests.support.corpus_tools import cases
 from tests.support.deadly_tasks import fleet
@@ -243,3 +244,40 @@ def test_every_kind_of_outcome_can_be_kept(tmp_path: Path) -> None:
             found[number] = outcome
     assert len(found) > 4
     assert taken(asked) == found
+
+
+def with_parts(outcome: AuditOutcome) -> AuditOutcome:
+    """As one of very many queues and files is."""
+    inputs: packed.PackedList[Any] = packed.PackedList(outcome.plan["inputs"])
+    return replace(outcome, queues=packed.PackedList(outcome.queues), plan=outcome.plan | {"inputs": inputs})
+
+
+def test_a_store_of_very_many_queues_is_taken_over(
+    asked: AuditOptions, outcomes: list[AuditOutcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "FEW", 1)
+    monkeypatch.setattr(packed, "_TOGETHER", 2)
+    large = with_parts(outcomes[0])
+    FinishedStores(folder(asked), asked).keep(asked.stores[0], large, audited(asked.stores[0]).copy.listing)
+    again = taken(asked)[0]
+    assert again == outcomes[0] and isinstance(again.queues, packed.PackedList) and len(again.queues.parts) > 1
+    monkeypatch.setattr(finished_stores._PlainWithParts, "_left", sum(len(zlib.decompress(p)) for p in again.queues.parts))
+    assert taken(asked) == {1: outcomes[1]}
+    monkeypatch.undo()
+    monkeypatch.setattr(finished_stores, "_PART_BYTES", 100)
+    assert taken(asked) == {1: outcomes[1]}
+
+
+def test_rows_that_lie_packed_can_only_be_rows(
+    asked: AuditOptions, outcomes: list[AuditOutcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hostile:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "called"),)
+
+    part = zlib.compress(pickle.dumps([Hostile()]))
+    rows: packed.PackedList[Any] = packed.PackedList([])
+    monkeypatch.setattr(rows, "_parts", [part])
+    hostile = replace(outcomes[0], queues=rows)
+    FinishedStores(folder(asked), asked).keep(asked.stores[0], hostile, audited(asked.stores[0]).copy.listing)
+    assert taken(asked) == {1: outcomes[1]} and not (tmp_path / "called").exists()
