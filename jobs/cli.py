@@ -70,7 +70,7 @@ def _run(words: Sequence[str]) -> int:
     if words[:1] == ["--submitted"]:  # the driver of cluster deploy mode: the options were checked before
         return run_in_cluster(options.from_word(words[1]))
     command = options.parse(words)
-    title.hide(command.storage[key] for key in storage_options.SECRETS if key in command.storage)
+    title.hide(command.secrets())
     storage_options.use(command.storage)
     if options.needs_environment(command.name) and command.name != "test":  # before anything that compiles is loaded
         os.environ["NUMBA_CACHE_DIR"] = numba_cache()

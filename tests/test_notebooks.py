@@ -73,6 +73,13 @@ def test_what_is_committed_shows_a_run_from_the_top(name: str) -> None:
     assert str(environment.ROOT) not in NOTEBOOKS[name].read_text()
 
 
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_dollars_in_the_names_of_a_store_are_text(name: str) -> None:
+    """As TeX, a group called `$\\frac$` would end the cell that draws it."""
+    code = "".join(cell.source for cell in nbformat.read(NOTEBOOKS[name], 4).cells if cell.cell_type == "code")
+    assert '"text.parse_math": False' in code
+
+
 BY_DEFAULT = "incident_walkthrough"  # audits, repairs and reads by most of the sources; the others under the mark soak
 
 

@@ -25,6 +25,7 @@ from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
+from store_io.source.storage_options import SECRETS
 
 COMMANDS = tuple(COMMAND_TABLE)
 
@@ -67,6 +68,10 @@ class Command:
     options: Mapping[str, Any] = field(default_factory=dict)
     flags: frozenset[str] = frozenset()
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def secrets(self) -> list[str]:
+        """Words of the command line that nobody else is to see."""
+        return [self.storage[key] for key in SECRETS if key in self.storage]
 
 
 def parse(words: Sequence[str]) -> Command:

@@ -459,10 +459,11 @@ def _spark_jars() -> list[Path]:
 
 def main(words: Sequence[str]) -> int:
     """Make the environment for this command line; usage errors come first. For spark-submit.sh, before the command itself."""
-    from jobs.command_line import options
+    from jobs.command_line import options, title
 
     try:
         command = options.parse(words)
+        title.hide(command.secrets())
         if options.needs_environment(command.name):
             ensure(COMMAND_TABLE[command.name].group)
     except (UsageError, SetupFailed) as problem:

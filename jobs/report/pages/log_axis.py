@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 _MOST = 5  # ticks
+_NEAREST = 1.0  # per cent of the bar between two ticks
 _ROOM = 46  # characters of labels beside each other on the narrowest phone
 _UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 
@@ -36,7 +37,7 @@ def axis_ticks(stretches: Sequence[Stretch]) -> list[Tick]:
         return []
     for most in range(_MOST, 0, -1):
         step = _round_step(size, most)
-        marks = [(100 * at / size, _label(offset, step)) for offset, at in _multiples(stretches, step)]
+        marks = list(_apart((100 * at / size, _label(offset, step)) for offset, at in _multiples(stretches, step)))
         if sum(len(label) + 2 for _, label in marks) <= _ROOM:
             break
     return list(_placed(marks))
@@ -61,6 +62,15 @@ def _multiples(stretches: Sequence[Stretch], step: int) -> Iterator[tuple[int, i
             for offset in range(-(-stretch.start // step) * step, end, step):
                 yield offset, at + offset - stretch.start
         at += stretch.drawn
+
+
+def _apart(marks: Iterable[tuple[float, str]]) -> Iterator[tuple[float, str]]:
+    """Without those that are drawn upon each other: a log of thousands of small files has a round offset in each."""
+    free = 0.0
+    for left, label in marks:
+        if left >= free:
+            free = left + _NEAREST
+            yield left, label
 
 
 def _label(offset: int, step: int) -> str:

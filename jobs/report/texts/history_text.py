@@ -49,7 +49,7 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
         if store["lost_timers"] and lost != "?":
             lost += f" + {count_text(store['lost_timers'], 'timer')}"
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
-        name, why = printable(store_title(store["store"], store["broker_name"]), _NAME), printable(store["why"], 120)
+        name, why = printable(store_title(store["store"], store["broker_name"], _NAME), _NAME), printable(store["why"], 120)
         rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, when_text(latest["started_at"]), codes, why))
         paints.append(CODE_COLOUR.get(latest["exit_code"], ""))
     yield from in_columns(rows, (0, 3), paints, paint)
@@ -71,7 +71,7 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
 def _trend(store: Row, paint: Paint) -> Iterator[str]:
     runs = store["trend"]
     yield ""
-    name = printable(store_title(store["store"], store["broker_name"]), _NAME)
+    name = printable(store_title(store["store"], store["broker_name"], _NAME), _NAME)
     yield paint(BOLD, f"{name}: {printable(store['latest']['verdict'])}")
     head = "started (UTC)|code|lost|losses|rebuildable|notes|segments|messages|damaged|read|took|run".split("|")
     rows: list[Sequence[str]] = [head]

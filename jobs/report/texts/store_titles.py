@@ -12,9 +12,8 @@ from schemas.rows import AuditOutcome, Row
 
 _LONGEST = 127  # characters of a brokerName that are shown: as many as RocketMQ allows
 # Names of folders that any store may lie in, as RocketMQ's own default; a run makes them unique with -2, -3.
-_SAYS_NOTHING = re.compile(
-    r"(rocketmq|rmq|mq|broker)?[-_.]?(store|data|copy|backup|root|home|rocketmq)?(-[0-9]+)?", re.IGNORECASE
-)
+# A name that a person may have chosen, such as broker-1 or backup, is none of them.
+_SAYS_NOTHING = re.compile(r"(store|data|rocketmq)(-[0-9]+)?", re.IGNORECASE)
 
 
 def broker_name_of(outcome: AuditOutcome) -> str:
@@ -24,11 +23,13 @@ def broker_name_of(outcome: AuditOutcome) -> str:
     return str(named.get("value") or (controller.get("identity") or {}).get("broker") or "")
 
 
-def store_title(name: str, broker_name: str | None) -> str:
-    """The store's name, or `broker-a (store)`. broker_name: hostile; "" or None where it is not known."""
-    if not broker_name or broker_name == name or not says_nothing(name):
+def store_title(name: str, broker_name: str | None, room: int = 0) -> str:
+    """The store's name, or `broker-a (store)`. broker_name: hostile; "" or None where it is not known. One with parentheses is
+    not shown: it could end as another store's name does.  room > 0: characters of the whole; the broker's name is cut to fit."""
+    if not broker_name or broker_name == name or not says_nothing(name) or {"(", ")"} & set(broker_name):
         return name
-    return f"{printable(broker_name, _LONGEST)} ({name})"
+    own = f" ({name})"
+    return printable(broker_name, max(room - len(own), 1) if room else _LONGEST) + own
 
 
 def says_nothing(name: str) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from jobs import VERSION
+from jobs.command_line import title
 from jobs.environment import setup as environment
 from jobs.environment.java import JavaRuntime
 from jobs.environment.setup import SetupFailed
@@ -244,6 +245,15 @@ def test_a_usage_error_comes_before_the_setup(place: Path, capsys: pytest.Captur
     assert environment.main(["audit", "x", "--ot", "y"]) == 2
     assert not place.exists()
     assert "did you mean --out?" in capsys.readouterr().err
+
+
+def test_a_secret_is_hidden_before_the_setup_takes_its_time(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    monkeypatch.setattr(title, "hide", lambda secrets: done.append(list(secrets)))
+    monkeypatch.setattr(environment, "ensure", lambda group: done.append("set up"))
+    words = ["--storage-option", "aws_access_key_id=AKIA1", "--storage-option", "aws_secret_access_key=s3cr3t"]
+    assert environment.main(["manifest", "s3://b/s", *words]) == 0
+    assert done == [["s3cr3t"], "set up"]
 
 
 def test_one_version(place: Path) -> None:

@@ -33,6 +33,19 @@ def test_a_gap_that_is_drawn_shorter_has_no_ticks_and_moves_no_others() -> None:
     ]  # fmt: skip
 
 
+def test_thousands_of_small_segments_have_no_more_ticks_than_can_be_told_apart() -> None:
+    """Each at a round offset, with a gap after it that is drawn as short as the segment."""
+    stretches = [
+        piece
+        for number in range(5_000)
+        for piece in (Stretch(number * GB, number * GB + 4096, 4096), Stretch(number * GB + 4096, (number + 1) * GB, 4096))
+    ]
+    ticks = axis_ticks(stretches)
+    assert 5 <= len(ticks) <= 101 and any(tick.label for tick in ticks)
+    lefts = [float(tick.left.rstrip("%")) for tick in ticks]
+    assert all(b - a > 0.99 for a, b in pairwise(lefts))
+
+
 @pytest.mark.parametrize("stretches", [(), ((0, 0, 0),), ((7, 7, 0), (7, 7, 0))])
 def test_nothing_has_no_axis(stretches: tuple[tuple[int, int, int], ...]) -> None:
     assert shown(*stretches) == []

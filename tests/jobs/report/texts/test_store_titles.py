@@ -11,20 +11,31 @@ from tests.support import samples
 from tests.support.pages import index_of, page_of
 
 
-@pytest.mark.parametrize("name", ["store", "store-2", "Store", "rocketmq", "rmq_store", "data-11", "backup", "broker-store"])
+@pytest.mark.parametrize("name", ["store", "store-2", "Store", "rocketmq", "data-11"])
 def test_a_folder_that_says_nothing(name: str) -> None:
     assert store_title(name, "broker-a") == f"broker-a ({name})"
     assert store_title(name, "") == store_title(name, None) == name
 
 
-@pytest.mark.parametrize("name", ["broker-a", "prod-store", "store-eu", "store2x", "stores", "night-2026"])
+@pytest.mark.parametrize(
+    "name", ["broker-1", "mq", "backup", "broker-a", "prod-store", "store-eu", "store2x", "stores", "night-2026"]
+)
 def test_a_name_that_says_something_stays(name: str) -> None:
     assert store_title(name, "broker-b") == name
 
 
+def test_a_long_name_of_a_broker_is_cut_and_the_stores_own_is_not() -> None:
+    assert store_title("store-2", "rocketmq-broker-production-eu-central-1a", 40) == "rocketmq-broker-production-eu… (store-2)"
+    assert store_title("store", "broker-a", 40) == "broker-a (store)"
+
+
+def test_a_brokers_name_cannot_look_like_another_store() -> None:
+    assert store_title("store", "broker-a (store-2)") == "store"
+
+
 def test_the_pages_say_it_and_link_to_the_folder() -> None:
     outcome = replace(samples.clean(), name="store", replica_group="g")
-    outcome.plan["settings"] = {"brokerName": {"value": samples.HOSTILE, "from": "broker.conf"}}
+    outcome.plan["settings"] = {"brokerName": {"value": samples.HOSTILE.replace("(1)", ""), "from": "broker.conf"}}
     page, index = page_of(outcome), index_of([outcome, replace(outcome, name="store-2")])
     assert page.text.startswith(f"{title_of(outcome)}: RocketMQ store audit") and page.problems() == []
     assert "\\u202e" in title_of(outcome) and title_of(outcome).endswith(" (store)")
