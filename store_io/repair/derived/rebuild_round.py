@@ -138,7 +138,9 @@ def _rebuild_twins(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
     new_log, twins = _new_log(work, log, audit), before.copy.twins
     assert twins is not None
     plans = plan_twins(audit.file_views, in_files, new_log, served)
-    plans += keyed_rebuild.plan_database(audit.light_views, new_log, twins.table.ends, served)
+    light = keyed_rebuild.plan_database(audit.light_views, new_log, twins.table.ends, served)
+    made.add(light, IndexPlan())
+    plans += light
     raw = keyed_rebuild.make_raw(work, audit, plans)
     parts = _write_entries(work, audit, plans, IndexPlan(), raw)
     made.database = keyed_rebuild.write_database(work, plans, raw, parts, log.end, reasons)

@@ -95,3 +95,4 @@ def test_light_queues_that_are_in_rocksdb_alone_are_made_where_the_database_is_g
     assert outcome.exit_code == 0, outcome.report["problems"]
     made = {entry_key(*key): entry_value(*value) for key, value in store.entries.items() if key[0].startswith("%LMQ%")}
     assert made and made.items() <= rows(tmp_path / "new").items()
+    assert {"%LMQ%a": 20, "%LMQ%b": 20}.items() <= {row["topic"]: row["entries"] for row in outcome.report["queues"]}.items()
