@@ -25,6 +25,7 @@ def words(server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "aws_endpoint_url": server.endpoint,
     }
     monkeypatch.setattr(storage_options, "_used", set())
+    monkeypatch.setattr(storage_options, "_against", set())
     for key in given:
         monkeypatch.delenv(key.upper())
     forget()
