@@ -60,3 +60,8 @@ def test_timer_messages_that_no_start_delivers_count_as_a_loss_of_their_own() ->
     page = "".join(fleet_html(view))
     assert Page(page).text.count("3 timer messages never delivered") == 2 and 'class="c-safe"' not in page.partition("</dl>")[0]
     assert "would be lost by a start; 3 timer messages never delivered" in fleet_text(view)
+
+
+def test_the_text_cuts_a_long_name_of_a_broker_and_never_the_stores_own() -> None:
+    text = fleet_text(view_of([run_row("store-2", 2, safety="safe", broker_name="b" * 60)]))
+    assert text.count("bbb… (store-2)") == 2  # in the table and above the store's runs
