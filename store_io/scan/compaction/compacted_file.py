@@ -30,7 +30,7 @@ from store_io.scan.compaction.unput_messages import unput_messages, without_log
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import PieceDigest, SegmentWindow
 
-MAX_FINDINGS = 1000  # of one file
+MAX_FINDINGS = 1000  # of one file; of losses as many more
 MAX_ENTRIES_BYTES = 256 << 20  # of one file of entries; of a larger one the first are read
 WINDOW_BYTES = 1 << 20
 
@@ -157,13 +157,16 @@ def _entry_finding(found: CompactedFileSummary, number: int, row: np.void, messa
 
 
 def _add(found: CompactedFileSummary, finding: Finding) -> None:
-    """Keep it, or fold it into the one before if it is the same case in the next bytes; count it where there are too many."""
+    """Keep it, or fold it into the one before if it is the same case in the next bytes; count it where there are too many.
+
+    No other finding takes the room of a loss.
+    """
     if found.findings:
         last = found.findings[-1]
         if (last.code, last.file, last.end, last.severity) == (finding.code, finding.file, finding.start, finding.severity):
             found.findings[-1] = replace(last, end=finding.end, count=last.count + finding.count)
             return
-    if len(found.findings) < MAX_FINDINGS:
+    if len(found.findings) < (2 * MAX_FINDINGS if finding.severity == LOSS else MAX_FINDINGS):
         found.findings.append(finding)
     else:
         found.findings_dropped[finding.code] = found.findings_dropped.get(finding.code, 0) + finding.count

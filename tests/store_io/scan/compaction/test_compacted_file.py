@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.rows import LOSS, NOTE, REBUILDABLE, MappedFile
+from schemas import finding_codes as codes
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile
 from store_io.rules.compaction.sparse_recovery import SparseEntry
 from store_io.rules.releases import broker_rules
-from store_io.scan.compaction.compacted_file import CompactedFileSummary, CompactedFileTask, scan_compacted_file
+from store_io.scan.compaction.compacted_file import (
+    MAX_FINDINGS,
+    CompactedFileSummary,
+    CompactedFileTask,
+    _add,
+    scan_compacted_file,
+)
 from store_io.scan.compaction.log_messages import LogFiles
 from store_io.source.byte_source import StoreLocation
 from tests.support import compacted
@@ -160,3 +167,13 @@ def test_any_bytes(log: bytes, entries: bytes, cut: int, tmp_path_factory: pytes
     change(store, 1, 0, (made.entries[0][:cut] + entries)[:ENTRIES_FILE], 0)
     found = scan(store, 0, last=True)
     assert found.problem == "" and all(f.start is None or 0 <= f.start < (f.end or 0) <= LOG_FILE for f in found.findings)
+
+
+def test_a_loss_is_kept_after_any_number_of_notes() -> None:
+    found = CompactedFileSummary(("T", 0))
+    for severity in (NOTE, LOSS):
+        for number in range(MAX_FINDINGS + 5):
+            _add(found, Finding(codes.COMPACTED_DAMAGED, "f", 100 * number, 100 * number + 50, severity))
+    kept = [finding.severity for finding in found.findings]
+    assert (kept.count(NOTE), kept.count(LOSS)) == (MAX_FINDINGS, MAX_FINDINGS)
+    assert found.findings_dropped == {codes.COMPACTED_DAMAGED: 10}
