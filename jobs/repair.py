@@ -23,8 +23,8 @@ from jobs.output import OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
 from schemas.rows import Row
-from store_io.base import checksum
 from store_io.base.compiled.code_files import start_quickly
+from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.base.tasks import Task, run_task

@@ -21,8 +21,8 @@ from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.audit import queue_leftovers
 from store_io.audit.facts.unjudged import JUDGED
-from store_io.base import checksum
-from store_io.base.range_crc import PAGE_BYTES, RangeCrc
+from store_io.base.crc import checksum
+from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 from store_io.formats import config_reader
 from store_io.formats.commitlog import commitlog_columns
 from store_io.formats.config import fastjson

@@ -36,7 +36,7 @@ from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import of_run
 from store_io.base.tasks import Task

@@ -23,7 +23,7 @@ from jobs import interrupts
 from jobs.audit.datasets import DatasetPlan
 from jobs.task_process import Apart, Fault, run_here
 from schemas.rows import SegmentSummary
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.base.packed import Waiting
 from store_io.base.tasks import NotRead, Task, too_late
 from store_io.scan.segment_scan import SegmentTask

@@ -32,7 +32,7 @@ from jobs.environment.installation import command_words
 from schemas.tables import DATASETS
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_local
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.base.tasks import run_task
 from store_io.sample_store import RELEASE
 from store_io.scan.segment_scan import SegmentTask

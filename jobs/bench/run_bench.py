@@ -36,7 +36,7 @@ from jobs.command_line import parser, places
 from jobs.command_line.options import Command
 from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.sample_kinds import CONF, KINDS, TIMERS
 from store_io.sample_store import SampleStore

@@ -12,8 +12,8 @@ from jobs.report.texts.terminal import colour_wanted, output_width
 from schemas.rows import DEFAULT
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.premises import assumed_sentence
-from store_io.base import checksum
 from store_io.base.compiled.code_files import start_quickly
+from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.explore.explain import explain
 from store_io.source.byte_source import StoreLocation

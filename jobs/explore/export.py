@@ -44,7 +44,7 @@ from jobs.report.texts.text import bytes_text, count_text
 from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import LOST
 from store_io.audit.premises import assumed_sentence
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.explore.lost.lost_places import LostPlaces

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from schemas.rows import MappedFile
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.explore.last_places import LastTask, last_places
 from store_io.explore.message_search import Contents
 from store_io.explore.scans import MessageScan

@@ -35,8 +35,8 @@ from jobs.without_pandas import leave_pandas_out
 from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.audit.premises import assumed_sentence
-from store_io.base import checksum
 from store_io.base.compiled.code_files import start_quickly
+from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
 from store_io.explore.choice.by_queues import QueueChoice, choose_by_queues

@@ -36,7 +36,7 @@ from store_io.audit.audit_store import run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.outcome.safety import is_emptied
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.exit_codes import CONSISTENT
 from store_io.repair.repair_work import RunTasks

@@ -98,7 +98,7 @@ class MessagesSource(StoreSource):
             return None
         from store_io.audit.audit_request import AuditRequest
         from store_io.audit.audit_store import run_audit
-        from store_io.base import checksum
+        from store_io.base.crc import checksum
         from store_io.explore.lost.lost_places import lost_places
 
         checksum.trust()

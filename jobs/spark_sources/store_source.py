@@ -214,7 +214,7 @@ class StoreReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if partition.value is None:  # Spark's own, where there are none
             return
-        from store_io.base import checksum  # only tasks need what reads bytes: planners start faster without it
+        from store_io.base.crc import checksum  # only tasks need what reads bytes: planners start faster without it
 
         checksum.trust()
         for batch in self.batches(partition.value):

@@ -5,9 +5,8 @@
 * `packed`: very many small values in little memory.
 * `ranges`, `members`: half-open ranges of numbers: union, intersection, difference; sets of numbers.
 * `java_compat`: numbers, texts and splits as Java has them.
-* `checksum`, `crc_folding`, `range_crc`: CRC-32 of bytes, at the speed of reading them, and of any part of a file.
+* `crc`: CRC-32 of bytes, and what follows from it.
 * `prints`: sums of hashes by which sets are compared.
-* `crc_errors`: the single wrong byte that a checksum leads to.
 * `compiled`: compiled functions, and their machine code kept on disk.
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
 * `read_rate`: how fast the tasks of one machine read together.

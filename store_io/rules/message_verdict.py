@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas import commitlog_layout as layout
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.base.java_compat import decode_utf8, int32, parse_number, split_dropping_tail, string_hash
 from store_io.rules.releases import AUDIT_RELEASE, BrokerRules, broker_rules
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.formats.commitlog import commitlog_columns
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, Stretch, TopicTable
 

@@ -6,9 +6,9 @@ import hashlib
 
 import numpy as np
 
-from store_io.base import checksum
+from store_io.base.crc import checksum
+from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 from store_io.base.errors import StoreChanged
-from store_io.base.range_crc import PAGE_BYTES, RangeCrc
 from store_io.source.byte_source import ByteFile
 
 DIGEST_PIECE_BYTES = 1 << 20

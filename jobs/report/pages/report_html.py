@@ -12,18 +12,18 @@ from dataclasses import dataclass
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.pages.answer import SEVERITY_STYLE, style_of
-from jobs.report.pages.config_section import config_view
-from jobs.report.pages.controller_section import controller_view
-from jobs.report.pages.findings_section import findings_view
-from jobs.report.pages.limits_section import limits_view, settings_view
-from jobs.report.pages.lost_section import compared_view, lost_view
 from jobs.report.pages.page import View, page
-from jobs.report.pages.plan_section import leaves_view, repair_view
-from jobs.report.pages.queues_section import queues_view
-from jobs.report.pages.replicas_section import replicas_view
-from jobs.report.pages.segment_map import map_view
-from jobs.report.pages.timers_section import timers_view
-from jobs.report.pages.watermarks import marks_view
+from jobs.report.pages.sections.config_section import config_view
+from jobs.report.pages.sections.controller_section import controller_view
+from jobs.report.pages.sections.findings_section import findings_view
+from jobs.report.pages.sections.limits_section import limits_view, settings_view
+from jobs.report.pages.sections.lost_section import compared_view, lost_view
+from jobs.report.pages.sections.plan_section import leaves_view, repair_view
+from jobs.report.pages.sections.queues_section import queues_view
+from jobs.report.pages.sections.replicas_section import replicas_view
+from jobs.report.pages.sections.segment_map import map_view
+from jobs.report.pages.sections.timers_section import timers_view
+from jobs.report.pages.sections.watermarks import marks_view
 from jobs.report.texts.commands import words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import SHAPE_OF, held, judge, verdict_alone, why_it_ends

@@ -1,7 +1,7 @@
 """Which single change makes a damaged record whole: a field that the rest contradicts, or a byte that a checksum leads to.
 
 Nothing is tried blindly. A field has one value, or a few, that fit the rest of the record; a wrong byte under a checksum is
-computed (`base.crc_errors`). Each change is then put in, and the audit's own check has to accept the record.
+computed (`base.crc.crc_errors`). Each change is then put in, and the audit's own check has to accept the record.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from store_io.audit.healing.changes import Candidate, Change, Place
-from store_io.base import checksum
 from store_io.base.compiled.native import kept
-from store_io.base.crc_errors import CRC_BITS, ByteError, byte_errors
+from store_io.base.crc import checksum
+from store_io.base.crc.crc_errors import CRC_BITS, ByteError, byte_errors
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.rules.header_faults import HEAD_BYTES, header_faults

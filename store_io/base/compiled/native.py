@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from store_io.base.checksum import crc32, native_engine
 from store_io.base.compiled.code_files import (
     DIGEST_BYTES,
     CodeFile,
@@ -38,6 +37,7 @@ from store_io.base.compiled.code_files import (
     takes_files,
     write_code,
 )
+from store_io.base.crc.checksum import crc32, native_engine
 
 
 def _can_compile() -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.rules.releases import BrokerRules
 
 TOPIC = "STORE_AUDIT_BRIDGE"

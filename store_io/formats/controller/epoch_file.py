@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from schemas.store_names import EPOCH_FILE
-from store_io.base.checksum import crc32
+from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number, split_dropping_tail
 from store_io.rules.controller.epochs import Epoch, as_cached

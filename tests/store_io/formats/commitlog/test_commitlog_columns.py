@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog import message_columns as mc
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, Stop, Stretch, TopicTable, append_message
@@ -1053,7 +1053,7 @@ def test_any_crc_engine_serves_compiled_code(tmp_path: Path, engine: str) -> Non
         pytest.skip(f"{engine} cannot be had here")
     found = {"none": "None", "folding": "checksum.find_folding(checksum.find_native('libz'))"}
     code = f"""
-from store_io.base import checksum
+from store_io.base.crc import checksum
 engine = {found.get(engine, f"checksum.find_native({engine!r})")}
 checksum.native_engine = lambda: engine
 import numpy as np, zlib

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from store_io.base import checksum
+from store_io.base.crc import checksum
 
 PAGE_BYTES = 4096
 PASS_BYTES = 1 << 20

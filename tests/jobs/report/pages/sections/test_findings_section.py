@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.report.pages.findings_section import findings_view
+from jobs.report.pages.sections.findings_section import findings_view
 from jobs.report.texts.finding_groups import finding_groups
 from tests.support import samples
 

@@ -12,7 +12,7 @@ from crcmod import _crcfunpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store_io.base import checksum
+from store_io.base.crc import checksum
 from store_io.base.errors import StoreError
 
 TABLE = importlib.import_module("crcmod.crcmod")._mkTable_r(0x104C11DB7, 32)  # as a name it is hidden by the package's own

@@ -13,8 +13,8 @@ from itertools import accumulate, groupby, pairwise
 
 from markupsafe import Markup
 
-from jobs.report.pages.log_axis import Stretch, axis_ticks
 from jobs.report.pages.page import View
+from jobs.report.pages.sections.log_axis import Stretch, axis_ticks
 from jobs.report.texts.judgement import lower
 from jobs.report.texts.text import bytes_text, count_text, span_text
 from schemas.finding_codes import STOP_REASONS

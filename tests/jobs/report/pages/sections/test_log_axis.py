@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.report.pages.log_axis import Stretch, Tick, axis_ticks
+from jobs.report.pages.sections.log_axis import Stretch, Tick, axis_ticks
 
 GB = 10**9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from jobs.report.pages.segment_map import CELLS
+from jobs.report.pages.sections.segment_map import CELLS
 from tests.support import samples
 from tests.support.pages import page_of
 

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from store_io.base.range_crc import PAGE_BYTES, RangeCrc
+from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 
 DATA = random.Random(5).randbytes(9 * PAGE_BYTES + 123)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.report.pages.watermarks import offset_marks
+from jobs.report.pages.sections.watermarks import offset_marks
 from tests.support import samples
 from tests.support.pages import page_of
 

@@ -6,7 +6,7 @@ import re
 
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
-from jobs.report.pages.timers_section import timers_view
+from jobs.report.pages.sections.timers_section import timers_view
 from jobs.report.texts.judgement import timer_words
 from schemas.finding_codes import TIMER_LOST
 from schemas.rows import LOSS, Finding

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from store_io.base.crc_errors import MOST_ERRORS, byte_errors
+from store_io.base.crc.crc_errors import MOST_ERRORS, byte_errors
 
 
 def crc(data: bytes) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.report.pages.lost_section import MAX_COMMANDS, lost_view
+from jobs.report.pages.sections.lost_section import MAX_COMMANDS, lost_view
 from tests.support import samples
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.report.pages.limits_section import Setting, limits_view, settings_view
+from jobs.report.pages.sections.limits_section import Setting, limits_view, settings_view
 from tests.support import samples
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store_io.base import checksum
+from store_io.base.crc import checksum
 
 
 @pytest.mark.parametrize("wrong_at", [4, 64, 192, 256, 257, 516, 9001])
