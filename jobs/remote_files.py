@@ -74,6 +74,9 @@ class S3Files:
             with self._asking():
                 client().list_objects_v2(Bucket=self.bucket, Prefix=self.key(""), MaxKeys=1)
 
+    def remove_empty(self, name: str) -> None:
+        """Of a folder nothing is left when its objects are gone."""
+
     def names(self) -> Iterator[tuple[str, int, float]]:
         """(name, bytes, seconds since 1970 when it was written) of every object of the tree. Raises OSError."""
         prefix = self.key("") + "/" if self.root else ""

@@ -25,7 +25,7 @@ from store_io.base.errors import StoreChanged
 from store_io.base.java_compat import string_hash
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.sample_kinds import Piece, small_file
-from store_io.sample_store import FIRST_STORE_TIME, MESSAGES_PER_MILLISECOND, SampleStore, segment_parts
+from store_io.sample_store import FIRST_STORE_TIME, MESSAGES_PER_MILLISECOND, SampleStore, segment_parts, topic_table
 from store_io.source.byte_source import BasicFile, ByteFile, ByteSource, DerivedLocation, Found, StoreLocation, open_source
 
 SEGMENT, ROWS, STORE = "segment", "rows", "store.json"
@@ -201,17 +201,7 @@ class _Repeated:
         for topic, queue in self._of.names:
             if not topic.startswith(LMQ_PREFIX):
                 queues[topic] = max(queues.get(topic, 0), queue + 1)
-        rows = {
-            topic: {
-                "topicName": topic,
-                "readQueueNums": count,
-                "writeQueueNums": count,
-                "perm": 6,
-                "topicFilterType": "SINGLE_TAG",
-            }
-            for topic, count in queues.items()
-        }
-        return json.dumps({"topicConfigTable": rows}).encode()
+        return json.dumps({"topicConfigTable": topic_table(queues)}).encode()
 
     def has(self, relative: str) -> bool:
         return relative in self._small or relative.partition("/")[0] in ("commitlog", "consumequeue", "config")

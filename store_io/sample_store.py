@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import struct
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from schemas import checkpoint_layout, consumequeue_layout, index_layout
 from schemas import commitlog_layout as layout
 from schemas.dledger_layout import DATA, HEADER_BYTES
 from schemas.entries import STORED_ENTRY_DTYPE
+from schemas.rows import Row
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.compiled.machine import masked_crc32
 from store_io.base.java_compat import string_hash
@@ -185,11 +186,16 @@ def _small_files(store: SampleStore, names: Sequence[str], last_time: int, index
     logics_time = 0 if store.kind == ROCKSDB else last_time  # queues in RocksDB set none
     fields = np.array([last_time, logics_time, index_time], ">i8").view(np.uint8)
     yield Piece(checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.FILE_BYTES, 0, fields)
-    row = {"readQueueNums": store.queues, "writeQueueNums": store.queues, "perm": 6, "topicFilterType": "SINGLE_TAG"}
-    table = {name: {"topicName": name, **row} for name in names}
+    table = topic_table(dict.fromkeys(names, store.queues))
     version = {"dataVersion": {"counter": 1}} if store.kind == ROCKSDB else {}  # else its tables' database takes no topic
     for path, text in (("config/topics.json", json.dumps({**version, "topicConfigTable": table})), ("lock", "lock")):
         yield small_file(path, text.encode())
+
+
+def topic_table(queues: Mapping[str, int]) -> Row:
+    """The table in config/topics.json of topics with so many queues."""
+    row = {"perm": 6, "topicFilterType": "SINGLE_TAG"}
+    return {name: {"topicName": name, "readQueueNums": count, "writeQueueNums": count, **row} for name, count in queues.items()}
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------

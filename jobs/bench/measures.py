@@ -6,7 +6,6 @@ What is compared takes turns over the same bytes within a round: another program
 from __future__ import annotations
 
 import gc
-import json
 import os
 import pickle
 import resource
@@ -24,6 +23,7 @@ import pyarrow as pa
 
 from jobs import RULES_VERSION, VERSION
 from jobs.audit.runner import spare_the_collector
+from jobs.bench.memory import peak_bytes, reset_peak
 from jobs.bench.store import BenchFailed
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
@@ -34,6 +34,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_local
 from store_io.base.crc import checksum
 from store_io.base.tasks import run_task
+from store_io.repair.repair_plan import plan_text
 from store_io.sample_store import RELEASE
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from jobs.session import Session
 
 FLOOR_BUFFERS = (256 << 10, 1 << 20, 4 << 20)  # bytes; the fastest of them counts
-_RESET_PEAK = "/proc/self/clear_refs"
-_STATUS = "/proc/self/status"
 
 
 # ---- the segment task, in this process -------------------------------------------------------------------------------
@@ -235,7 +234,7 @@ def measure_peak(started: Session, root: Path) -> int | None:
 
     None where the system does not measure it.
     """
-    if not (os.path.exists(_RESET_PEAK) and os.path.exists(_STATUS)):
+    if reset_peak() is None:
         return None
     task = next(task for task in _audit(root).first_tasks() if isinstance(task, SegmentTask))
     packed = pickle.dumps(task)
@@ -252,12 +251,9 @@ def measure_peak(started: Session, root: Path) -> int | None:
 
 
 def _peak_of(task: SegmentTask) -> tuple[int, str]:
-    with open(_RESET_PEAK, "w") as file:
-        file.write("5")  # what was held before does not count
+    reset_peak()
     summary = run_task(task)
-    with open(_STATUS) as file:
-        peak = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
-    return peak, summary.problem or ("" if summary.extents else "nothing was scanned")
+    return peak_bytes() or 0, summary.problem or ("" if summary.extents else "nothing was scanned")
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
@@ -307,7 +303,7 @@ def measure_repair(root: Path, body: int, spark_words: Sequence[str], rounds: in
     (root / "checkpoint").write_bytes(bytes(4096))
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), RELEASE))
     plan, copy, new = (root.with_name(f"{root.name}-{what}") for what in ("plan.json", "copy", "new"))
-    plan.write_text(json.dumps(outcome.plan, default=list), "utf-8")
+    plan.write_text(plan_text(outcome.plan), "utf-8")
     words = [*command_words(), "repair", str(root), "--plan", str(plan), "--to", str(new), *spark_words]
     best: dict[str, float] = {}
     for _ in range(rounds):

@@ -6,7 +6,6 @@ and tables; only the second listing by Spark is left out, as such a store is no 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jobs import RULES_VERSION, VERSION
+from jobs.bench.memory import peak_bytes, reset_peak
 from jobs.bench.store import BenchFailed, write_pieces
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
@@ -25,7 +25,6 @@ from store_io.sample_store import RELEASE, SampleStore
 if TYPE_CHECKING:
     from jobs.session import Session
 
-_RESET_PEAK = "/proc/self/clear_refs"
 _MIB = 1 << 20
 
 
@@ -115,7 +114,7 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
     locations = asked.make(folder / shape, part)
     names = [f"{shape}-{number}" for number in range(len(locations))]
     runner = Runner(started.context, lambda *_: None)
-    before = _reset_peak()
+    before = reset_peak()
     began, processor = time.perf_counter(), time.process_time()
     requests = [
         AuditRequest(name, location, RELEASE, location.settings(), store=number)
@@ -147,7 +146,7 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
         driver,
         time.process_time() - at,
         before,
-        _status("VmHWM"),
+        peak_bytes(),
     )
 
 
@@ -158,21 +157,3 @@ def _outcomes(requests: Sequence[AuditRequest], run_tasks: Callable[[list[Any]],
     while audits:
         outcomes.append(audits.pop(0).outcome())  # and what is known of the store besides is not needed any more
     return outcomes
-
-
-def _reset_peak() -> int | None:
-    """Let what was held before not count; what is held now."""
-    if not os.path.exists(_RESET_PEAK):
-        return None
-    with open(_RESET_PEAK, "w") as file:
-        file.write("5")
-    return _status("VmRSS")
-
-
-def _status(name: str) -> int | None:
-    """A size from the process's status, bytes."""
-    try:
-        with open("/proc/self/status") as file:
-            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(f"{name}:"))
-    except OSError:
-        return None

@@ -30,7 +30,7 @@ STORAGE_OPTION = Option(
     storage_option,
     pairs=True,
 )
-STORE_OPTIONS = (Option("--release", "X", _RELEASE), _BROKER_CONF, *PART_OPTIONS, STORAGE_OPTION)
+STORE_OPTIONS = (Option("--release", "X", _RELEASE), _BROKER_CONF, *PART_OPTIONS)  # of a data source, too
 TABLES = Option("--tables", "URI", "the tables that audits wrote: DIR/tables of their --out DIR, or their --tables")
 ONE_STORE = Option("--store", "NAME", "only this store")
 TEXT_OR_JSON = Option("--format", "text|json", "default: the ending of FILE, else text")
@@ -139,6 +139,7 @@ Says which check fails and why. Needs no Spark.""",
             "bodies, keys, tags and the like; short ones can be guessed from checksums and hash codes, which stay",
         ),
         *STORE_OPTIONS,
+        STORAGE_OPTION,
     ),
 )
 
@@ -279,6 +280,7 @@ COMMAND_TABLE["manifest"] = CommandSpec(
         Option("--write", "FILE", "write the list there instead of printing it"),
         Option("--verify", "FILE", "compare the store with this list"),
         *STORE_OPTIONS,
+        STORAGE_OPTION,
     ),
     epilog="exit codes: 0 written, or equal; 2 usage; 3 different, or not readable",
 )
@@ -307,6 +309,7 @@ continues. Until all is done, the files are in DIR/unfinished.""",
         Option("--redact-salt-file", "FILE", "the same tokens as other exports with this salt (default: a new one, not kept)"),
         TRUST_CLOCK,
         *STORE_OPTIONS,
+        STORAGE_OPTION,
     ),
     epilog=PASSED_ON,
 )
@@ -346,6 +349,7 @@ They are shown in order of physical offset, also those after damage (status "pla
         ),
         Option("--redact", REDACT, "bodies, keys, tags and the like, and their checksums"),
         *STORE_OPTIONS,
+        STORAGE_OPTION,
     ),
     epilog=PASSED_ON,
 )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 
 
-def hide(secrets: Iterable[str]) -> None:
+def hide(secrets: Collection[str]) -> None:
     """Overwrite these words everywhere in this process's title. Linux alone: elsewhere nothing is changed."""
-    if sys.platform != "linux":
+    if not secrets or sys.platform != "linux":
         return
+    import ctypes  # every command comes here, few have a secret
+
     with contextlib.suppress(OSError, ValueError, IndexError):
         with open("/proc/self/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -20,7 +21,7 @@ def hide(secrets: Iterable[str]) -> None:
         if not 0 < start < end:
             return
         title = ctypes.string_at(start, end - start)
-        for secret in map(os.fsencode, filter(None, secrets)):
+        for secret in map(os.fsencode, secrets):
             place = title.find(secret)
             while place >= 0:
                 ctypes.memset(start + place, ord("*"), len(secret))

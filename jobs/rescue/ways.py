@@ -6,7 +6,6 @@ best = choose(found)
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from store_io.audit.healing.judgement import risk_text
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.repair.plan_repair_section import refused_section, section_of
-from store_io.repair.repair_plan import BROKER, POLICIES, SALVAGE, read_plan
+from store_io.repair.repair_plan import BROKER, POLICIES, SALVAGE, plan_text, read_plan
 from store_io.repair.repair_steps import COPY
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
@@ -117,7 +116,7 @@ def _work_out(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[s
 def request_of(outcome: AuditOutcome, location: StoreLocation, target: str, donor: StoreLocation | None) -> RepairRequest:
     """What both policies are asked for: all that mends something and needs no person to decide. Raises StoreError where no
     repair can follow this audit."""
-    plan = read_plan(json.dumps(outcome.plan, default=list).encode())
+    plan = read_plan(plan_text(outcome.plan).encode())
     return RepairRequest(plan.store, location, target, plan, donor=donor, fix_offsets=True, heal_risk=DEFAULT_RISK)
 
 

@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from jobs.command_line.command_table import STORAGE_OPTION, STORE_OPTIONS
+from jobs.command_line.command_table import STORE_OPTIONS
 from jobs.command_line.places import absolute
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
 from jobs.spark_sources.conditions import as_message_filter, wanted_texts
@@ -33,9 +33,7 @@ from store_io.source.byte_source import StoreLocation
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
-_STORE_OPTIONS = {
-    option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS if option is not STORAGE_OPTION
-}
+_STORE_OPTIONS = {option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS}
 _COMMON_OPTIONS = _STORE_OPTIONS.keys() | {"path", "paths", "fleet", "columns", "pushdown"}
 _NOT_NAMED = {"path", "paths"}  # Spark's own way to pass what load() is given
 # PySpark 4.0 takes no time zone here: it means UTC.

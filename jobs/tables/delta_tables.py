@@ -164,24 +164,7 @@ class Rows:
 
 
 def _rows_of(name: str, run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[Row]:
-    for outcome in outcomes:
-        store = {"store": outcome.name}
-        if name == "segments":
-            yield from ({**store, **row, **_verified(run, row)} for row in outcome.segments)
-        elif name == "queues":
-            yield from ({**store, **row} for row in outcome.queues)
-        elif name == "index_files":
-            yield from ({**store, **row} for row in outcome.index_files)
-        elif name == "findings":
-            yield from ({**store, "number": i, **finding_row(f)} for i, f in enumerate(outcome.findings))
-        elif name == "plan_steps":
-            yield from ({**store, "number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ())))
-        elif name == "replica_parts":
-            yield from _replica_rows(outcome)
-        elif name == RUNS:
-            yield _run_row(run, outcome)
-        else:
-            raise KeyError(name)
+    return ({"store": outcome.name, **row} for outcome in outcomes for row in _ROWS[name](run, outcome))
 
 
 def _verified(run: RunInfo, segment: Row) -> Row:
@@ -244,3 +227,14 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
         "tool_version": run.tool_version,
         "rules_version": run.rules_version,
     }
+
+
+_ROWS: Mapping[str, Callable[[RunInfo, AuditOutcome], Iterable[Row]]] = {
+    "segments": lambda run, outcome: ({**row, **_verified(run, row)} for row in outcome.segments),
+    "queues": lambda run, outcome: outcome.queues,
+    "index_files": lambda run, outcome: outcome.index_files,
+    "findings": lambda run, outcome: ({"number": i, **finding_row(found)} for i, found in enumerate(outcome.findings)),
+    "plan_steps": lambda run, outcome: ({"number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ()))),
+    "replica_parts": lambda run, outcome: _replica_rows(outcome),
+    RUNS: lambda run, outcome: [_run_row(run, outcome)],
+}

@@ -25,3 +25,8 @@ class Unreadable(StoreError):
 
 class StoreChanged(StoreError):
     """A file vanished, grew or shrank while it was read."""
+
+    @classmethod
+    def in_size(cls, path: str, size: int, listed: int) -> StoreChanged:
+        """Of a file that has another length, in bytes, than the listing of its store."""
+        return cls(f"{path}: {size:,} bytes, {listed:,} when the copy was listed")

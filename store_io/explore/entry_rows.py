@@ -167,7 +167,7 @@ def data_windows(source: ByteSource, file: MappedFile, unit: int, first: int = 0
     window = WINDOW_BYTES // unit * unit
     with source.open(file.path) as stream:
         if stream.size != file.size:
-            raise StoreChanged(f"{file.path}: {stream.size:,} bytes, {file.size:,} when the copy was listed")
+            raise StoreChanged.in_size(file.path, stream.size, file.size)
         at = first
         while at + unit <= file.size:
             data_at = stream.next_data(at)

@@ -59,7 +59,7 @@ def scan_messages(scan: MessageScan, source: ByteSource | None = None) -> Iterat
     schema = message_schema(scan.columns)
     with (source or open_source(scan.location)).open(scan.path) as file:
         if file.size != scan.size:
-            raise StoreChanged(f"{scan.path}: {file.size:,} bytes, {scan.size:,} when the copy was listed")
+            raise StoreChanged.in_size(scan.path, file.size, scan.size)
         yield from _Reading(scan, file, schema).batches()
 
 

@@ -248,7 +248,7 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
     window = first_window = FIRST_WINDOW_BYTES // unit * unit
     with source.open(file.path) as stream:
         if stream.size != file.size:
-            raise StoreChanged(f"{file.path}: {stream.size:,} bytes, {file.size:,} when the copy was listed")
+            raise StoreChanged.in_size(file.path, stream.size, file.size)
         at = 0
         while at < file.size:
             data_at = min(stream.next_data(at), file.size)
@@ -435,7 +435,7 @@ def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dic
     for file in task.ext_files:
         with source.open(file.path) as stream:
             if stream.size != file.size:
-                raise StoreChanged(f"{file.path}: {stream.size:,} bytes, {file.size:,} when the copy was listed")
+                raise StoreChanged.in_size(file.path, stream.size, file.size)
             last_unit = 0
             for position, size, units in ext_units(stream):
                 ends[file.path] = position

@@ -99,7 +99,7 @@ def scan_index_file(task: IndexTask, source: ByteSource | None = None) -> IndexF
     try:
         with (source or open_source(task.location)).open(task.path) as file:
             if file.size != task.size:
-                raise StoreChanged(f"{task.path}: {file.size:,} bytes, {task.size:,} when the copy was listed")
+                raise StoreChanged.in_size(task.path, file.size, task.size)
             return _Scan(task, file).run()
     except StoreError as why:
         return IndexFileSummary(task.path, task.size, problem=str(why))

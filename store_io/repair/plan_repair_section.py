@@ -10,7 +10,6 @@ kept in the temporary folder of the machine that it runs on, and removed at its 
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from store_io.base.errors import StoreError
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import run_task
 from store_io.base.wording import count_text
-from store_io.repair.repair_plan import POLICIES, read_plan
+from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.source.byte_source import StoreLocation
@@ -76,7 +75,7 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTas
     """A task for each policy; none where no repair is needed, or none can be planned, or the store is too large."""
     if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
         return []
-    text = json.dumps(outcome.plan, default=list)
+    text = plan_text(outcome.plan)
     return [StepsTask(0, location, text, policy, _message_bytes(outcome)) for policy in POLICIES]
 
 

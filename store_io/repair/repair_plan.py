@@ -65,6 +65,11 @@ def properties_text(settings: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def plan_text(plan: Row) -> str:
+    """An audit's plan as `read_plan` takes it; lists that lie packed in it are written as lists."""
+    return json.dumps(plan, default=list)
+
+
 def read_plan(data: bytes) -> RepairPlan:
     """The plan. Raises UsageError where the text is no plan, StoreError where no repair can follow it."""
     try:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from schemas import commitlog_layout as layout
 from schemas.rows import MappedFile
 from store_io.audit import log_map
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
@@ -95,7 +95,7 @@ def compare_segment(task: ReplicaTask) -> ReplicaPart:
         readers += [_Reader(other) for other in task.others]
         with open_source(task.location).open(task.path) as file:
             if file.size != task.size:
-                return _void(task, task.copy, f"{task.path}: {file.size:,} bytes, {task.size:,} when the copy was listed")
+                raise StoreChanged.in_size(task.path, file.size, task.size)
             _Comparison(task, file, readers, part).run()
         part.bytes_read += sum(reader.bytes_read for reader in readers)
     except _OtherFailed as why:
@@ -144,7 +144,7 @@ class _Reader:
             self._files = OpenFiles(open_source(self.other.location))
         opened = self._files.open(file.path)
         if opened.size != file.size:
-            raise StoreError(f"{file.path}: {opened.size:,} bytes, {file.size:,} when the copy was listed")
+            raise StoreChanged.in_size(file.path, opened.size, file.size)
         return opened
 
 

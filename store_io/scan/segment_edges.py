@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
 from schemas.rows import Finding, FirstRecord, MappedFile
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.message_verdict import END, VALID
 from store_io.rules.releases import BrokerRules
@@ -94,8 +94,7 @@ def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges
     try:
         with source.open(file.path) as stream:
             if stream.size != file.size:
-                edges.problem = f"{file.path}: {stream.size:,} bytes, {file.size:,} when the copy was listed"
-                return edges
+                raise StoreChanged.in_size(file.path, stream.size, file.size)
             window = SegmentWindow(stream, file.size, min(WINDOW_BYTES, file.size))
             edges.first = first_record(window, RecordCheck.broker(task.rules, file.path))
             edges.digest = edge_digest(stream)

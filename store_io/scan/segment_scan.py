@@ -31,7 +31,7 @@ from schemas.rows import (
     QueueKey,
     SegmentSummary,
 )
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import (
     HAS_MULTI_DISPATCH,
@@ -140,18 +140,14 @@ def scan_segment(task: SegmentTask, source: ByteSource | None = None, sink: Data
         source = source or open_source(task.location)
         with source.open(task.path) as file:
             if file.size != task.size:
-                return _void(task, f"{task.path}: {file.size:,} bytes, {task.size:,} when the copy was listed")
+                raise StoreChanged.in_size(task.path, file.size, task.size)
             scan = _Scan(task, source, file, sink)
             try:
                 return scan.run()
             finally:
                 scan.close()
     except StoreError as why:
-        return _void(task, str(why))
-
-
-def _void(task: SegmentTask, problem: str) -> SegmentSummary:
-    return SegmentSummary(task.path, task.base_offset, task.size, problem=problem)
+        return SegmentSummary(task.path, task.base_offset, task.size, problem=str(why))
 
 
 class _Scan:

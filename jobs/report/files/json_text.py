@@ -8,6 +8,7 @@ from typing import Any
 
 from store_io.base.packed import PackedList
 
+_LISTS = (list, tuple, PackedList)
 # Known keys in the order in which they read well; others follow, sorted. So the order never depends on how a dict was built.
 _ORDER = (
     # What an audit reads of a repair's report comes first (store_io/audit/checks/repaired_store.py).
@@ -65,20 +66,20 @@ def _keys(row: dict[str, Any]) -> list[str]:
 def _in_order(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in _keys(value)}
-    return [_in_order(item) for item in value] if isinstance(value, (list, tuple, PackedList)) else value
+    return [_in_order(item) for item in value] if isinstance(value, _LISTS) else value
 
 
 def _document(value: Any, end: str) -> Iterator[str]:
     """end: a line feed and the indent of the line where the value begins."""
     inner = end + "  "
     before = ""
-    if isinstance(value, dict) and any(isinstance(item, (dict, list, tuple, PackedList)) and item for item in value.values()):
+    if isinstance(value, dict) and any(isinstance(item, (dict, *_LISTS)) and item for item in value.values()):
         for key in _keys(value):
             yield f"{before or '{'}{inner}{json.dumps(key)}: "
             yield from _document(value[key], inner)
             before = ","
         yield end + "}"
-    elif isinstance(value, (list, tuple, PackedList)) and any(isinstance(item, (dict, list, tuple)) for item in value):
+    elif isinstance(value, _LISTS) and any(isinstance(item, (dict, *_LISTS)) for item in value):
         for item in value:
             yield f"{before or '['}{inner}"
             yield from _document(item, inner)

@@ -90,27 +90,11 @@ class LocalFolder:
             os.close(handle)
 
 
-class S3Folder:
-    """A prefix of a bucket."""
+class RemoteFolder:
+    """A prefix of a bucket, or a folder in HDFS: there are no links there."""
 
-    def __init__(self, uri: str):
-        self._objects = S3Files(uri)
-
-    def files(self) -> list[StoredFile]:
-        """See `TableFolder`."""
-        return [StoredFile(name, size, modified) for name, size, modified in self._objects.names()]
-
-    def remove(self, paths: Sequence[str]) -> None:
-        """See `TableFolder`."""
-        for path in paths:
-            self._objects.remove(path)
-
-
-class HdfsFolder:
-    """A folder in HDFS, which has no links there."""
-
-    def __init__(self, uri: str):
-        self._files = HdfsFiles(uri)
+    def __init__(self, files: S3Files | HdfsFiles):
+        self._files = files
 
     def files(self) -> list[StoredFile]:
         """See `TableFolder`."""
@@ -128,6 +112,6 @@ class HdfsFolder:
 
 def table_folder(uri: str) -> TableFolder:
     """The folder at a table's address. Raises TablesFailed."""
-    if is_hdfs(uri):
-        return HdfsFolder(uri)
-    return S3Folder(uri) if is_s3(uri) else LocalFolder(hadoop_path(uri))
+    if is_s3(uri) or is_hdfs(uri):
+        return RemoteFolder(S3Files(uri) if is_s3(uri) else HdfsFiles(uri))
+    return LocalFolder(hadoop_path(uri))

@@ -14,8 +14,8 @@ from typing import Any
 from schemas.rows import Row
 from store_io.rules.config.reading import ConfigRules
 
-# Each round of a group that is not possessive costs memory, and a text may have millions. Before Python 3.11.5 a possessive group
-# matches wrongly where a round fails after a repetition in it: so a round of these can fail at its first two characters alone.
+# A group is possessive here, as each round of another one costs memory, and a text may have millions. Before Python 3.11.5 such a
+# group matches wrongly where a round fails after a repetition in it. A round of this one fails before that or not at all.
 _BODY = r"[^{0}\\]*+(?:\\.[^{0}\\]*+)*+"
 _TEXT = _BODY.format('"')
 # A text, or an integer in the place of a key: fastjson writes integer keys without quotes. A text that is not closed goes to the

@@ -14,7 +14,7 @@ import numpy as np
 from schemas import dledger_layout as layout
 from schemas.rows import MappedFile
 from store_io.base.compiled.native import kept
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.dledger.unit_reader import UnitReader
 from store_io.rules.dledger.ledger_walks import (
     CHAIN,
@@ -114,8 +114,7 @@ def walk_data(task: DataTask, source: ByteSource | None = None) -> DataWalk:
     try:
         with source.open(file.path) as opened:
             if opened.size != file.size:
-                walk.problem = f"{file.path}: {opened.size:,} bytes, {file.size:,} when the copy was listed"
-                return walk
+                raise StoreChanged.in_size(file.path, opened.size, file.size)
             window = SegmentWindow(opened, file.size, max(task.window_bytes, 4 * layout.HEADER_BYTES))
             _Walk(walk, window, units, task.wanted).run()
             walk.bytes_read = window.bytes_read + units.bytes_read

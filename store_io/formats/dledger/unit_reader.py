@@ -13,7 +13,7 @@ import numpy as np
 
 from schemas import dledger_layout as layout
 from schemas.rows import MappedFile
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreChanged, StoreError
 from store_io.rules.dledger.ledger_walks import MAX_STRETCHES, UnitRun, UnitWalk
 from store_io.source.byte_source import ByteFile, ByteSource, OpenFiles, StoreLocation, open_source
 
@@ -82,8 +82,7 @@ class UnitTask:
         try:
             with open_source(self.location).open(self.file.path) as opened:
                 if opened.size != self.file.size:
-                    walk.problem = f"{self.file.path}: {opened.size:,} bytes, {self.file.size:,} when the copy was listed"
-                    return walk
+                    raise StoreChanged.in_size(self.file.path, opened.size, self.file.size)
                 _Runs(walk, self.segment_bytes).read(opened)
         except StoreError as why:
             walk.problem = str(why)

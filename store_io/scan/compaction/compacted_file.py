@@ -18,7 +18,7 @@ from schemas import finding_codes as codes
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.entries import BATCH_DTYPE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
 from store_io.formats.consumequeue_reader import entries_of, valid_entries
@@ -125,7 +125,7 @@ def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSumm
                 parts.append((at // BATCH_ENTRY_BYTES, entries_of(data, True)))
         found.bytes_read += stream.size
         if stream.size != file.size:
-            found.problem = f"{file.path}: {stream.size:,} bytes, {file.size:,} when the copy was listed"
+            found.problem = str(StoreChanged.in_size(file.path, stream.size, file.size))
     found.digests[file.path] = digest.text()
     rows = np.zeros(parts[-1][0] + len(parts[-1][1]) if parts else 0, BATCH_DTYPE)
     for first, part in parts:
@@ -187,7 +187,7 @@ class _LogFile:
     def scan(self, source: ByteSource) -> None:
         with source.open(self.file.path) as stream:
             if stream.size != self.file.size:
-                self.found.problem = f"{self.file.path}: {stream.size:,} bytes, {self.file.size:,} when the copy was listed"
+                self.found.problem = str(StoreChanged.in_size(self.file.path, stream.size, self.file.size))
                 return
             window = SegmentWindow(stream, self.file.size, min(self.task.window_bytes, self.file.size), digest=True)
             end = self._records(window)
