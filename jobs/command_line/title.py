@@ -21,7 +21,7 @@ def hide(secrets: Collection[str]) -> None:
         if not 0 < start < end:
             return
         title = ctypes.string_at(start, end - start)
-        for secret in map(os.fsencode, secrets):
+        for secret in map(os.fsencode, filter(None, secrets)):  # an empty word is everywhere
             place = title.find(secret)
             while place >= 0:
                 ctypes.memset(start + place, ord("*"), len(secret))

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.finding_codes import STARTS_DISPATCH
 from schemas.rows import NOTE, Finding, QueueKey
+from schemas.timer_layout import TIMER_TOPIC
 from store_io.audit.evidence import Evidence
 from store_io.base.ranges import intersect
 from store_io.base.wording import count_text
 from store_io.rules.loading import queue_folder
+from store_io.rules.rocksdb.combination import combination
 from store_io.scan.twin_queues import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
 
 
@@ -25,7 +28,7 @@ def queue_twins(evidence: Evidence) -> list[Finding]:
     unwritten = not twins.files if lacking == NOT_IN_FILES else not twins.table.ends.mark and not twins.table.ends.maxima
     gaps = [gap for gap in evidence.twin_gaps if gap.kind == lacking]
     found = [_unwritten(evidence, gaps)] if unwritten and gaps else [_missing(evidence, gap) for gap in gaps]
-    return [*found, *_differing(evidence, lacking)]
+    return [*found, *_differing(evidence, lacking), *_made_anew(evidence)]
 
 
 def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:
@@ -87,6 +90,34 @@ def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
             actual=f"in RocksDB {gap.shown[1]}",
             count=gap.count,
         )
+
+
+def _made_anew(evidence: Evidence) -> Iterator[Finding]:
+    """Queues of the broker's own services, where RocksDB gives the numbers: a start may give those in files RocksDB's end.
+
+    The store lists no queue in RocksDB that nobody asked for. A whole broker's services ask for theirs before start()
+    (ScheduleMessageService.correctDelayOffset, TimerMessageStore.recover).
+    """
+    prediction = evidence.prediction
+    if prediction is None or not prediction.starts or prediction.after_dispatch is None:
+        return
+    memory, combined = prediction.after_dispatch, combination(evidence.copy.rules)
+    if memory.twins is None or not (combined.assigns_rocksdb and combined.reads_rocksdb):
+        return
+    for key in sorted(memory.queues.keys() | memory.twins.keys()):
+        in_rocksdb, in_files = (kind[key].max_offset if key in kind else 0 for kind in (memory.queues, memory.twins))
+        if key[0] in (SCHEDULE_TOPIC, TIMER_TOPIC) and in_rocksdb != in_files:
+            yield Finding(
+                "queue_twin_differs",
+                _folder(evidence, key),
+                severity=NOTE,
+                topic=key[0],
+                queue_id=key[1],
+                expected=f"in files maximum {in_files:,}",
+                actual=f"in RocksDB maximum {in_rocksdb:,}",
+                message="a broker whose services ask for this queue before start() makes it anew in files, with RocksDB's"
+                " maximum and without entries; broker.after_dispatch leaves that out",
+            )
 
 
 def _folder(evidence: Evidence, key: QueueKey) -> str:
