@@ -18,7 +18,8 @@ column `store`, named as an audit names its folders; of one store it is there wh
 
 Options of all: release, broker_conf (a file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), fleet,
 columns (names, separated by commas; Spark does not pass to a source which ones a query needs), pushdown (false: for a session in
-which Spark's own spark.sql.python.filterPushdown.enabled is off).
+which Spark's own spark.sql.python.filterPushdown.enabled is off). Without release the newest known one is assumed, and standard
+error says so, once; the rows of consumequeue and index do not depend on it.
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
 batches instead of the batches), max_body_bytes, since and until (as on the command line), trust_clock (true: skip segments by
 their first messages' store times), tables (those that audits of this copy wrote: skips segments that hold no message of the store

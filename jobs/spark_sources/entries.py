@@ -77,6 +77,7 @@ class ExtentsSource(StoreSource):
     """The byte ranges of segments by what they are."""
 
     source = "extents"
+    by_release = True  # as of the messages
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         return FilesReader(arrow, EntryScan(store.location, store.rules), store.segments(), index=False)

@@ -36,6 +36,7 @@ class MessagesSource(StoreSource):
 
     source = "messages"
     own_options = _OPTIONS
+    by_release = True  # 4.9.0 and before read properties in another way
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from pyspark.sql.datasource import InputPartition
 
 from jobs.command_line.stores import StoreArgument
 from jobs.spark_sources.conditions import wanted_texts
-from jobs.spark_sources.store_source import StoreReader, StoreSource, assumed_notes
+from jobs.spark_sources.store_source import StoreReader, StoreSource
 from store_io.explore.groups.offset_rows import OffsetScan, offsets_not_there, scan_offsets
 from store_io.explore.open_store import OpenStore
 
@@ -26,24 +26,24 @@ class OffsetsSource(StoreSource):
     """How far consumer groups and delay levels have come."""
 
     source = "offsets"
-    has_notes = True
+    by_release = finds_notes = True
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         scan = OffsetScan(store.location, argument.release, argument.broker_conf, tuple(arrow.names))
         parts = min(MOST_PARTS, 1 + len(store.listing.files) // PART_FILES)
-        return OffsetsReader(arrow, scan, parts, assumed_notes(self.name(), argument))
+        return OffsetsReader(arrow, scan, parts)
 
 
 class OffsetsReader(StoreReader):
     """By topics. A task lists the store again: queues are too many to be sent."""
 
-    def __init__(self, arrow: pa.Schema, scan: OffsetScan, count: int, notes: Sequence[str] = ()) -> None:
+    def __init__(self, arrow: pa.Schema, scan: OffsetScan, count: int) -> None:
         super().__init__(arrow)
-        self.scan, self.count, self._notes = scan, count, notes
+        self.scan, self.count = scan, count
 
     def notes(self) -> list[str]:
         place = self.scan.location.root
-        return [*self._notes, *(f"rocketmq.offsets: {place}: {why}" for why in offsets_not_there(self.scan))]
+        return [*super().notes(), *(f"rocketmq.offsets: {place}: {why}" for why in offsets_not_there(self.scan))]
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         left: list[Filter] = []

@@ -45,7 +45,8 @@ class StoreSource(DataSource):
 
     source = ""
     own_options: frozenset[str] = frozenset()
-    has_notes = False  # whether its readers have some
+    by_release = False  # whether its rows depend on the release
+    finds_notes = False  # whether its readers find more to say in the store
 
     @classmethod
     def name(cls) -> str:
@@ -132,14 +133,20 @@ class StoreSource(DataSource):
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
 
     def _open(self, store: StoreArgument, arrow: pa.Schema) -> StoreReader:
-        return self.make_reader(
-            open_store(StoreLocation(store.path, store.parts), store.release, store.broker_conf), store, arrow
-        )
+        location = StoreLocation(store.path, store.parts)
+        reader = self.make_reader(open_store(location, store.release, store.broker_conf), store, arrow)
+        reader.assumed = self._assumed(store)
+        return reader
+
+    def _assumed(self, store: StoreArgument) -> list[str]:
+        """That the store's release is assumed, where nobody named it and it matters."""
+        wanted = self.by_release and store.release_from == DEFAULT
+        return [f"{self.name()}: {assumed_sentence(store.release)}"] if wanted else []
 
     def notes(self) -> list[str]:
         """What its readers have to say, known before Spark plans anything. Raises as `schema`."""
-        if not self.has_notes:
-            return []
+        if not self.finds_notes:  # nothing is opened: that may take long
+            return [note for store in self.stores for note in self._assumed(store)]
         arrow = to_arrow_schema(self.schema(), **_UTC)
         return [note for store in self.stores for note in self._open(store, arrow).notes()]
 
@@ -183,6 +190,7 @@ class StoreReader(DataSourceReader):
         self.arrow = arrow
         self.wanted = EVERY_MESSAGE
         self.listed: list[Any] = []
+        self.assumed: list[str] = []
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "listed": []}
@@ -204,7 +212,7 @@ class StoreReader(DataSourceReader):
 
     def notes(self) -> list[str]:
         """Sentences, each with its source's name, about what was assumed and what is not read."""
-        return []
+        return self.assumed
 
     def parts(self) -> list[InputPartition]:
         raise NotImplementedError
@@ -271,11 +279,6 @@ class _Unpushed(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return self.reader.read(partition)
-
-
-def assumed_notes(source: str, store: StoreArgument) -> list[str]:
-    """That the store's release is assumed, where nobody named it."""
-    return [f"{source}: {assumed_sentence(store.release)}"] if store.release_from == DEFAULT else []
 
 
 def longest_first(files: Iterable[MappedFile]) -> list[InputPartition]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from jobs.command_line.stores import StoreArgument
-from jobs.spark_sources.store_source import StoreReader, StoreSource, assumed_notes
+from jobs.spark_sources.store_source import StoreReader, StoreSource
 from schemas.rows import MappedFile
 from store_io.explore.groups.transaction_rows import TransactionScan, scan_transactions, stretches
 from store_io.explore.open_store import OpenStore
@@ -19,22 +19,18 @@ class TransactionsSource(StoreSource):
     """Half messages, and what became of them."""
 
     source = "transactions"
-    has_notes = True
+    by_release = True
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
-        scan = TransactionScan(store.location, store.rules, tuple(arrow.names))
-        return TransactionsReader(arrow, scan, store.segments(), assumed_notes(self.name(), argument))
+        return TransactionsReader(arrow, TransactionScan(store.location, store.rules, tuple(arrow.names)), store.segments())
 
 
 class TransactionsReader(StoreReader):
     """A stretch of the log and what is after it, a task."""
 
-    def __init__(self, arrow: pa.Schema, scan: TransactionScan, segments: list[MappedFile], notes: Sequence[str] = ()) -> None:
+    def __init__(self, arrow: pa.Schema, scan: TransactionScan, segments: list[MappedFile]) -> None:
         super().__init__(arrow)
-        self.scan, self.listed, self._notes = scan, segments, notes
-
-    def notes(self) -> list[str]:
-        return list(self._notes)
+        self.scan, self.listed = scan, segments
 
     def parts(self) -> list[InputPartition]:
         found = []

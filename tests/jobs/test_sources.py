@@ -34,6 +34,7 @@ from jobs import sources
 from jobs.environment import setup as environment
 from jobs.sources import PUSHDOWN_CONF, MessagesSource, OffsetsSource, TransactionsSource, read, register
 from jobs.spark_sources.conditions import as_message_filter
+from jobs.spark_sources.entries import ConsumeQueueSource, ExtentsSource, IndexSource
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
@@ -143,6 +144,11 @@ def test_what_is_assumed_and_not_there_is_said_once(
         (OffsetsSource, {"path": str(root)}, ["No release was named", "cannot be parsed"]),
         (TransactionsSource, {"paths": json.dumps([str(root), str(root)])}, ["No release was named"]),
         (TransactionsSource, {"path": str(root), "release": "5.3.3"}, []),
+        (MessagesSource, {"paths": json.dumps([str(root), str(root)])}, ["No release was named"]),
+        (MessagesSource, {"path": str(root), "release": "5.3.3"}, []),
+        (ExtentsSource, {"path": str(root)}, ["No release was named"]),
+        (ConsumeQueueSource, {"path": str(root)}, []),  # read alike by each release
+        (IndexSource, {"path": str(root)}, []),
     ):
         source = kind(given)
         assert len(dict.fromkeys(source.notes())) == len(words)
