@@ -12,6 +12,7 @@ from schemas.rows import Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause
+from store_io.repair.config.config_changes import LOG
 
 MOST, MOST_STEPS = 12, 100
 _SENTENCE, _HEALED = 300, 600
@@ -230,11 +231,12 @@ def moved_text(row: Row) -> str:
 def config_text(row: Row, written: bool) -> str:
     """One file of config/ that --fix-config replaces."""
     verb = f"{'' if written else 'could be '}{'removed' if row['removed'] else 'written'}"
-    of = f" of {' and '.join(row['taken_from'])}" if row["taken_from"] else ""
+    taken = ["the log" if name == LOG else name for name in row["taken_from"]]
+    source = f" from {' and '.join(taken)}" if taken else ""
     held = f", with {count_text(row['entries'], 'entry', 'entries')}" if row["entries"] else ""
     new = f", {count_text(row['added_count'])} of them new: {', '.join(row['added'][:MOST])}" if row["added"] else ""
     open_end = f". Not proven: {row['unproven']}" if row["unproven"] else ""
-    return f"{row['file']} {verb}{of}{held}{new}, as {row['reason']}{open_end}"
+    return f"{row['file']} {verb}{source}{held}{new}, as {row['reason']}{open_end}"
 
 
 def _finding(row: Row) -> str:
