@@ -26,6 +26,7 @@ from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import Task, run_task
+from store_io.formats.rocksdb.kept_open import databases_kept_open
 from store_io.rules.prediction import Prediction, ScanId
 from store_io.rules.releases import BrokerRules
 from store_io.scan.segment_scan import SegmentTask
@@ -41,7 +42,8 @@ def run_local(request: AuditRequest) -> AuditOutcome:
 def run_audit(request: AuditRequest) -> StoreAudit:
     """The same, giving the audit itself with all it knows."""
     audit = StoreAudit(request)
-    run_rounds([(audit, audit.first_tasks())], lambda tasks: [run_task(task) for task in tasks])
+    with databases_kept_open():
+        run_rounds([(audit, audit.first_tasks())], lambda tasks: [run_task(task) for task in tasks])
     return audit
 
 

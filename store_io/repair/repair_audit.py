@@ -14,6 +14,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
 from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.kept_open import databases_kept_open
 from store_io.repair import repair_plan
 from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_work import Work
@@ -117,7 +118,8 @@ def audit(work: Work, conf: str | None, what: str, copy: StoreLocation | None = 
     request = work.request
     asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None)
     run = StoreAudit(asked)
-    run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
+    with databases_kept_open():
+        run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
     outcome = run.outcome()
     if run.failed:
         raise _not_audited(what, outcome)

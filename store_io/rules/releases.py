@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
@@ -161,7 +162,9 @@ def parse_release(text: str) -> Version:
     return version
 
 
+@cache
 def parse_known(text: str) -> Version:
+    """A release of the tables as numbers."""
     return tuple(int(p) for p in text.split("."))
 
 
@@ -174,6 +177,7 @@ def changed_until(version: Version, changes: Mapping[str, Mapping[str, bool]]) -
     return changed
 
 
+@cache
 def release_rules(version: Version) -> ReleaseRules:
     """The rules of the newest known release that is not above this one."""
     return ReleaseRules(**changed_until(version, CHANGES))

@@ -1,7 +1,8 @@
 """A database of a copy: ranges of its keys as batches of columns, from a process that may die of what it reads.
 
-One process per `Database`, one answer at a time. Memory is bounded on both sides: the process has a limit of its own, and a
-batch ends at BATCH_ROWS entries or BATCH_BYTES. Whatever the bytes are, the answer is entries, or one sentence.
+One process per `Database`, one answer at a time; the next reader of an audit takes it over (`kept_open`). Memory is bounded on
+both sides: the process has a limit of its own, and a batch ends at BATCH_ROWS entries or BATCH_BYTES. Whatever the bytes are, the
+answer is entries, or one sentence.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import re
 import select
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ import numpy as np
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.child import HEADER
+from store_io.formats.rocksdb.kept_open import OpenDatabase, give_back, take_open
 from store_io.formats.rocksdb.private_folder import PrivateFolder
 from store_io.formats.rocksdb.process import Process, end_process, how_it_ended, start_process
 from store_io.source.byte_source import ByteSource, name_of
@@ -112,18 +114,34 @@ class Database:
         self._private: PrivateFolder | None = None
         self._process: Process | None = None
         self._busy, self._skips_bad_log = False, skips_bad_log
+        self._said_first: dict[str, Any] = {}
 
     def __enter__(self) -> Database:
-        self._private = PrivateFolder(self._source, self._files)
+        kept = take_open(self._key)
+        if kept is not None:
+            self._private, self._process, self._said_first = kept.private, kept.process, kept.said
+        else:
+            self._private = PrivateFolder(self._source, self._files)
         try:
-            self._start(self._private.path)
+            if kept is None:
+                self._start(self._private.path)
+            self._take_in()
         except BaseException:
             self._end()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._end()
+        process, private = self._process, self._private
+        if process is None or private is None or self._busy or process.poll() is not None:
+            self._end()
+            return
+        self._process = self._private = None
+        give_back(self._key, OpenDatabase(private, process, self._said_first))
+
+    @property
+    def _key(self) -> Hashable:
+        return self._source.location, self.folder, tuple(self._files), self._skips_bad_log
 
     def _start(self, path: str) -> None:
         try:
@@ -136,6 +154,11 @@ class Database:
         said = self._said(kind, keys)
         if kind != b"O":
             raise self._error(kind, said)
+        self._said_first = said
+
+    def _take_in(self) -> None:
+        """What the process said when it had opened the database."""
+        said = self._said_first
         self.families = tuple(str(name) for name in said["families"])
         others = sorted(set(self.families) - self._known) if self._known else []
         if others:
