@@ -18,7 +18,7 @@ from store_io.rules.controller.compensation import compensate
 from store_io.rules.controller.confirm_offset import ConfirmOffset
 from store_io.rules.controller.election import elected
 from store_io.rules.controller.epochs import Epoch
-from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
+from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice, up_to
 from store_io.rules.index_state import IndexFileState, IndexHeader
 from store_io.rules.loading import LoadedStore
 from store_io.rules.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId, cut_files
@@ -303,13 +303,19 @@ class Fold:
             self.correct_minimums()
 
     def catch_up(self, at: int) -> None:
-        """What start() dispatches from this physical offset on up to the log's end."""
+        """What start() dispatches from this physical offset on up to the log's end; with duplicationEnable up to confirmOffset."""
         if not self.rules.value("duplicationEnable"):
             self.prediction.hangs_at = self.dispatch_on(at)
+        elif self.rules.confirms_last:
+            self.prediction.hangs_at = self.dispatch_on(at, self.confirm.value)
+        elif self.rules.catches_up and at < self.log_end():  # confirmOffset is -1: nothing is dispatched, and start() waits for it
+            self.prediction.hangs_at = at
 
-    def dispatch_on(self, at: int) -> int:
-        """Dispatch as the dispatching thread does, from here to the log's end; where it waits without end, else -1."""
-        while at < self.log_end():
+    def dispatch_on(self, at: int, confirmed: int | None = None) -> int:
+        """Dispatch as the dispatching thread does, from here to the log's end, or to what is confirmed; where it waits without
+        end, else -1."""
+        end, choice = (self.log_end(), EVERYTHING) if confirmed is None else (confirmed, up_to(confirmed))
+        while at < end:
             found = self.find_segment(at)
             if found is None:
                 return at
@@ -321,7 +327,7 @@ class Fold:
             if summary is None:
                 self._ask_reput(scan)
                 return -1
-            self.dispatch.put(scan, summary, EVERYTHING)
+            self.dispatch.put(scan, summary, choice)
             if summary.broker.position <= at:
                 return at  # no master: the record is read again without end
             at = summary.broker.position

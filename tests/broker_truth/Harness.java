@@ -54,7 +54,8 @@ public class Harness {
         String[] others = otherTopics.split(",");
         for (int i = 0; i < others.length && others[i].length() > 0; i++) {
             String[] named = others[i].split("=");
-            topics.put(named[0], new TopicConfig(named[0], Integer.parseInt(named[1]), Integer.parseInt(named[1])));
+            int queues = Integer.parseInt(named[1]);
+            topics.put(named[0], new TopicConfig(named[0], queues, queues, 6)); // 6: it is read and written
         }
         Object[] arguments = new Object[] {config, statistics(), null, broker, topics};
         Class type = DefaultMessageStore.class;
