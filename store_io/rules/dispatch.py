@@ -56,18 +56,12 @@ def recovery_choice(rules: BrokerRules, checkpoint: Checkpoint, unclean: bool, m
         # confirmOffset is -1 in a process that has just started: below it lies only what stores a nonsensical offset.
         return Choice(lambda first, last, first_end, last_end: (first < -1, np.zeros(len(first), bool)), -1)
 
-    return up_to(checkpoint.confirm_phy_offset)
+    confirmed = checkpoint.confirm_phy_offset
 
-
-def up_to(confirmed: int) -> Choice:
-    """What ends at this physical offset or before."""
-
-    def ends_before(
-        first: np.ndarray, last: np.ndarray, first_end: np.ndarray, last_end: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def below(first: np.ndarray, last: np.ndarray, first_end: np.ndarray, last_end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return last_end <= confirmed, (last_end > confirmed) & (first_end <= confirmed)
 
-    return Choice(ends_before, confirmed)
+    return Choice(below, confirmed)
 
 
 class Puts(Protocol):

@@ -18,7 +18,7 @@ from store_io.rules.controller.compensation import compensate
 from store_io.rules.controller.confirm_offset import ConfirmOffset
 from store_io.rules.controller.election import elected
 from store_io.rules.controller.epochs import Epoch
-from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice, up_to
+from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
 from store_io.rules.index_state import IndexFileState, IndexHeader
 from store_io.rules.loading import LoadedStore
 from store_io.rules.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId, cut_files
@@ -303,18 +303,20 @@ class Fold:
             self.correct_minimums()
 
     def catch_up(self, at: int) -> None:
-        """What start() dispatches from this physical offset on up to the log's end; with duplicationEnable up to confirmOffset."""
+        """What start() dispatches from this physical offset on: up to the log's end, with duplicationEnable to confirmOffset."""
         if not self.rules.value("duplicationEnable"):
             self.prediction.hangs_at = self.dispatch_on(at)
         elif self.rules.confirms_last:
             self.prediction.hangs_at = self.dispatch_on(at, self.confirm.value)
-        elif self.rules.catches_up and at < self.log_end():  # confirmOffset is -1: nothing is dispatched, and start() waits for it
+        elif (
+            self.rules.catches_up and at < self.log_end()
+        ):  # confirmOffset is -1: nothing is dispatched, and start() waits for it
             self.prediction.hangs_at = at
 
     def dispatch_on(self, at: int, confirmed: int | None = None) -> int:
         """Dispatch as the dispatching thread does, from here to the log's end, or to what is confirmed; where it waits without
         end, else -1."""
-        end, choice = (self.log_end(), EVERYTHING) if confirmed is None else (confirmed, up_to(confirmed))
+        end = self.log_end() if confirmed is None else min(confirmed, self.log_end())
         while at < end:
             found = self.find_segment(at)
             if found is None:
@@ -322,12 +324,12 @@ class Fold:
             file = found[1]
             if at - file.file.start >= file.wrote:
                 return at
-            scan = self._reput_scan(file, at - file.file.start)
+            scan = self._reput_scan(file, at - file.file.start, end)
             summary = self.scans.get(scan)
             if summary is None:
-                self._ask_reput(scan)
+                self._ask_reput(scan, end)
                 return -1
-            self.dispatch.put(scan, summary, choice)
+            self.dispatch.put(scan, summary, EVERYTHING)
             if summary.broker.position <= at:
                 return at  # no master: the record is read again without end
             at = summary.broker.position
@@ -341,16 +343,16 @@ class Fold:
             return self._places[self.log[0].file.path], self.log[0]
         return None
 
-    def _reput_scan(self, file: LogFile, position: int) -> ScanId:
-        """The walk from this position in the file; after a full file the log continues."""
-        full = file.wrote == file.file.size
-        return ScanId("reput", self._places[file.file.path], position, self.log_end() - file.file.start if full else file.wrote)
+    def _reput_scan(self, file: LogFile, position: int, end: int) -> ScanId:
+        """The walk from this position in the file up to a physical offset; after a full file the log continues."""
+        full, left = file.wrote == file.file.size, end - file.file.start
+        return ScanId("reput", self._places[file.file.path], position, left if full else min(left, file.wrote))
 
-    def _ask_reput(self, scan: ScanId) -> None:
+    def _ask_reput(self, scan: ScanId, end: int) -> None:
         """Ask for this walk, and for those of all later files from their beginning, which usually come next."""
         self.needs.scans.add(scan)
         for file in self.log:
             number = self._places[file.file.path]
-            later = self._reput_scan(file, 0)
-            if number > scan.segment and file.wrote and later not in self.scans:
+            later = self._reput_scan(file, 0, end)
+            if number > scan.segment and file.wrote and file.file.start < end and later not in self.scans:
                 self.needs.scans.add(later)

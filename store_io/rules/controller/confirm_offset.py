@@ -32,7 +32,9 @@ class ConfirmOffset:
         """Take in what a scan read, dispatched or not."""
         rows = summary.runs[summary.runs["walk"] & WALK_BROKER != 0]
         if len(rows):
-            self.last_read = int(np.max(rows["last_phy_offset"]))
+            # Where it lies, whatever it stores: a run with another physical offset in it is one record.
+            places = np.where(rows["regular"], rows["last_phy_offset"], summary.base_offset + rows["first_position"])
+            self.last_read = int(np.max(places))
 
     def confirm_last(self, begin: int, unclean: bool) -> None:
         """What recovery leaves with duplicationEnable: the start of the last message that it read, else where it began."""

@@ -1,0 +1,65 @@
+"""duplicationEnable=true: what start() dispatches, and what it waits for. Releases: tests/broker_truth/test_random_damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import product
+from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.damage import remove
+
+DUPLICATION = "duplicationEnable=true\n"
+RECHECK = "recheckReputOffsetFromCq=true\n"
+
+
+def store(root: Path, release: str, *, undispatched: int = 0) -> Store:
+    builder = StoreBuilder(release, Sizes(segment=2048))
+    for number in range(20):
+        builder.clock += 1000  # so that recovery may begin at the newest segment
+        builder.put(Message("Topic", 0, b"x" * 30, uniq=f"{number:08X}", properties=(("DUP_INFO", "1_2"),)))
+    return builder.write(root, undispatched=undispatched)
+
+
+def ends(store: Store, release: str, more: str) -> tuple[int, int]:
+    """(where start() waits without end, or -1; the queue's maximum then)."""
+    audit = product.audit(store.root, release, store.broker_conf + more)
+    assert audit.broker is not None and audit.broker["starts"] and audit.audit.prediction is not None
+    (queue,) = [queue for queue in audit.broker["after_dispatch"]["queues"] if queue["topic"] == "Topic"]
+    hangs_at = audit.audit.prediction.hangs_at
+    assert ("broker_hangs" in {finding.code for finding in audit.findings}) == (hangs_at >= 0)
+    return hangs_at, queue["max_offset"]
+
+
+@pytest.mark.parametrize("release", ["4.8.0", "4.9.8"])
+def test_up_to_4_9_8_start_waits_for_what_is_never_dispatched(release: str, tmp_path: Path) -> None:
+    """confirmOffset is -1 in a new process."""
+    whole = store(tmp_path / "whole", release)
+    assert ends(whole, release, DUPLICATION) == (-1, 20)
+    lagging = store(tmp_path / "lagging", release, undispatched=3)
+    assert ends(lagging, release, DUPLICATION) == (lagging.records[17].at, 17)
+    assert ends(lagging, release, "") == (-1, 20)
+
+
+@pytest.mark.parametrize("release", ["5.0.0", "5.1.4"])
+def test_later_ones_dispatch_what_is_confirmed_where_they_look_at_the_queues(release: str, tmp_path: Path) -> None:
+    """Recovery leaves confirmOffset at the start of the last message."""
+    lost = store(tmp_path / "lost", release)
+    remove(lost.root / "consumequeue")
+    assert ends(lost, release, DUPLICATION + RECHECK) == (-1, 19)
+
+
+def test_confirm_offset_is_where_the_last_message_lies_whatever_it_stores(tmp_path: Path) -> None:
+    """A segment under another's name: its records store other physical offsets."""
+    made = store(tmp_path / "s", "5.1.4")
+    first, *later = sorted((made.root / "commitlog").iterdir())
+    for path in later:
+        remove(path)
+    data = first.read_bytes()
+    (first.parent / f"{2048:020d}").write_bytes(data)
+    last = max(record.at for record in made.records if record.at + record.size <= 2048)
+    first.write_bytes(data[:last].ljust(2048, b"\0"))  # load() would throw over what is here
+    (made.root / "abort").touch()
+    audit = product.audit(made.root, "5.1.4", made.broker_conf + DUPLICATION)
+    assert audit.broker is not None and audit.broker["starts"], audit.broker
