@@ -23,17 +23,18 @@ SHOWN = {  # notebook -> (texts that its outputs hold, plots)
     "incident_walkthrough": (
         [
             "Do not start this copy yet",
-            "0x7c769847, of the body as it is 0x5db198bd",
-            "1 of 2,088 bits makes it fit: bit 3 of byte 6,761 of commitlog/00000000000000524288",
-            "0x6a is 0x62 with it inverted",
-            "the copy 20 1670 279 530831 2",
-            "bit inverted back 0 1671 0 647246 0",
+            "0x6a becomes 0x62 at byte 6,761 of commitlog/00000000000000524288",
+            "body as it is: 0x5db198bd",
+            "body with this change: 0x7c769847",
+            "store 20 1670 279 530831 16",
+            "healed 0 1671 0 647246 16",
         ],
-        5,
+        4,
     ),
     "trend_over_audits": (
-        [f"night {i}: exit code {code}" for i, code in enumerate((0, 0, 20, 20, 0), 1)] + ["night-4 broker-a 20 485"],
-        3,
+        [f"night {i}: exit code {code}" for i, code in enumerate((0, 0, 20, 20, 0), 1)]
+        + ["night-4 20 2 485", "broker-a: code 20 -> 0; 2 new findings, 6 fixed findings"],
+        4,
     ),
 }
 

@@ -41,7 +41,7 @@ def main(archive: str) -> None:
             asked = options.parse(words).audit
             assert asked is not None
             audit.run_with(started, asked)
-        sources.read(started.spark, "messages", str(example / "store"), body="decoded").count()
+        sources.read(started.spark, "messages", str(example / "store"), release=RELEASE, body="decoded").count()
         started.stop(wait=True)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             query.run(options.parse(["query", str(example / "store"), "--format", "jsonl"]))
