@@ -13,6 +13,7 @@ from jobs.command_line.parser import SPARK_OPTIONS, Option
 from jobs.command_line.values import LAST_RUN
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from store_io.base.errors import UsageError
+from store_io.rules.releases import KNOWN_RELEASES
 
 PROGRAMS = ("rmq-audit", "spark-submit.sh")
 _NOT_NAME = re.compile(r"[^A-Za-z]")
@@ -28,7 +29,9 @@ def run(command: Command) -> int:
 
 
 def choices(option: Option) -> tuple[str, ...]:
-    """The words that an option takes, where it takes only these."""
+    """The words that an option takes, where it takes only these; the releases that are known."""
+    if option.name == "--release":
+        return KNOWN_RELEASES
     words = tuple(option.metavar.split("|"))
     return words if len(words) > 1 and all(word == word.lower() for word in words) else ()
 

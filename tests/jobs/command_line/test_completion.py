@@ -36,10 +36,11 @@ ask rmq-audit diff ''
 ask rmq-audit run script --he
 ask rmq-audit run --mas
 ask rmq-audit --tot
+ask rmq-audit query STORE --release 4.9.7
 """
 ANSWERS = ["explain export explain-code", "--level", "full quick", "--master", "", "bash zsh fish", "a-folder", "markdown"]
 ANSWERS += ["quick", "full quick", "", "--limit", "--limit", "no_commitlog", "prune compact vacuum info", "compact", "last"]
-ANSWERS += ["", "--master", "--total-executor-cores"]
+ANSWERS += ["", "--master", "--total-executor-cores", "4.9.7"]
 
 
 def test_bash_completes_commands_options_values_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ prints the table of docs/performance.md, section 12. NIGHTS and STORES set other
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -110,11 +111,13 @@ def report_seconds(place: Path) -> float:
 @pytest.mark.big
 def test_five_years_of_a_fleet(tmp_path: Path) -> None:
     place = tmp_path / "tables"
-    lines = [f"{'after':34} {'seconds':>8} {'files':>7} {'of logs':>8} {'MB':>8} {'report, s':>10}"]
+    lines = [f"{'after':34} {'seconds':>8} {'files':>7} {'of logs':>8} {'MB':>8} {'report, s':>10} {'peak MB':>8}"]
 
     def show(what: str, seconds: float) -> None:
         files, of_logs, size = state(place)
-        lines.append(f"{what:34} {seconds:8.1f} {files:7,} {of_logs:8,} {size / 1e6:8.1f} {report_seconds(place):10.1f}")
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # of this process, until now
+        figures = f"{seconds:8.1f} {files:7,} {of_logs:8,} {size / 1e6:8.1f} {report_seconds(place):10.1f} {peak:8.0f}"
+        lines.append(f"{what:34} {figures}")
         print(lines[-1], flush=True)
 
     def timed(what: str, action: Any) -> Row:
