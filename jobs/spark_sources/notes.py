@@ -23,9 +23,9 @@ _said: set[str] = set()  # in this process
 
 
 def say(notes: Iterable[str]) -> None:
-    """Each once, on standard error."""
+    """Each once as long as this process lives, on standard error."""
     for note in dict.fromkeys(map(printable, notes)):
-        if not _sent(note):
+        if note not in _said and not _sent(note):
             _said.add(note)
             _print(note)
 

@@ -62,6 +62,8 @@ def test_it_is_printed_here_where_nobody_listens(
     monkeypatch.setenv(notes.PLACE, place)
     say(SENTENCES)
     assert lines(capsys) == SHOWN
+    say(SENTENCES)  # the next load of the same script
+    assert lines(capsys) == []
     Listener(place + "/no/folder").close()
 
 

@@ -33,6 +33,7 @@ from pyspark.sql.datasource import (
 from jobs import sources
 from jobs.environment import setup as environment
 from jobs.sources import PUSHDOWN_CONF, MessagesSource, OffsetsSource, TransactionsSource, read, register
+from jobs.spark_sources import notes
 from jobs.spark_sources.conditions import as_message_filter
 from jobs.spark_sources.entries import ConsumeQueueSource, ExtentsSource, IndexSource
 from schemas.sources import SOURCES
@@ -135,11 +136,12 @@ def test_segments_are_skipped_by_time_only_where_the_clock_is_trusted(tmp_path: 
 
 
 def test_what_is_assumed_and_not_there_is_said_once(
-    real: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     b = builders.StoreBuilder("5.3.3")
     b.put(builders.Message())
     root = b.write(tmp_path / "store", config={"consumerOffset.json": '{"offset\x1b'}).root
+    monkeypatch.setattr(notes, "_said", set())
     for kind, given, words in (
         (OffsetsSource, {"path": str(root)}, ["No release was named", "cannot be parsed"]),
         (TransactionsSource, {"paths": json.dumps([str(root), str(root)])}, ["No release was named"]),
