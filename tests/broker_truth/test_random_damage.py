@@ -52,7 +52,7 @@ def test_the_plans_of_many_are_what_the_release_does(
 
 
 def _hold_against(release: str, more: str, numbers: range, jvm_of: Callable[[str], Jvm], folder: Path) -> None:
-    started, wrong = 0, {}
+    started, wrong = 0, dict[int, list[str]]()
     for number in numbers:
         made = damaged_store(folder / f"{number}", release, number)
         conf, root = made.broker_conf + more, made.store.root
@@ -61,10 +61,10 @@ def _hold_against(release: str, more: str, numbers: range, jvm_of: Callable[[str
         shutil.copytree(root, folder / f"{number}-started")
         with jvm_of(release).broker(folder / f"{number}-started", conf, batch_topics(root) if release >= "5" else ()) as broker:
             if found := _differences(audit, broker, root):
-                wrong[number] = f"{made.describe()} {' '.join(more.split())}", found
+                wrong[number] = [f"{made.describe()} {' '.join(more.split())}", *found]
         started += audit.broker["starts"]
         shutil.rmtree(root)
-    assert not wrong
+    assert not wrong, "\n".join(f"{number}: {line}" for number, lines in wrong.items() for line in lines)
     assert started > len(numbers) / 2
 
 

@@ -27,6 +27,9 @@ def write_database(folder: Path, families: Mapping[str, Pairs], flush: bool = Tr
     options.create_missing_column_families(True)
     options.set_db_log_dir(str(folder.parent))
     options.set_compression_type(rocksdict.DBCompressionType.zstd())
+    tables = rocksdict.BlockBasedOptions()
+    tables.set_format_version(5)  # brokers read no later one
+    options.set_block_based_table_factory(tables)
     names = dict.fromkeys(("default", *families), options)
     database = rocksdict.Rdict(str(folder), options, names)
     for name, pairs in families.items():

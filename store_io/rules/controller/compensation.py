@@ -20,8 +20,9 @@ def compensate(broker: FencedBroker) -> None:
     at = max(broker.confirm.value, 0)
     while (found := broker.find_segment(at)) is not None:
         number, file = found
+        at = max(at, file.file.start)  # 0 finds the first segment, wherever that begins, and the walk begins there
         position = at - file.file.start
-        if position < 0 or position + 4 > file.wrote:  # 0 finds the first segment, wherever that begins
+        if position + 4 > file.wrote:
             return
         if not position and _is_plain(broker, number, file):
             at = file.file.start + file.file.size

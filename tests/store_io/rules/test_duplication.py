@@ -14,9 +14,9 @@ DUPLICATION = "duplicationEnable=true\n"
 RECHECK = "recheckReputOffsetFromCq=true\n"
 
 
-def store(root: Path, release: str, *, undispatched: int = 0) -> Store:
+def store(root: Path, release: str, *, messages: int = 20, undispatched: int = 0) -> Store:
     builder = StoreBuilder(release, Sizes(segment=2048))
-    for number in range(20):
+    for number in range(messages):
         builder.clock += 1000  # so that recovery may begin at the newest segment
         builder.put(Message("Topic", 0, b"x" * 30, uniq=f"{number:08X}", properties=(("DUP_INFO", "1_2"),)))
     return builder.write(root, undispatched=undispatched)
@@ -63,3 +63,15 @@ def test_confirm_offset_is_where_the_last_message_lies_whatever_it_stores(tmp_pa
     (made.root / "abort").touch()
     audit = product.audit(made.root, "5.1.4", made.broker_conf + DUPLICATION)
     assert audit.broker is not None and audit.broker["starts"], audit.broker
+
+
+def test_confirm_offset_0_is_where_the_first_segment_begins(tmp_path: Path) -> None:
+    """After a clean exit whose scan reads no message the stored value stays, here 0; retention took the segments before."""
+    made = store(tmp_path / "s", "5.3.3", messages=30)
+    first, *later = sorted((made.root / "commitlog").iterdir())
+    remove(first)
+    for path in later:
+        path.write_bytes(bytes(2048))
+    assert product.audit(made.root, "5.3.3", made.broker_conf).broker["starts"]  # type: ignore[index]
+    broker = product.audit(made.root, "5.3.3", made.broker_conf + DUPLICATION).broker
+    assert broker is not None and not broker["starts"] and "its size is 0" in broker["refusal"]
