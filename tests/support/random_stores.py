@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tests.support import builders, damage
 from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
+from tests.support.replica import epoch_text
+from tests.support.rocksdb_stores import KeyedStore, keyed_of
 
 RELEASES = (
     "4.8.0 4.9.0 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 "
@@ -212,3 +214,53 @@ def random_store(root: Path, rng: random.Random, most_damages: int = 4, without:
     seeds = [rng.getrandbits(64) for _ in range(rng.randrange(most_damages + 1))] if store.records else []
     tried = (damage.random_damage(store, random.Random(seed)) for n, seed in enumerate(seeds) if n not in without)
     return RandomStore(store, release, settings, [one for one in tried if one is not None], len(seeds))
+
+
+def random_keyed(root: Path, rng: random.Random, release: str) -> tuple[KeyedStore, str]:
+    """A small store with queues in RocksDB, damaged at random, and what was done. Not written yet; of no topic of type BatchCQ.
+
+    Messages of light queues have their entry in their own queue alone, as where enableLmq was switched on later.
+    """
+    builder = random_builder(rng, release)
+    while builder.batch_topics or not any(record.transaction in (0, builders.COMMIT) for record in builder.records):
+        builder = random_builder(rng, release)
+    clean = rng.random() < 0.5
+    plain = builder.write(root, clean=clean, spare=rng.random() < 0.3)
+    dispatched = len(builder.records) if rng.random() < 0.5 else rng.randrange(len(builder.records))
+    keyed = keyed_of(plain, clean, dispatched)
+    tried = [damage.random_damage(keyed.plain, random.Random(rng.getrandbits(64))) for _ in range(rng.randrange(4))]
+    done = [one.what for one in tried if one is not None]
+    if rng.random() < 0.2 and keyed.entries:
+        for key in rng.sample(list(keyed.entries), min(len(keyed.entries), 3)):
+            del keyed.entries[key]
+        done.append("entries gone")
+    if rng.random() < 0.1 and keyed.maxima:
+        queue = rng.choice(list(keyed.maxima))
+        at, number = keyed.maxima[queue]
+        keyed.maxima[queue] = at, max(0, number + rng.choice([-2, 1, 7]))
+        done.append("another maximum")
+    if rng.random() < 0.1:
+        keyed.mark = max(0, keyed.mark + rng.choice([-300, 300, 5000]))
+        done.append("another mark")
+    return keyed, f"{'clean' if clean else 'killed'}, {dispatched} of {len(builder.records)} dispatched, {', '.join(done)}"
+
+
+def random_replica(root: Path, rng: random.Random, release: str) -> tuple[Store, str]:
+    """A small store of a replica in controller mode, damaged at random, and what was done; of no topic of type BatchCQ."""
+    builder = random_builder(rng, release)
+    while builder.batch_topics or not builder.records:
+        builder = random_builder(rng, release)
+    records, clean = builder.records, rng.random() < 0.5
+    one, last = rng.choice(records), records[-1]
+    confirmed = rng.choice([0, one.at, one.at + 5, one.at + one.size, last.at, last.at + last.size])
+    undispatched = rng.choice([0, 0, rng.randrange(len(records) + 1)])
+    store = builder.write(
+        root, clean=clean, undispatched=undispatched, spare=rng.random() < 0.3, checkpoint={"confirm": confirmed}
+    )
+    starts = sorted({0, *(rng.choice(records).at for _ in range(rng.randrange(3)))})
+    epochs = [*enumerate(starts, 1), *([(9, 1 << 40)] if rng.random() < 0.15 else [])]
+    (root / "epochFileCheckpoint").write_bytes(epoch_text(*epochs) if rng.random() < 0.9 else b"")
+    (root / "brokerIdentity").write_bytes(b"cluster#broker-a#1")
+    tried = [damage.random_damage(store, random.Random(rng.getrandbits(64))) for _ in range(rng.randrange(4))]
+    done = ", ".join(one.what for one in tried if one is not None)
+    return store, f"{'clean' if clean else 'killed'}, confirmed {confirmed} of {last.at + last.size}, epochs {epochs}, {done}"

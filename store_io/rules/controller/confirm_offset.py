@@ -32,9 +32,7 @@ class ConfirmOffset:
         """Take in what a scan read, dispatched or not."""
         rows = summary.runs[summary.runs["walk"] & WALK_BROKER != 0]
         if len(rows):
-            # Where it lies, whatever it stores: a run with another physical offset in it is one record.
-            places = np.where(rows["regular"], rows["last_phy_offset"], summary.base_offset + rows["first_position"])
-            self.last_read = int(np.max(places))
+            self.last_read = int(np.max(_places(summary, rows)))  # where it lies, whatever it stores
 
     def confirm_last(self, begin: int, unclean: bool) -> None:
         """What recovery leaves with duplicationEnable: the start of the last message that it read, else where it began."""
@@ -53,8 +51,8 @@ class ConfirmOffset:
         yes, inside = choice.accepts(rows["first_phy_offset"], rows["last_phy_offset"], first_ends, ends)
         if inside.any():
             needs.phy_cuts[scan].add(choice.threshold)
-        if yes.any():
-            self.dispatched_to = int(np.max(ends[yes]))
+        if yes.any():  # the end that the last of them stores
+            self.dispatched_to = int(ends[yes][np.argmax(_places(summary, rows)[yes])])
 
     def settle(self, minimum: int, end: int, unclean: bool) -> None:
         """Clamp the value as recovery does. minimum, end: of the log."""
@@ -63,3 +61,9 @@ class ConfirmOffset:
         else:
             self.value = min(self.value, self.dispatched_to if unclean else end)
         self.value = min(self.value, end)
+
+
+def _places(summary: SegmentSummary, rows: np.ndarray) -> np.ndarray:
+    """Where the last record of each of these runs lies. A run with another physical offset in it is one record."""
+    places: np.ndarray = np.where(rows["regular"], rows["last_phy_offset"], summary.base_offset + rows["first_position"])
+    return places

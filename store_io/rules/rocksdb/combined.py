@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from schemas.rows import RUN_LMQ, FirstRecord, QueueKey, SegmentSummary
-from store_io.rules.dispatch import Choice, Dispatch, Puts
+from store_io.rules.dispatch import Dispatch, Puts
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import BrokerQueue, Memory, Prediction, Refused, ScanId
 from store_io.rules.recovery import Fold
@@ -153,21 +153,6 @@ class CombinedFold(RocksFold):
 
     def _named(self, in_rocksdb: bool) -> str:
         return "in RocksDB" if in_rocksdb else "in files"
-
-    def _read_on(self, scan: ScanId, choice: Choice | None) -> int | None:
-        end = super()._read_on(scan, choice)
-        if self.rules.lmq_in_rocksdb and not self.rules.lmq_in_files and choice is not None:
-            read = (summary for place in self.prediction.scanned if (summary := self._read_at(scan, place)) is not None)
-            fault = next((f for summary in read for f in summary.lmq_faults if choice.takes(f[0])), None)
-            if fault is not None:
-                self.undecided = (
-                    f"the message at physical offset {fault[0]:,} names the LMQ offset {fault[1]!r}, which is no number:"
-                    " no queue in RocksDB gets anything from there on, which is not modelled"
-                )
-        return end
-
-    def _read_at(self, first: ScanId, place: int) -> SegmentSummary | None:
-        return self.scans.get(first if place == first.segment else ScanId("segment", place))
 
     def _tell_skipped(self, start: int) -> None:
         """Which messages the queues that are read lack because of where recovery begins."""

@@ -14,7 +14,7 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas.rows import QueueKey
 from store_io.rules.dispatch import Choice, Dispatch
-from store_io.rules.prediction import BrokerQueue, Refused, ScanId
+from store_io.rules.prediction import BrokerQueue, Prediction, Refused, ScanId
 from store_io.rules.recovery import Fold
 from store_io.rules.rocksdb.place import database_folder
 from store_io.rules.rocksdb.puts import RocksPuts
@@ -47,6 +47,11 @@ class RocksFold(Fold):
         self.index = self.dispatch.index
         self.mark = self.ends.mark
         self.met: set[QueueKey] = set()  # queues into which recovery dispatches
+
+    def run(self) -> Prediction:
+        prediction = super().run()
+        self.undecided = self.undecided or self.dispatch.undecided
+        return prediction
 
     def _find(self, key: QueueKey) -> RocksQueue:
         if key not in self.rocks:

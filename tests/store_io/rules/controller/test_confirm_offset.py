@@ -43,3 +43,17 @@ def test_a_run_inside_of_which_it_lies_is_looked_at_again() -> None:
     assert choice is not None
     confirm.met(SCAN, summary, choice, needs)
     assert needs.phy_cuts == {SCAN: {150}}
+
+
+def test_of_records_that_store_another_place_the_last_one_counts() -> None:
+    """As in a segment under another's name: confirmOffset gets the end that the last record stores, and with duplicationEnable
+    its own place."""
+    first = {"first_phy_offset": 900, "last_phy_offset": 900, "first_position": 0, "regular": 0}
+    last = {"first_phy_offset": 200, "last_phy_offset": 200, "first_position": 100, "regular": 0}
+    summary = segment(4096, last, first)  # runs are ordered by queue
+    confirm, needs = ConfirmOffset(5000), Needs()
+    choice = recovery_choice(RULES, Checkpoint(confirm_phy_offset=5000), True, 0)
+    assert choice is not None
+    confirm.met(SCAN, summary, choice, needs)
+    confirm.read(summary)
+    assert (confirm.dispatched_to, confirm.last_read) == (300, 4196)

@@ -9,8 +9,9 @@ import pytest
 
 from store_io.rules.rocksdb.queue import RocksQueue
 from tests.support import corpus_tools, product
+from tests.support.builders import Message, Sizes, StoreBuilder
 from tests.support.corpus_tools import Case
-from tests.support.rocksdb_stores import KeyedStore, keyed_batches, keyed_store, write_database
+from tests.support.rocksdb_stores import KeyedStore, keyed_batches, keyed_of, keyed_store, write_database
 
 CASES = corpus_tools.of_kind("rocksdb")
 FIELDS = {"min_offset": "minOffsetInQueue", "max_offset": "maxOffsetInQueue", "max_phy_offset": "maxPhysicOffset"}
@@ -330,3 +331,17 @@ def test_a_record_that_names_a_wrong_offset_moves_the_mark(tmp_path: Path) -> No
     assert (queue["max_offset"], queue["or"]["max_offset"]) == (14, 15)
     assert queue["or"]["max_phy_offset"] == last.at + (1 << 40)
     assert all(q["max_offset"] == 15 and "or" not in q for q in found.values())
+
+
+@pytest.mark.parametrize("more", ["", "rocksdbCQDoubleWriteEnable=true\ncombineCQPreferCQType=defaultRocksDB\n"])
+def test_a_light_queue_s_offset_that_is_no_number_is_not_modelled(more: str, tmp_path: Path) -> None:
+    builder = StoreBuilder("5.4.0", Sizes(segment=4096))
+    lists = ("INNER_MULTI_DISPATCH", "%LMQ%a,%LMQ%b"), ("INNER_MULTI_QUEUE_OFFSET", "0,x")
+    for number in range(10):
+        builder.put(Message("Topic", 0, b"x" * 30, properties=lists if number == 6 else ()))
+    plain = builder.write(tmp_path / "store", clean=False)
+    keyed = keyed_of(plain, clean=False, dispatched=4).write()
+    conf = "enableLmq=true\n" + (keyed.plain.broker_conf + more if more else keyed.broker_conf)
+    audit = product.audit(keyed.root, "5.4.0", conf)
+    assert audit.broker is None and any("names the LMQ offset 'x'" in sentence for sentence in audit.incomplete)
+    assert product.audit(keyed.root, "5.4.0", conf.replace("enableLmq=true", "enableLmq=false")).broker is not None
