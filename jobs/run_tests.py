@@ -1,7 +1,7 @@
 """The project's own checks: lint, format, types and tests. All are run; the first failure's code counts.
 
-The tests that use Spark wait for its JVM much of the time, so the others run beside them: about half the time on two cores.
-Those are two processes, as there are many more of them: none of the two cores waits when Spark's tests have ended.
+On two cores none waits for another: lint, types and the tests that use Spark, which wait for its JVM much of the time, run one
+after the other, and the tests without Spark beside them. Those are two processes, as there are many more of them.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ def run(command: Command) -> int:
     """Everything, or pytest alone with the arguments that were given."""
     if command.arguments:
         return _run("pytest", ["-m", "pytest", *command.arguments])
-    codes = [_run(name, words) for name, words in _LINT]
     with tempfile.TemporaryFile() as kept:
         words = [sys.executable, *WITHOUT_SPARK]
         beside = subprocess.Popen(words, cwd=installation.ROOT, env=_variables(), stdout=kept, stderr=kept)
         try:
-            codes.append(_run("tests with Spark", WITH_SPARK))
+            codes = [_run(name, words) for name, words in (*_LINT, ("tests with Spark", WITH_SPARK))]
             codes.append(beside.wait())
         finally:
             beside.kill()

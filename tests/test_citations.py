@@ -17,7 +17,8 @@ from tests import ROOT
 from tests.support.own_code import said_in
 
 DOCS = ROOT / "docs"
-CODE = sorted(path for package in ("schemas", "store_io", "jobs", "tests") for path in (ROOT / package).rglob("*.py"))
+PACKAGES = ("schemas", "store_io", "jobs", "tests")
+CODE = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
 HERE = Path(__file__).resolve()  # its broken samples are no citations
 
@@ -113,11 +114,19 @@ def said(path: Path) -> str:
     return "\n".join([*there.docstrings, *(comment.lstrip("# ") for comment in there.comments)])
 
 
-@pytest.mark.parametrize("path", CODE, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_code_cites_is_there(path: Path) -> None:
-    if path != HERE:
-        assert unresolved_sections(path.read_text("utf-8")) == []
-        assert unresolved_labels(said(path)) == []
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_code_cites_is_there(package: str) -> None:
+    paths = [path for path in CODE if path.relative_to(ROOT).parts[0] == package and path != HERE]
+    assert paths
+    missing: dict[str, list[str]] = {}
+    for path in paths:
+        text = path.read_text("utf-8")
+        found = unresolved_sections(text)
+        if unresolved_labels(text):  # few: what a person reads in a module takes long to find
+            found += unresolved_labels(said(path))
+        if found:
+            missing[str(path.relative_to(ROOT))] = found
+    assert missing == {}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -130,7 +139,7 @@ def test_what_pages_cite_is_there(page: Path) -> None:
 
 def test_citations_are_found_at_all() -> None:
     """The patterns match what the code really writes."""
-    text = "\n".join(said(path) for path in CODE if path != HERE)
+    text = "\n".join(said(path) for path in CODE if path != HERE and _LABEL.search(path.read_text("utf-8")))
     joined = re.sub(r"\s*\n\s*", " ", text)
     sections = {(found[1], mark) for found in _DOCUMENT.finditer(joined) for mark in expanded(found["marks"])}
     assert len(sections) > 20 and {"recovery", "formats", "pitfalls"} <= {name for name, _ in sections}

@@ -23,7 +23,7 @@ from tests.support.builders import Message, Sizes, Store, StoreBuilder
 from tests.support.damage import write_at
 
 LENGTHS = ("size", "bodyLength", "topicLength", "propsLength", "sysFlag")
-SOME = 3  # of the header's bytes one in so many is tried by default
+SOME = 5  # of the header's bytes one in so many is tried by default
 FEW = (0x00, 0x01, 0x7F, 0x80, 0x81, 0xC4, 0xFE, 0xFF)
 
 

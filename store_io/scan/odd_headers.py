@@ -82,17 +82,18 @@ class StoreHosts:
             return
         for low, high in zip([0, *starts.tolist()], [*starts.tolist(), len(rows)], strict=True):
             self._run(int(hosts[low]), high - low, rows[low])
+        self._runs = [(host, count, first.copy()) for host, count, first in self._runs]  # the next messages take the rows' place
 
     def _run(self, host: int, count: int, first: np.void) -> None:
         self._met[host] += count
         if self._runs and self._runs[-1][0] == host:
             host, before, first = self._runs.pop()
             count += before
-        self._runs = [*self._runs[-2:], (host, count, first.copy())]
+        self._runs = [*self._runs[-2:], (host, count, first)]
         if len(self._runs) == 3 and len(self._odd) < MAX_ODD_HOSTS:
             (left, before, _), (_, single, row), (right, later, _) = self._runs
             if left == right and single == 1 and min(before, later) >= NEIGHBOURS and row["flag"] != bridges.FLAG:
-                self._odd.append((row, left))
+                self._odd.append((row.copy(), left))
                 self._runs = [(left, before + later, self._runs[0][2])]
 
     def finish(self, window: SegmentWindow, keys: list[QueueKey]) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,16 @@ import pytest
 
 from tests.support import corpus_tools, product
 from tests.support.corpus_tools import Case
+from tests.support.product import Audited
 
 LISTED = ("commitlog/", "consumequeue/", "batchconsumequeue/")  # index files are recorded without their names
 CASES = corpus_tools.plain_cases()
-PAIRS = [(case, release) for case in CASES for release in case.other_versions]
+# By default each case under each second of the releases that were tried, beginning with another one from case to case.
+PAIRS = [
+    pytest.param(case, release, id=f"{case.name}-{release}", marks=pytest.mark.soak if (number + place) % 2 else ())
+    for number, case in enumerate(CASES)
+    for place, release in enumerate(case.other_versions)
+]
 
 
 def recorded_state(recorded: dict[str, Any]) -> dict[str, Any]:
@@ -42,9 +50,8 @@ def by_queue(state: dict[str, Any]) -> dict[tuple[str, int], tuple[int, int, int
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
-def test_plan_is_what_the_broker_left(case: Case, tmp_path: Path) -> None:
-    root, expected = case.unpack(tmp_path), case.expected
-    audit = product.audit(root, case.release, case.broker_conf)
+def test_plan_is_what_the_broker_left(case: Case, audited: Callable[[Case], Audited]) -> None:
+    audit, expected = audited(case), case.expected
     assert audit.broker is not None, audit.incomplete
     broker = audit.broker
     starts = expected["load"].get("result") is True
@@ -71,8 +78,8 @@ def test_plan_is_what_the_broker_left(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.expected["load"].get("result") is True], ids=lambda c: c.name)
-def test_entries_are_what_the_broker_left(case: Case, tmp_path: Path) -> None:
-    audit = product.audit(case.unpack(tmp_path), case.release, case.broker_conf)
+def test_entries_are_what_the_broker_left(case: Case, audited: Callable[[Case], Audited]) -> None:
+    audit = audited(case)
     assert case.entries() is not None
 
     def counted(entries: list[dict[str, Any]]) -> Counter[str]:
@@ -94,8 +101,8 @@ def test_entries_are_what_the_broker_left(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "elected" in c.expected], ids=lambda c: c.name)
-def test_confirm_offset_and_epochs_are_the_broker_s(case: Case, tmp_path: Path) -> None:
-    broker = product.audit(case.unpack(tmp_path), case.release, case.broker_conf).broker
+def test_confirm_offset_and_epochs_are_the_broker_s(case: Case, audited: Callable[[Case], Audited]) -> None:
+    broker = audited(case).broker
     assert broker is not None
     ours, load, elected = broker["controller"], case.expected["afterLoad"], case.expected["elected"]
     assert ours["confirm_offset"] == load["confirmOffset"]
@@ -104,14 +111,10 @@ def test_confirm_offset_and_epochs_are_the_broker_s(case: Case, tmp_path: Path) 
     assert epochs == [(epoch, start) for epoch, start, _ in elected["controller"]["epochs"]]
 
 
-@pytest.mark.parametrize(("case", "release"), PAIRS, ids=lambda p: p if isinstance(p, str) else p.name)
-def test_plan_under_another_release(
-    case: Case, release: str, unpacked: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    if case.name not in unpacked:
-        unpacked[case.name] = case.unpack(tmp_path_factory.mktemp("store"))
+@pytest.mark.parametrize(("case", "release"), PAIRS)
+def test_plan_under_another_release(case: Case, release: str, unpacked: Callable[[Case], Path]) -> None:
     said = case.other_versions[release]
-    audit = product.audit(unpacked[case.name], release, case.broker_conf)
+    audit = product.audit(unpacked(case), release, case.broker_conf)
     assert audit.broker is not None, audit.incomplete
     broker = audit.broker
     assert broker["starts"] == (said["load"] is True)
@@ -128,6 +131,12 @@ def test_plan_under_another_release(
 
 
 @pytest.fixture(scope="module")
-def unpacked() -> dict[str, Path]:
-    """Stores unpacked so far: nothing changes them, so all releases share one copy."""
-    return {}
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], Path]:
+    """The case's store, unpacked once: nothing changes it."""
+    return cache(lambda case: case.unpack(tmp_path_factory.mktemp("store")))
+
+
+@pytest.fixture(scope="module")
+def audited(unpacked: Callable[[Case], Path]) -> Callable[[Case], Audited]:
+    """The audit of the case under its own release, made once."""
+    return cache(lambda case: product.audit(unpacked(case), case.release, case.broker_conf))

@@ -213,22 +213,20 @@ def test_a_signal_after_the_store_is_in_place_says_what_is_missing(
     assert sorted(path.name for path in tmp_path.iterdir() if not path.name.startswith(".")) == ["new", "new.repair.json"]
 
 
-@pytest.mark.parametrize("word", ["--to", "--dry-run"])
-def test_a_process_that_is_stopped(store: Path, tmp_path: Path, word: str) -> None:
+@pytest.mark.parametrize(("word", "number", "code"), [("--to", signal.SIGTERM, 143), ("--dry-run", signal.SIGINT, 130)])
+def test_a_process_that_is_stopped(store: Path, tmp_path: Path, word: str, number: signal.Signals, code: int) -> None:
     """As a scheduler does it: from outside, at moments that nobody has chosen."""
     scratch, target = tmp_path / "scratch", tmp_path / "target"
     scratch.mkdir(), target.mkdir()
     words = [*typed_words(store), "--to", str(target / "new"), *(["--dry-run"] if word == "--dry-run" else [])]
-    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        process = subprocess.Popen(
-            [sys.executable, "-c", SLOW, *words], cwd=ROOT, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.PIPE
-        )
-        assert process.stdout is not None and process.stdout.readline() == b"now\n"
-        process.send_signal(number)
-        assert process.wait(60) == code
-        process.stdout.close()
-        left = [p.name for p in (*target.iterdir(), *scratch.iterdir()) if "repairing" in p.name or p.name.startswith("new")]
-        assert not left
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, *words], cwd=ROOT, env={**os.environ, "TMPDIR": str(scratch)}, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None and process.stdout.readline() == b"now\n"
+    process.send_signal(number)
+    assert process.wait(60) == code
+    process.stdout.close()
+    assert not [p.name for p in (*target.iterdir(), *scratch.iterdir()) if "repairing" in p.name or p.name.startswith("new")]
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def test_java_options_with_spaces_and_quotes_stay_one(spark: SparkSession) -> No
     [
         ("--driver-memory=lots", "Invalid maximum heap size"),
         ("--master=nonsense", "Master must"),
-        ("--master=local[x]", "local[x]"),
+        pytest.param("--master=local[x]", "local[x]", marks=pytest.mark.soak),
         ("--properties-file=nowhere", "Invalid properties file"),
     ],
 )

@@ -18,7 +18,8 @@ from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
 from jobs.session import Session
-from jobs.tables.delta_tables import Tables
+from jobs.tables.delta_query import DeltaQuery
+from schemas.tables import TABLES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.opened_copy import open_copy
 from store_io.audit.rounds.task_making import TaskMaker
@@ -46,9 +47,9 @@ def run(spark_session: Session, store: StoreArgument, out: Path, run_id: str, **
     return result
 
 
-def segments(spark_session: Session, out: Path, run_id: str) -> list[dict[str, Any]]:
-    rows = Tables(spark_session, str(out / "tables")).read("segments").where(f"run_id = '{run_id}'").collect()
-    return sorted((row.asDict(True) for row in rows), key=lambda row: str(row["file"]))
+def segments(out: Path, run_id: str) -> list[dict[str, Any]]:
+    names = [column.name for column in TABLES["segments"]]
+    return DeltaQuery(f"{out}/tables/segments").ask(names, f"WHERE run_id = '{run_id}' ORDER BY file")
 
 
 def test_one_night_after_the_other(spark_session: Session, tmp_path: Path) -> None:
@@ -64,18 +65,18 @@ def test_one_night_after_the_other(spark_session: Session, tmp_path: Path) -> No
     told = second["stores"][0]
     assert second["exit_code"] == 20 and told["not_read"]["since"] == "one" and told["unverified_bytes"] == 0
     assert told["not_read"]["reused_segments"] >= count - 3 and told["messages"] == 119
-    rows = segments(spark_session, out, "two")
+    rows = segments(out, "two")
     assert sum(row["verified_run"] == "one" for row in rows) == told["not_read"]["reused_segments"]
     assert [row["verified_run"] for row in rows if row["base_offset"] == 8192] == ["two"]
-    verified = {row["file"]: row["verified_at"] for row in segments(spark_session, out, "one")}
+    verified = {row["file"]: row["verified_at"] for row in segments(out, "one")}
     assert all(row["verified_at"] == verified[row["file"]] for row in rows if row["verified_run"] == "one")
     third = run(spark_session, store, out, "three", since_run="two")  # the damage is looked at again, and found again
     assert third["exit_code"] == 20
-    assert [row["verified_run"] for row in segments(spark_session, out, "three") if row["base_offset"] == 8192] == ["three"]
+    assert [row["verified_run"] for row in segments(out, "three") if row["base_offset"] == 8192] == ["three"]
     again = run(spark_session, store, out, "two", since_run="one")  # repeated under its id, as after a kill
     times = {"seconds": 0, "task_seconds": 0}
     assert {**again["stores"][0], **times} == {**told, **times}
-    strip = [{**row, "verified_at": None} for row in segments(spark_session, out, "two")]
+    strip = [{**row, "verified_at": None} for row in segments(out, "two")]
     assert strip == [{**row, "verified_at": None} for row in rows]
 
 
@@ -89,7 +90,7 @@ def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureF
     assert f"Not read   {told['segments']} segments, " in printed.out and "the time limit was reached" in printed.out
     assert json.loads(printed.err.splitlines()[-1])["phase"] == "done"
     assert "Not read, as you asked" in (out / "a" / "report.html").read_text()
-    assert {row["verified_run"] for row in segments(spark_session, out, "none")} == {None}
+    assert {row["verified_run"] for row in segments(out, "none")} == {None}
 
 
 def test_where_time_counts_each_core_has_a_part_and_keeps_the_order(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def raise_protocol(tables: Path) -> None:
     (newest.parent / f"{int(newest.stem) + 1:020d}.json").write_text(protocol + "\n")
 
 
-@pytest.mark.parametrize("spoil", [spoil_file, raise_protocol])
+@pytest.mark.parametrize("spoil", [pytest.param(spoil_file, marks=pytest.mark.soak), raise_protocol])
 def test_tables_that_cannot_be_read_end_the_command_with_a_result(
     spoil: Callable[[Path], None], spark_session: Session, tmp_path: Path
 ) -> None:

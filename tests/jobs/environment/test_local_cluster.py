@@ -1,4 +1,5 @@
-"""Executors in processes of their own, with Spark's jars and what they are sent, give the same answers as one process."""
+"""Executors in processes of their own, with Spark's jars and what they are sent, give the same answers as one process. More
+stores: test_spark_cluster.py (-m cluster)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes"),
 ]
-STORES = ("g04", "g19", "g29")  # a clean one, a cut one, one whose queues are wrong
+STORES = ("g19", "g29")  # a cut one, one whose queues are wrong
 RESULTS = ("plan.json", "findings.jsonl")
 
 

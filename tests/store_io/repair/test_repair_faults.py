@@ -21,6 +21,7 @@ from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests.support.repaired import content, repaired, run_tasks
 
+MANY = 30  # steps under the mark soak
 WRITES = ("pwrite", "ftruncate", "copy_file_range", "mkdir", "utime", "fsync", "unlink")
 
 
@@ -71,10 +72,18 @@ def bad_medium() -> None:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-@pytest.mark.parametrize("act", [no_space, bad_medium])
-def test_a_call_that_fails(damaged: tuple[Path, RepairPlan, dict[str, str]], act: Callable[[], None], tmp_path: Path) -> None:
+SPREADS = [
+    pytest.param(act, count, marks=pytest.mark.soak if count == MANY else ())
+    for act, count in ((no_space, 7), (bad_medium, 5), (no_space, MANY), (bad_medium, MANY))
+]
+
+
+@pytest.mark.parametrize(("act", "count"), SPREADS)
+def test_a_call_that_fails(
+    damaged: tuple[Path, RepairPlan, dict[str, str]], act: Callable[[], None], count: int, tmp_path: Path
+) -> None:
     root, plan, whole = damaged
-    for stop_at in steps(root, plan, tmp_path / "new", 12):
+    for stop_at in steps(root, plan, tmp_path / "new", count):
         with failing(stop_at, act), contextlib.suppress(StoreError):
             # A copy that the system refuses is tried again by hand, so one failed call need not end it.
             assert repaired(root, tmp_path / "new", plan).exit_code == 0
@@ -86,10 +95,11 @@ def test_a_call_that_fails(damaged: tuple[Path, RepairPlan, dict[str, str]], act
     assert content(tmp_path / "new") == whole
 
 
-def test_killed_at_any_step(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [6, pytest.param(MANY, marks=pytest.mark.soak)])
+def test_killed_at_any_step(damaged: tuple[Path, RepairPlan, dict[str, str]], count: int, tmp_path: Path) -> None:
     root, plan, whole = damaged
     before = content(root)
-    for stop_at in steps(root, plan, tmp_path / "new", 10):
+    for stop_at in steps(root, plan, tmp_path / "new", count):
         child = os.fork()
         if child == 0:
             with failing(stop_at, lambda: os.kill(os.getpid(), signal.SIGKILL)):

@@ -611,7 +611,7 @@ def test_a_file_that_changed_is_a_problem_and_nothing_else() -> None:
 
 
 def test_damage_everywhere_is_bounded() -> None:
-    builder = StoreBuilder(sizes=Sizes(segment=1 << 20), first_offset=BASE * 256)
+    builder = StoreBuilder(sizes=Sizes(segment=1 << 18), first_offset=BASE * 256)
     while builder.room() == 0 or builder.room() > 200:
         builder.put(Message(body=b"b"))
     data = bytearray(builder.segments[BASE * 256])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store_io.formats.config.fastjson import parse_written
@@ -40,6 +40,7 @@ def test_half_a_surrogate_pair_is_escaped() -> None:
 
 
 @pytest.mark.parametrize("rules", [OLD, MIDDLE, NEW], ids=["4.9.8", "5.3.3", "5.4.0"])
+@settings(max_examples=40)
 @given(held=st.dictionaries(TEXT, st.dictionaries(TEXT, st.integers(-(1 << 63), (1 << 63) - 1) | TEXT | st.booleans())))
 def test_what_is_written_is_read(rules: Any, held: dict[str, dict[str, Any]]) -> None:
     assert parse_written(config_text({"table": held}, rules)) == {"table": held}

@@ -167,8 +167,8 @@ def test_an_entry_that_is_larger_than_any(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_process_without_memory_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_database(tmp_path / "store" / "db", {"default": [(b"a", bytes(400 << 20))]})
-    monkeypatch.setattr(database_module, "CHILD_BYTES", 512 << 20)
+    write_database(tmp_path / "store" / "db", {"default": [(b"a", bytes(250 << 20))]})
+    monkeypatch.setattr(database_module, "CHILD_BYTES", 384 << 20)
     with pytest.raises((DatabaseUnread, DatabaseDamaged)) as caught:
         entries(tmp_path / "store")
     assert isinstance(caught.value, StoreError)

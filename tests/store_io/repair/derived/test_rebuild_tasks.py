@@ -12,10 +12,15 @@ from tests.support.repaired import Served, plan_of, previewed, repaired
 from tests.support.repaired import numbers as numbers_of
 from tests.support.small_repairs import SIZES
 
+BASES = [(-5, 3), (-(2**63), 3), (7, 0), (7, -3)]
+ODD_BATCHES = [
+    pytest.param(policy, place, base, count, marks=() if (number + at) % 4 == 0 else pytest.mark.soak)
+    for number, (base, count) in enumerate(BASES)
+    for at, (place, policy) in enumerate((place, policy) for policy in ("broker", "salvage") for place in (0, 20, 40))
+]
 
-@pytest.mark.parametrize(("base", "count"), [(-5, 3), (-(2**63), 3), (7, 0), (7, -3)])
-@pytest.mark.parametrize("place", [0, 20, 40])
-@pytest.mark.parametrize("policy", ["broker", "salvage"])
+
+@pytest.mark.parametrize(("policy", "place", "base", "count"), ODD_BATCHES)
 def test_a_batch_that_no_entry_can_lead_to(base: int, count: int, place: int, policy: str, tmp_path: Path) -> None:
     """With a base below 0, or without messages: a broker's reading of the queue ends at its entry, so it gets none."""
     builder = StoreBuilder("5.3.3", SIZES, batch_topics={"Batch"})

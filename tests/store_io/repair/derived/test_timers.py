@@ -72,20 +72,25 @@ class Made:
         return found
 
 
-@pytest.mark.parametrize(("release", "policy"), [("5.1.4", "broker"), ("5.5.0", "salvage")])
-@pytest.mark.parametrize(
-    ("damage", "waiting"),
-    [
-        (no_file(*FILES), 4),
-        (no_file("timerlog"), 4),
-        (no_file("config/timercheck"), 4),
-        (wheel_of(SLOTS * 32), 4),
-        (wheel_of(1000), 4),
-        (short_log, 4),
-        (log_end, None),
-    ],
-    ids=["none", "no log", "no checkpoint", "zeros", "short wheel", "short log", "copies cut"],
-)
+DAMAGES: dict[str, tuple[Callable[[TimerStore], None], int | None]] = {
+    "none": (no_file(*FILES), 4),
+    "no log": (no_file("timerlog"), 4),
+    "no checkpoint": (no_file("config/timercheck"), 4),
+    "zeros": (wheel_of(SLOTS * 32), 4),
+    "short wheel": (wheel_of(1000), 4),
+    "short log": (short_log, 4),
+    "copies cut": (log_end, None),
+}
+# By default each damage under one of them, in turn; what only one of them cuts under both.
+EACH_DAMAGE = [
+    pytest.param(release, policy, *damage, id=f"{what}-{release}-{policy}", marks=() if both or turn else pytest.mark.soak)
+    for number, (what, damage) in enumerate(DAMAGES.items())
+    for at, (release, policy) in enumerate((("5.1.4", "broker"), ("5.5.0", "salvage")))
+    for both, turn in ((what == "copies cut", number % 2 == at),)
+]
+
+
+@pytest.mark.parametrize(("release", "policy", "damage", "waiting"), EACH_DAMAGE)
 def test_each_message_that_is_not_delivered_gets_a_unit(
     release: str, policy: str, damage: Callable[[TimerStore], None], waiting: int | None, tmp_path: Path
 ) -> None:
