@@ -203,7 +203,10 @@ class _Together:
             answers = self.runner.answers(tasks, f"{len(sizes)} stores", plans.pop() if plans else None, self.names)
             return answers if self.wanted is None else [self.wanted.take(answer) for answer in answers]
 
-        run_rounds([(a, a.first) for a in audits], run_tasks)
+        first_tasks = [(audit, audit.first) for audit in audits]
+        for audit in audits:
+            audit.first = []
+        run_rounds(first_tasks, run_tasks)
         for audit, sentences in zip(audits, listed.result(), strict=True):
             audit.incomplete.extend(sentences)
         for (_, store), one in zip(part, prepared, strict=True):

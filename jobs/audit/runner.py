@@ -37,7 +37,7 @@ FEW_BYTES, FEW_TASKS = 16 << 20, 100  # a round of less has a partition per core
 PARTITIONS_PER_CORE = 3
 # Answers lie in the JVM's heap, whose default is 1 GiB, until all of one job have come: `spark.driver.maxResultSize` ends a job
 # whose answers are larger. So a large round is several jobs: the first shows how large answers are.
-ANSWER_BYTES = 192 << 20  # of one job
+ANSWER_BYTES = 64 << 20  # of one job
 _MANY_FINDINGS = 100  # of one result
 FIRST_PARTITIONS_PER_CORE = 16  # of the first job: smaller rounds are one job
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,11 +47,19 @@ def run_audit(request: AuditRequest) -> StoreAudit:
     return audit
 
 
-def run_rounds(asking: Sequence[tuple[StoreAudit, list[Task]]], run_tasks: Callable[[list[Task]], Sequence[Any]]) -> None:
-    """Run the tasks that the audits ask for, all of a round together, until none asks for more. asking: with their first ones."""
-    while waiting := [(audit, own) for audit, own in asking if own]:
-        answers = iter(run_tasks([task for _, own in waiting for task in own]))
-        asking = [(audit, audit.next_tasks([next(answers) for _ in own])) for audit, own in waiting]
+def run_rounds(asking: list[tuple[StoreAudit, list[Task]]], run_tasks: Callable[[list[Task]], Sequence[Any]]) -> None:
+    """Run the tasks that the audits ask for, all of a round together, until none asks for more. asking: with their first ones;
+    it is empty afterwards."""
+    waiting = [(audit, own) for audit, own in asking if own]
+    asking.clear()
+    while waiting:
+        answers = list(reversed(run_tasks([task for _, own in waiting for task in own])))
+        counts = [(audit, len(own)) for audit, own in waiting]
+        waiting.clear()  # an audit keeps the tasks that it still needs, and lets go of each answer that it has taken
+        for audit, count in counts:
+            tasks = audit.next_tasks([answers.pop() for _ in range(count)])
+            if tasks:
+                waiting.append((audit, tasks))
 
 
 @dataclass
@@ -97,12 +105,12 @@ class StoreAudit:
         """Its first tasks are run now: an audit may have waited for other stores."""
         self._began = time.monotonic()
 
-    def next_tasks(self, results: Sequence[Any]) -> list[Task]:
+    def next_tasks(self, results: list[Any]) -> list[Task]:
         """Take in one round's results, in the order of its tasks; the next round's tasks, [] when all is known.
 
-        A text in the place of a result says why there is none; the audit is then incomplete.
+        A text in the place of a result says why there is none; the audit is then incomplete. `results` is empty afterwards.
         """
-        return self._advance(list(results))
+        return self._advance(results)
 
     def _advance(self, results: list[Any] | None) -> list[Task]:
         try:
@@ -238,7 +246,7 @@ class StoreAudit:
         return self.copy.segment_files
 
     @property
-    def queue_folders(self) -> dict[QueueKey, str]:
+    def queue_folders(self) -> Mapping[QueueKey, str]:
         return self.copy.queue_folders
 
     @property
@@ -250,7 +258,7 @@ class StoreAudit:
         return self._rounds.loss
 
     @property
-    def views(self) -> dict[QueueKey, QueueView]:
+    def views(self) -> Mapping[QueueKey, QueueView]:
         return self._rounds.views
 
     @property

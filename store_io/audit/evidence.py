@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 from schemas.rows import EXTENT_MESSAGE, Finding, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
@@ -65,9 +66,9 @@ class Evidence:
     twin_from: int = -1  # least physical offset to which an entry in RocksDB leads there
 
     @property
-    def every_queue(self) -> list[QueueSummary]:
-        """What was read of queues, of a combined store of both kinds."""
-        return [*self.queues.values(), *self.other_queues.values()]
+    def every_queue(self) -> Iterator[QueueSummary]:
+        """What was read of queues, of a combined store of both kinds; one after the other, as there may be a million of them."""
+        return chain(self.queues.values(), self.other_queues.values())
 
     @cached_property
     def log(self) -> LogMap:
@@ -105,7 +106,7 @@ class Evidence:
     @cached_property
     def queues_whole(self) -> bool:
         """The same for ConsumeQueues of every kind."""
-        problems = [*(queue.problem for queue in self.queues.values()), *(left.problem for left in self.leftovers.values())]
+        problems = chain((queue.problem for queue in self.queues.values()), (left.problem for left in self.leftovers.values()))
         return self._no_gap(QUEUES, BATCH_QUEUES, EXT) and not any(problems)
 
     @cached_property

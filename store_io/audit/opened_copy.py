@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas import dledger_layout
@@ -17,6 +17,7 @@ from store_io.audit.tables.table_view import TablesInUse, tables_in_use
 from store_io.audit.timer.timer_parts import TimerParts, timer_parts
 from store_io.base.errors import NotAStore, StoreError
 from store_io.base.java_compat import parse_number
+from store_io.base.packed import PackedMap, joined
 from store_io.formats import checkpoint_reader, config_reader, index_reader
 from store_io.formats.config_reader import StoreConfig
 from store_io.formats.controller.broker_identity import BrokerIdentity, read_identity
@@ -29,7 +30,7 @@ from store_io.rules.compaction.compacted_queues import CompactedStore, compacted
 from store_io.rules.config.files import TOPICS
 from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.rules.index_state import IndexHeader
-from store_io.rules.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.rules.loading import LoadedStore, Tree, files_by_queue, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
@@ -48,8 +49,8 @@ class TwinQueues:
     """Both kinds of queues of a store that combines them; those that are read are in `OpenedCopy`'s own fields as well."""
 
     table: QueueTable
-    folders: dict[QueueKey, str]
-    files: dict[QueueKey, tuple[MappedFile, ...]]
+    folders: Mapping[QueueKey, str]
+    files: Mapping[QueueKey, tuple[MappedFile, ...]]
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ class OpenedCopy:
     start_files: StartFiles
     checkpoint_file: checkpoint_reader.StoredCheckpoint
     segment_files: list[MappedFile]
-    queue_folders: dict[QueueKey, str]
-    queue_files: dict[QueueKey, tuple[MappedFile, ...]]
+    queue_folders: Mapping[QueueKey, str]
+    queue_files: Mapping[QueueKey, tuple[MappedFile, ...]]
     index_files: list[MappedFile]
     headers: dict[str, IndexHeader]
     compacted: CompactedStore
@@ -160,7 +161,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         settings[request.changed[0]] = Setting(request.changed[1], "changed")
     misfits = size_misfits(request.broker_conf, listing, settings)
     rules = broker_rules(request.release, settings)
-    tree = Tree(listing.files, listing.by_path)
+    tree = Tree(listing.files)
     not_modelled = unmodelled(listing, rules, request.broker_conf is not None)
     short.sentences += not_modelled
     short.sentences += store_dir.unreadable_parts(listing)
@@ -192,19 +193,19 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     ]
     short.add_new(not_modelled)
     checkpoint_file = _checkpoint(source, listing, short)
-    folders = dict(queue_folders(tree, QUEUES)) if not rules.rocksdb_queues else {}
+    folders: PackedMap[QueueKey, str] = queue_folders(tree, QUEUES) if not rules.rocksdb_queues else PackedMap()
     if rules.batch_queues and not rules.rocksdb_queues:
-        folders |= queue_folders(tree, BATCH_QUEUES)  # 4.x does not know the folder: its queues of these topics are ordinary ones
-    folders = {_same_key(loaded, key): folder for key, folder in folders.items()}
-    queue_files = {key: _queue_files(tree, loaded, key, folder) for key, folder in folders.items()}
+        # 4.x does not know the folder: its queues of these topics are ordinary ones.
+        folders = joined(folders, queue_folders(tree, BATCH_QUEUES))
+    queue_files = files_by_queue((key, tuple(numbered_files(tree, folder))) for key, folder in folders.items())
     twins = TwinQueues(table, folders, queue_files) if rules.combined_queues and table is not None else None
     if twins is not None and reads_rocksdb(rules):
-        folders, queue_files = {}, {}
+        folders, queue_files = PackedMap(), PackedMap()
     elif twins is not None:
         table = None
         if light_from_rocksdb(rules):
-            folders = {key: folder for key, folder in folders.items() if not key[0].startswith(LMQ_PREFIX)}
-            queue_files = {key: queue_files[key] for key in folders}
+            folders = PackedMap.of((key, folder) for key, folder in folders.items() if not key[0].startswith(LMQ_PREFIX))
+            queue_files = files_by_queue((key, queue_files[key]) for key in folders)
     index_files, ledger_index = _index_files(tree), _ledger_index(tree, loaded)
     stored = _marks(source, rules, short)
     return OpenedCopy(
@@ -239,19 +240,6 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
             rules, find_database(source.list_tree(FOLDER), FOLDER) if keeps_other_tables(rules) else NO_DATABASE
         ),
     )
-
-
-# A store may have a million queues and files: what load() maps and what the audit reads are the same objects.
-
-
-def _same_key(loaded: LoadedStore, key: QueueKey) -> QueueKey:
-    queue = loaded.queues.get(key)
-    return queue.key if queue is not None else key
-
-
-def _queue_files(tree: Tree, loaded: LoadedStore, key: QueueKey, folder: str) -> tuple[MappedFile, ...]:
-    files, queue = numbered_files(tree, folder), loaded.queues.get(key)
-    return tuple(queue.files if queue is not None and queue.files == files else files)
 
 
 def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shortcomings) -> QueueTable:

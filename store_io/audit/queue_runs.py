@@ -5,6 +5,7 @@ One table holds them; a segment's own `runs` become a part of it, a queue's are 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -82,29 +83,41 @@ class StoreRuns:
         ranks[[numbers[key] for key in keys]] = np.arange(len(keys))
         queue_of = ranks[queue_of]
         order = np.argsort(queue_of, kind="stable")[int((queue_of < 0).sum()) :]
-        bounds = np.searchsorted(queue_of[order], np.arange(len(keys) + 1)).tolist()
+        bounds = np.searchsorted(queue_of[order], np.arange(len(keys) + 1))
         return _ByQueue(self, order, keys, bounds)
 
 
-class _ByQueue:
+class _ByQueue(Mapping[QueueKey, "QueueRuns"]):
     """Queue -> its runs, as places in the table."""
 
-    def __init__(self, table: StoreRuns, order: np.ndarray, keys: Sequence[QueueKey], bounds: Sequence[int]):
+    def __init__(self, table: StoreRuns, order: np.ndarray, keys: Sequence[QueueKey], bounds: np.ndarray):
         self.table, self._names = table, keys
         self.places = order
         self._bounds = bounds
         self._block: tuple[int, int, np.ndarray] = (0, 0, NO_RUNS)  # (start, end, rows) of some neighbouring queues
 
-    def __iter__(self) -> Iterator[tuple[QueueKey, QueueRuns]]:
-        for number, key in enumerate(self._names):
-            yield key, QueueRuns(self, number, self._bounds[number], self._bounds[number + 1])
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[QueueKey]:
+        return iter(self._names)
+
+    def __getitem__(self, key: QueueKey) -> QueueRuns:
+        number = bisect_left(self._names, key)
+        if number == len(self._names) or self._names[number] != key:
+            raise KeyError(key)
+        return QueueRuns(self, number, int(self._bounds[number]), int(self._bounds[number + 1]))
+
+    def of(self, key: QueueKey) -> QueueRuns:
+        """The runs of a queue, which may have none."""
+        return self.get(key) or QueueRuns()
 
     def rows(self, number: int, start: int, end: int) -> np.ndarray:
         """The rows of one queue. Gathered with those of its neighbours, which lie beside them in each segment."""
         low, high, block = self._block
         if not low <= start <= end <= high:
             first = number - number % BLOCK_QUEUES
-            low, high = self._bounds[first], self._bounds[min(first + BLOCK_QUEUES, len(self._names))]
+            low, high = (int(self._bounds[at]) for at in (first, min(first + BLOCK_QUEUES, len(self._names))))
             places = self.places[low:high]
             order = np.argsort(places)
             block = np.empty(high - low, RUN_DTYPE)

@@ -5,8 +5,9 @@ Input are the summaries of all scans; nothing is read here. Ranges are entry num
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from schemas import consumequeue_layout
 from schemas.rows import MATCH_MISSING, RUN_LMQ, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES
 from store_io.audit.queue_runs import QueueRuns, StoreRuns, matched, stretches
+from store_io.base.packed import PackedMap, keys_of
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.rules.loading import queue_folder
 from store_io.rules.multi_dispatch import LMQ_PREFIX
@@ -72,46 +74,55 @@ class KnownQueues:
         return self.light_database if self.light_database and key[0].startswith(LMQ_PREFIX) else self.database
 
     @property
-    def there(self) -> Iterable[QueueKey]:
+    def there(self) -> Mapping[QueueKey, object]:
         """The queues of which anything is there."""
         if self.light_database:
-            light = {key for key in self.summaries if key[0].startswith(LMQ_PREFIX)}
-            return self.folders.keys() | light
+            return dict.fromkeys([*self.folders, *(key for key in self.summaries if key[0].startswith(LMQ_PREFIX))])
         return self.summaries if self.database else self.folders
 
 
-def queue_views(segments: Sequence[SegmentSummary], known: KnownQueues) -> dict[QueueKey, QueueView]:
-    """Every queue that the log or the disk knows, with its matched, missing and unmatched entry numbers."""
-    views: dict[QueueKey, QueueView] = {}
-    on_disk = dict.fromkeys(known.there)
-    known_topics = {topic for topic, _ in on_disk}
+def queue_views(
+    segments: Sequence[SegmentSummary], known: KnownQueues, read_in_part: bool = False
+) -> PackedMap[QueueKey, QueueView]:
+    """Every queue that the log or the disk knows, with its matched, missing and unmatched entry numbers.
+
+    read_in_part: some segments were not read; see `narrow_to_read`.
+    """
+    there = known.there
+    topics_there = {topic for topic, _ in there} if known.topics is not None else set()
+    runs = StoreRuns(segments).by_queue(segments, known.lmq_expected, there)
 
     def view(key: QueueKey) -> QueueView:
-        found = views.get(key)
-        if found is None:
-            batch = key[0] in known.batch_topics
-            database = known.database_of(key)
-            folder = database or known.folders.get(key, queue_folder(batch, key))
-            of_other_kind = folder.startswith(BATCH_QUEUES + "/") != batch
-            files = known.files.get(key, ())
-            found = views[key] = QueueView(key, batch != of_other_kind, folder, files, known.summaries)
-            found.of_other_kind, found.keyed = of_other_kind, bool(database)
-            found.deleted_topic = known.topics is not None and key[0] not in known.topics and key[0] not in known_topics
+        batch = key[0] in known.batch_topics
+        database = known.database_of(key)
+        folder = database or known.folders.get(key) or queue_folder(batch, key)
+        of_other_kind = folder.startswith(BATCH_QUEUES + "/") != batch
+        found = QueueView(key, batch != of_other_kind, folder, known.files.get(key, ()), known.summaries)
+        found.of_other_kind, found.keyed = of_other_kind, bool(database)
+        found.deleted_topic = known.topics is not None and key[0] not in known.topics and key[0] not in topics_there
+        if not of_other_kind:
+            found.runs = runs.of(key)
+            # A light queue whose name has "/" gets none in files (recovery.md 7.3), and may get some in RocksDB.
+            _match(found, known.lmq_expected and (found.keyed or "/" not in key[0]))
+        if read_in_part:
+            narrow_to_read(found)
         return found
 
-    for key in on_disk:
-        view(key)
-    runs = StoreRuns(segments).by_queue(segments, known.lmq_expected, on_disk)
-    for key, own in runs:
-        view(key).runs = own
-    views = dict(sorted(views.items()))
-    for found in views.values():
-        if found.of_other_kind:
-            found.runs = QueueRuns()
-        else:
-            # A light queue whose name has "/" gets none in files (recovery.md 7.3), and may get some in RocksDB.
-            _match(found, known.lmq_expected and (found.keyed or "/" not in found.key[0]))
-    return views
+    def reopened(key: QueueKey, closed: tuple[Any, ...]) -> QueueView:
+        batch, folder, covered, missing, leftover, deleted_topic, keyed, of_other_kind, lmq = closed
+        own = QueueRuns() if of_other_kind else runs.of(key)
+        files = known.files.get(key, ())
+        return QueueView(
+            key, batch, folder, files, known.summaries, own, covered, missing, leftover, deleted_topic, keyed, of_other_kind, lmq
+        )
+
+    return PackedMap.of(((key, view(key)) for key in keys_of(there, runs)), _closed, reopened)
+
+
+def _closed(view: QueueView) -> tuple[Any, ...]:
+    """The view without what it shares with the others."""
+    kinds = view.deleted_topic, view.keyed, view.of_other_kind, view.lmq
+    return view.batch, view.folder, view.covered, view.missing, view.leftover, *kinds
 
 
 def _match(view: QueueView, lmq_expected: bool) -> None:
@@ -152,13 +163,12 @@ def never_put(rows: np.ndarray) -> np.ndarray:
     return never
 
 
-def narrow_to_read(views: Iterable[QueueView]) -> None:
+def narrow_to_read(view: QueueView) -> None:
     """Where segments were not read: keep as unmatched only the entries that cannot lead there."""
-    for view in views:
-        # Entries before that of the first message that was read lead to segments that were not read.
-        known = [*view.covered[:1], *view.missing[:1]]
-        if view.batch and not view.covered and view.missing and view.summary is not None:
-            # Nothing says where in a BatchConsumeQueue its messages belong but those before them.
-            count, end = total(view.missing), view.summary.used_end
-            view.missing, known = [(end, end + count)], []
-        view.leftover = intersect(view.leftover, [(min(known)[0], 1 << 62)]) if known else []
+    # Entries before that of the first message that was read lead to segments that were not read.
+    known = [*view.covered[:1], *view.missing[:1]]
+    if view.batch and not view.covered and view.missing and view.summary is not None:
+        # Nothing says where in a BatchConsumeQueue its messages belong but those before them.
+        count, end = total(view.missing), view.summary.used_end
+        view.missing, known = [(end, end + count)], []
+    view.leftover = intersect(view.leftover, [(min(known)[0], 1 << 62)]) if known else []

@@ -10,7 +10,8 @@ import pickle
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar, overload
 
@@ -19,7 +20,8 @@ K = TypeVar("K", bound=tuple[Any, ...] | str)
 
 FEW = 8192  # values that are never packed
 _TOGETHER = 1024
-_OPEN = 32  # parts of a map
+_PART = 256  # neighbours in a map, where the map makes its own parts
+_OPEN = 8  # parts of a map
 
 
 def packed(values: Iterable[V]) -> Sequence[V]:
@@ -40,7 +42,7 @@ def _unpack(data: bytes) -> Any:
 
 
 class Waiting:
-    """A result that is opened when its turn comes. content: its pickle."""
+    """A result, or a task, that is opened when its turn comes. content: its pickle."""
 
     __slots__ = ("_data",)
 
@@ -50,6 +52,12 @@ class Waiting:
     def open(self) -> Any:
         """The result, made anew each time."""
         return _unpack(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Waiting) and self._data == other._data
+
+    def __hash__(self) -> int:
+        return hash(self._data)
 
 
 def opened(result: Any) -> Any:
@@ -111,13 +119,33 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
     A pass in the order of the keys opens each part once; asking for keys at random opens parts again and again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, close: Callable[[V], Any] | None = None, reopen: Callable[[K, Any], V] | None = None) -> None:
+        """close: what is packed of a value; reopen: makes it anew of its key and that. Without them all of it is packed."""
+        self._close, self._reopen = close, reopen
         self._packs = False
         self._firsts: list[K] = []  # the smallest key of each part, ascending once it is read
         self._parts: dict[K, dict[K, V] | bytes] = {}  # by its smallest key
         self._open: OrderedDict[K, dict[K, V]] = OrderedDict()
         self._count = 0
         self._sorted = True
+
+    @classmethod
+    def of(
+        cls,
+        items: Iterable[tuple[K, V]],
+        close: Callable[[V], Any] | None = None,
+        reopen: Callable[[K, Any], V] | None = None,
+    ) -> PackedMap[K, V]:
+        """These items, which come in the order of their keys, each key once."""
+        made = cls(close, reopen)
+        going = iter(items)
+        while part := dict(islice(going, _PART)):
+            made.add(part)
+        return made
+
+    def of_same(self, items: Iterable[tuple[K, V]]) -> PackedMap[K, V]:
+        """Other items, packed in the same way."""
+        return self.of(items, self._close, self._reopen)
 
     def add(self, part: Mapping[K, V]) -> None:
         """Add a part, in the place of an earlier one with the same first key. Its values must not be changed any more."""
@@ -135,8 +163,18 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         self._parts[first] = dict(part)
         if self._count > FEW:
             for key in [first] if self._packs else self._firsts:
-                self._parts[key] = _pack(self._parts[key])
+                self._parts[key] = self._packed(self._parts[key])
             self._packs = True
+
+    def _packed(self, part: dict[K, V] | bytes) -> bytes:
+        assert not isinstance(part, bytes)
+        close = self._close
+        return _pack(part if close is None else {key: close(value) for key, value in part.items()})
+
+    def _unpacked(self, part: bytes) -> dict[K, V]:
+        found: dict[K, Any] = _unpack(part)
+        reopen = self._reopen
+        return found if reopen is None else {key: reopen(key, value) for key, value in found.items()}
 
     def _of(self, first: K) -> dict[K, V]:
         part = self._parts[first]
@@ -144,7 +182,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             return part
         found = self._open.get(first)
         if found is None:
-            found = self._open[first] = _unpack(part)
+            found = self._open[first] = self._unpacked(part)
             if len(self._open) > _OPEN:
                 self._open.popitem(last=False)
         return found
@@ -154,6 +192,13 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             self._firsts.sort()
             self._sorted = True
         return self._firsts
+
+    def open_all(self) -> None:
+        """Open all parts and keep them open: for a process that asks at random."""
+        for first, part in self._parts.items():
+            if isinstance(part, bytes):
+                self._parts[first] = self._unpacked(part)
+        self._open.clear()
 
     def __getitem__(self, key: K) -> V:
         place = bisect_right(self._ordered(), key) - 1
@@ -167,3 +212,19 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
     def __iter__(self) -> Iterator[K]:
         for first in self._ordered():
             yield from self._of(first)
+
+
+def keys_of(*maps: Mapping[K, Any]) -> Iterator[K]:
+    """The keys of all these maps in their order, each once. A packed map is never held open as a whole."""
+    before: K | None = None
+    for key in merge(*(one if isinstance(one, PackedMap) else sorted(one) for one in maps)):
+        if key != before:
+            yield key
+            before = key
+
+
+def joined(first: Mapping[K, V], second: PackedMap[K, V]) -> PackedMap[K, V]:
+    """Both maps as one; where a key is in both, the second one counts."""
+    if not first:
+        return second
+    return second.of_same((key, second[key] if key in second else first[key]) for key in keys_of(first, second))

@@ -5,10 +5,13 @@ A runner needs to know no kind of task. Results are small; a reading problem is 
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from store_io.base.packed import Waiting, opened
 
 
 class Task(Protocol):
@@ -27,6 +30,36 @@ class Task(Protocol):
         """The files that it reads."""
 
     def run(self) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class WaitingTask:
+    """A large task in little memory, until it runs. What it is when it was pickled is the task itself."""
+
+    store: int
+    not_after: float
+    bytes_to_read: int
+    waiting: Waiting
+
+    @classmethod
+    def of(cls, task: Task) -> WaitingTask:
+        """The task, which waits."""
+        return cls(task.store, task.not_after, task.bytes_to_read, Waiting(pickle.dumps(task, protocol=5)))
+
+    @property
+    def paths(self) -> Sequence[str]:
+        return self.open().paths
+
+    def open(self) -> Task:
+        """The task, made anew each time."""
+        task: Task = self.waiting.open()
+        return task
+
+    def run(self) -> Any:
+        return self.open().run()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return opened, (self.waiting,)
 
 
 @dataclass(frozen=True)

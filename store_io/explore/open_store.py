@@ -16,6 +16,7 @@ from store_io.formats.settings import read_settings
 from store_io.rules.loading import Tree, numbered_files, queue_folders, segments_of
 from store_io.rules.releases import NEWEST_RELEASE, ROCKSDB_STORE_TYPE, BrokerRules, broker_rules
 from store_io.source.byte_source import ByteSource, StoreLocation, folder_of, open_source
+from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing, check_names, check_roots, list_store, unreadable_parts
 
 CLOCK_MARGIN_MS = 3_600_000
@@ -83,7 +84,7 @@ class OpenStore:
         def concerned(entry: StoreFile) -> bool:
             return (folder_of(entry.path) or entry.path).partition("/")[0] in parts
 
-        own = replace(self.listing, files=tuple(filter(concerned, self.listing.files)))
+        own = replace(self.listing, files=FileColumns(filter(concerned, self.listing.files)))
         for sentence in unreadable_parts(own):
             raise Unreadable(sentence)
 

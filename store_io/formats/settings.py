@@ -7,7 +7,7 @@ Source: BrokerStartup, MixAll.properties2Object, MessageStoreConfig and BrokerCo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +48,7 @@ from store_io.rules.releases import (
     taken_setting,
 )
 from store_io.source.byte_source import ByteFile, ByteSource, folder_of, name_of, open_source
+from store_io.source.file_columns import Chosen
 from store_io.source.store_dir import DLEDGER, StoreListing
 
 INDEX_KEYS = ("maxHashSlotNum", "maxIndexNum")
@@ -131,17 +132,17 @@ def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dic
 # ---- sizes from the files ------------------------------------------------------------------------------------------
 
 
-def mapped_files(listing: StoreListing) -> dict[str, list[StoreFile]]:
+def mapped_files(listing: StoreListing) -> dict[str, Chosen]:
     """Files that are not empty, by the folder of their kind."""
-    kinds: dict[str, list[StoreFile]] = {key: [] for key in (COMMITLOG, QUEUES, EXT, BATCH_QUEUES, TIMER_LOG)}
-    for entry in listing.files:
+    kinds = {key: Chosen(listing.files) for key in (COMMITLOG, QUEUES, EXT, BATCH_QUEUES, TIMER_LOG)}
+    for place, entry in enumerate(listing.files):
         folder = folder_of(entry.path)
         top, _, below = folder.partition("/")
         depth = below.count("/") if below else -1
         if entry.kind == "file" and entry.size and top in kinds and depth == (-1 if top in (COMMITLOG, TIMER_LOG) else 1):
-            kinds[top].append(entry)
+            kinds[top].append(place)
         elif entry.kind == "file" and entry.size and below == DATA and DLEDGER.fullmatch(top):
-            kinds[COMMITLOG].append(entry)
+            kinds[COMMITLOG].append(place)
     return kinds
 
 
@@ -163,22 +164,25 @@ def _below(listing: StoreListing, folder: str) -> list[StoreFile]:
     return [entry for entry in listing.files if entry.kind == "file" and entry.path.startswith(folder + "/")]
 
 
-def agreed_size(files: Iterable[StoreFile], unit: int = 1) -> int:
+def agreed_size(files: Sequence[StoreFile], unit: int = 1) -> int:
     """The size that more than half of the files with a number as their name have; 0 without one.
 
     Where no size has that, the distance between neighbouring names decides, if a file has it as its size.
     """
-    named = [(folder_of(f.path), parse_number(name_of(f.path), 64), f.size) for f in files]
-    known = sorted(
-        (folder, start, size) for folder, start, size in named if start is not None and start >= 0 and size % unit == 0
-    )
-    sizes = Counter(size for _, _, size in known)
+
+    def known() -> Iterator[tuple[str, int, int]]:
+        for file in files:
+            start = parse_number(name_of(file.path), 64)
+            if start is not None and start >= 0 and file.size % unit == 0:
+                yield folder_of(file.path), start, file.size
+
+    sizes = Counter(size for _, _, size in known())
     if not sizes:
         return 0
     size, count = max(sizes.items(), key=lambda item: (item[1], item[0]))
-    if 2 * count > len(known):
+    if 2 * count > sizes.total():
         return size
-    steps = Counter(b[1] - a[1] for a, b in pairwise(known) if a[0] == b[0] and b[1] > a[1])
+    steps = Counter(b[1] - a[1] for a, b in pairwise(sorted(known())) if a[0] == b[0] and b[1] > a[1])
     step = max(steps, key=lambda s: (steps[s], s), default=0)
     return step if step in sizes else 0
 

@@ -6,18 +6,24 @@ ConsumeQueueStore.loadConsumeQueues and queueTypeShouldBe, IndexService.load (re
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby
+from typing import Any
 
 from schemas.dledger_layout import DATA
 from schemas.dledger_layout import INDEX as UNITS
 from schemas.rows import MappedFile, QueueKey, StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES
 from store_io.base.java_compat import parse_number
+from store_io.base.packed import FEW, PackedMap, joined
 from store_io.rules.dledger.ledger_files import LedgerFiles, ledger_folder, load_ledger
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import folder_of, name_of
+from store_io.source.byte_source import TWIN, name_of
+from store_io.source.file_columns import FileColumns, FilesByPath
 
+_AFTER_SLASH = chr(ord("/") + 1)  # a folder's name and this: after all that is in the folder, and before what follows
 NO_NUMBER = "the name is not a number"  # how the sentence about such a file ends
 
 
@@ -41,7 +47,7 @@ class LoadedStore:
     """
 
     segments: list[MappedFile] = field(default_factory=list)
-    queues: dict[QueueKey, LoadedQueue] = field(default_factory=dict)
+    queues: Mapping[QueueKey, LoadedQueue] = field(default_factory=dict)
     index: list[StoreFile] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     refusal: str = ""
@@ -65,23 +71,64 @@ NOT_NAMED = "config/topics.json does not name this topic, so the broker takes it
 class Tree:
     """The copy's names by folder, in the order in which a broker sorts them."""
 
-    def __init__(self, files: Sequence[StoreFile], by_path: Mapping[str, StoreFile] | None = None):
-        """by_path: the same files, where somebody has them so already."""
-        self.all = files
-        self.by_path = by_path if by_path is not None else {entry.path: entry for entry in reversed(files)}
-        self._children: dict[str, list[StoreFile]] = {}
-        for entry in self.all:
-            self._children.setdefault(folder_of(entry.path), []).append(entry)
-        for entries in self._children.values():
-            entries.sort(key=lambda e: (name_of(e.path), e.path))
+    def __init__(self, files: Sequence[StoreFile]):
+        """files: of two with the same path the first one counts."""
+        self.all = files if isinstance(files, FileColumns) else FileColumns(reversed(files))
+        self.by_path = FilesByPath(self.all)
+        self._children: dict[str, list[StoreFile]] = {}  # of the folders that were looked at first, FEW names in all
+        self._remembered = 0
 
     def children(self, folder: str) -> list[StoreFile]:
         """What lies directly in the folder, by name; [] where there is none. A name twice (two paths) is listed twice."""
-        return self._children.get(folder, [])
+        found = self._children.get(folder)
+        if found is None:
+            found = [entry for place in self._places_of(folder) for entry in self._directly_in(place)]
+            found.sort(key=lambda entry: (name_of(entry.path), entry.path))
+            if self._remembered < FEW:
+                self._children[folder] = found
+                self._remembered += 1 + len(found)
+        return found
+
+    def _places_of(self, folder: str) -> list[str]:
+        """How paths of files in this folder begin: more than one way where a part of the store lies in several folders."""
+        if not folder:
+            return [""]
+        top, slash, rest = folder.partition("/")
+        if TWIN.fullmatch(top):
+            return []  # `folder_of` has no such folder
+        return [f"{one}{slash}{rest}/" for one in (top, *self._twins.get(top, ()))]
+
+    @cached_property
+    def _twins(self) -> dict[str, list[str]]:
+        """Further folders of a part, by its name."""
+        found: dict[str, list[str]] = {}
+        for part in PARTS:
+            place = self.all.place(part + "[")
+            while place < len(self.all) and self.all[place].path.startswith(part + "["):
+                top = self.all[place].path.partition("/")[0]
+                if TWIN.fullmatch(top):
+                    found.setdefault(part, []).append(top)
+                place = max(place + 1, self.all.place(top + _AFTER_SLASH))
+        return found
+
+    def _directly_in(self, start: str) -> Iterator[StoreFile]:
+        """Files whose paths are this and a name."""
+        files = self.all
+        place = files.place(start)
+        while place < len(files):
+            entry = files[place]
+            if not entry.path.startswith(start):
+                return
+            name, slash, _ = entry.path[len(start) :].partition("/")
+            if slash:  # in a folder of this folder: on to what follows it
+                place = files.place(start + name + _AFTER_SLASH)
+                continue
+            yield entry
+            place += 1
 
     def is_folder(self, path: str) -> bool:
         entry = self.by_path.get(path)
-        return entry is not None and entry.kind == "directory" or path in self._children
+        return entry is not None and entry.kind == "directory" or bool(self.children(path))
 
     def exists(self, path: str) -> bool:
         return path in self.by_path
@@ -129,42 +176,12 @@ def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
 def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], named: Container[str] = frozenset()) -> LoadedStore:
     """What the release's load() maps and deletes, or why it refuses, by names and lengths alone. named: topics in the table."""
     loaded = LoadedStore()
-
-    def refuse(sentence: str) -> None:
-        loaded.refusal = loaded.refusal or sentence
-
-    loaded.segments, deleted, refusal = load_file_queue(tree, COMMITLOG, rules.segment_bytes, rules)
-    loaded.deleted += deleted
-    refuse(refusal)
-    for kind, batch in ((QUEUES, False), (BATCH_QUEUES, True)):
+    loaded.segments, loaded.deleted, loaded.refusal = load_file_queue(tree, COMMITLOG, rules.segment_bytes, rules)
+    for batch in (False, True):
         if batch and not rules.batch_queues or rules.rocksdb_queues:
             continue
-        for topic in tree.children(kind):
-            if not is_folder(topic):
-                continue
-            name = name_of(topic.path)
-            for child in tree.children(topic.path):
-                queue_id = parse_number(name_of(child.path), 32)
-                if queue_id is None:
-                    continue
-                if rules.batch_queues and batch != (name in batch_topics):
-                    wanted = "BatchConsumeQueue" if name in batch_topics else "ConsumeQueue"
-                    known = name in batch_topics or name in named
-                    why = f"the topic is of type {wanted} (config/topics.json)"
-                    refuse(f"{topic.path}: {why if known else NOT_NAMED}")
-                queue = LoadedQueue((name, queue_id), batch, child.path)
-                size = rules.batch_file_bytes if batch else rules.queue_file_bytes
-                queue.files, deleted, refusal = load_file_queue(tree, child.path, size, rules)
-                if not loaded.refusal:
-                    loaded.deleted += deleted
-                refuse(refusal)
-                if rules.value("enableConsumeQueueExt") and not batch:
-                    folder = f"{EXT}/{name}/{name_of(child.path)}"
-                    queue.ext_files, deleted, refusal = load_file_queue(tree, folder, rules.ext_file_bytes, rules)
-                    if not loaded.refusal:
-                        loaded.deleted += deleted
-                    refuse(refusal)
-                loaded.queues[queue.key] = queue
+        found = PackedMap.of(_loaded_queues(tree, rules, batch, (batch_topics, named), loaded), _closed_queue, _reopened_queue)
+        loaded.queues = joined(loaded.queues, found)
     for entry in tree.children(INDEX):
         if parse_number(name_of(entry.path), 64) is None:
             continue
@@ -181,6 +198,71 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], nam
         loaded.ledger.old_segments = len(loaded.segments)
         loaded.segments += loaded.ledger.data
     return loaded
+
+
+def _loaded_queues(
+    tree: Tree, rules: BrokerRules, batch: bool, topics: tuple[frozenset[str], Container[str]], loaded: LoadedStore
+) -> Iterator[tuple[QueueKey, LoadedQueue]]:
+    """The queues below consumequeue/, or batchconsumequeue/, by key. topics: those of type BatchCQ, and all in the table.
+
+    What load() deletes there, and why it refuses, goes to `loaded`.
+    """
+    batch_topics, named = topics
+
+    def load(folder: str, size: int) -> list[MappedFile]:
+        files, deleted, refusal = load_file_queue(tree, folder, size, rules)
+        if not loaded.refusal:
+            loaded.deleted += deleted
+        loaded.refusal = loaded.refusal or refusal
+        return files
+
+    for name, folders in _by_topic(tree, BATCH_QUEUES if batch else QUEUES):
+        found: dict[int, LoadedQueue] = {}
+        for topic, child, queue_id in folders:
+            if rules.batch_queues and batch != (name in batch_topics):
+                wanted = "BatchConsumeQueue" if name in batch_topics else "ConsumeQueue"
+                known = name in batch_topics or name in named
+                why = f"the topic is of type {wanted} (config/topics.json)"
+                loaded.refusal = loaded.refusal or f"{topic.path}: {why if known else NOT_NAMED}"
+            queue = found[queue_id] = LoadedQueue((name, queue_id), batch, child.path)
+            queue.files = load(child.path, rules.batch_file_bytes if batch else rules.queue_file_bytes)
+            if rules.value("enableConsumeQueueExt") and not batch:
+                queue.ext_files = load(f"{EXT}/{name}/{name_of(child.path)}", rules.ext_file_bytes)
+        for queue_id in sorted(found):
+            yield found[queue_id].key, found[queue_id]
+
+
+def _by_topic(tree: Tree, kind: str) -> Iterator[tuple[str, list[tuple[StoreFile, StoreFile, int]]]]:
+    """(topic, [(folder of the topic, what lies there, the queue id that its name is)]), by topic; several folders may have one
+    topic's name."""
+    folders = [topic for topic in tree.children(kind) if is_folder(topic)]
+    for name, topics in groupby(folders, key=lambda topic: name_of(topic.path)):
+        numbered = [
+            (topic, child, parse_number(name_of(child.path), 32)) for topic in topics for child in tree.children(topic.path)
+        ]
+        yield name, [(topic, child, queue_id) for topic, child, queue_id in numbered if queue_id is not None]
+
+
+def _closed_queue(queue: LoadedQueue) -> tuple[Any, ...]:
+    return queue.batch, queue.folder, _closed_files(queue.files), _closed_files(queue.ext_files)
+
+
+def _reopened_queue(key: QueueKey, closed: tuple[Any, ...]) -> LoadedQueue:
+    batch, folder, files, ext_files = closed
+    return LoadedQueue(key, batch, folder, [MappedFile(*file) for file in files], [MappedFile(*file) for file in ext_files])
+
+
+def files_by_queue(items: Iterable[tuple[QueueKey, tuple[MappedFile, ...]]]) -> PackedMap[QueueKey, tuple[MappedFile, ...]]:
+    """The files of each queue; they come in the order of the queues."""
+    return PackedMap.of(items, _closed_files, _reopened_files)
+
+
+def _closed_files(files: Iterable[MappedFile]) -> tuple[tuple[str, int, int], ...]:
+    return tuple((file.path, file.start, file.size) for file in files)
+
+
+def _reopened_files(key: QueueKey, closed: Iterable[tuple[str, int, int]]) -> tuple[MappedFile, ...]:
+    return tuple(MappedFile(*file) for file in closed)
 
 
 def segments_of(tree: Tree, rules: BrokerRules) -> list[MappedFile]:
@@ -200,13 +282,12 @@ def numbered_files(tree: Tree, folder: str) -> list[MappedFile]:
     return found
 
 
-def queue_folders(tree: Tree, kind: str) -> Mapping[QueueKey, str]:
+def queue_folders(tree: Tree, kind: str) -> PackedMap[QueueKey, str]:
     """(topic, queue id) -> folder, for each folder below `kind` whose name is a queue id."""
-    found: dict[QueueKey, str] = {}
-    for topic in tree.children(kind):
-        name = name_of(topic.path)
-        for child in tree.children(topic.path) if is_folder(topic) else []:
-            queue_id = parse_number(name_of(child.path), 32)
-            if queue_id is not None and is_folder(child):
-                found[name, queue_id] = child.path
-    return found
+
+    def found() -> Iterator[tuple[QueueKey, str]]:
+        for name, folders in _by_topic(tree, kind):
+            own = {queue_id: child.path for _, child, queue_id in folders if is_folder(child)}
+            yield from (((name, queue_id), own[queue_id]) for queue_id in sorted(own))
+
+    return PackedMap.of(found())

@@ -143,6 +143,19 @@ class Pieces:
         twin._numbers = dict(self._numbers) if self._numbers is not None else None
         return twin
 
+    def closed(self) -> tuple[Any, ...] | None:
+        """All but `scans`; None where nothing was written. See `reopened`."""
+        rows = self.rows
+        return (rows, self.extra, self.starts, self._numbers) if self.starts else None
+
+    @classmethod
+    def reopened(cls, scans: list[object], closed: tuple[Any, ...] | None) -> Pieces:
+        """The pieces that were `closed`."""
+        made = cls(scans)
+        if closed is not None:
+            made._rows, made.extra, made.starts, made._numbers = closed
+        return made
+
     def is_copy(self, other: Pieces) -> bool:
         """Whether this is still what `copy` gave of the other."""
         return not other._fresh and self._rows is other._rows and len(self.extra) == len(other.extra)

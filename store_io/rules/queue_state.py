@@ -8,17 +8,20 @@ Source: ConsumeQueue and BatchConsumeQueue: recover, truncateDirtyLogicFiles, pu
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from schemas import consumequeue_layout as layout
-from schemas.rows import MappedFile, QueueEdges, QueueKey
+from schemas.rows import MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.rules.queue_pieces import FilePieces, Piece, Pieces
 from store_io.rules.releases import BrokerRules
 
 CHUNK_ENTRIES = 256
+NOTHING_SCANNED: Mapping[QueueKey, QueueSummary] = MappingProxyType({})
 
 
 class DiskEntries(Protocol):
@@ -77,8 +80,22 @@ class QueueState:
     deleted: list[str] = field(default_factory=list)
     batch_min: int = -1
     batch_max: int = 0
-    prefix: tuple[str, int, int, int] | None = None  # (path, entries, largest phy_offset, max_phy) known of the last file
-    edges: QueueEdges | None = None  # entries that need not be read
+    recovered: str | None = None  # the last file when it was recovered
+    summaries: Mapping[QueueKey, QueueSummary] = field(default_factory=lambda: NOTHING_SCANNED)  # of the recovered queues
+
+    @property
+    def edges(self) -> QueueEdges | None:
+        """Entries that need not be read."""
+        summary = self.summaries.get(self.key)
+        return summary.edges if summary is not None else None
+
+    @property
+    def prefix(self) -> tuple[str, int, int, int] | None:
+        """(path, entries, largest phy_offset, max_phy) known of the last file that was recovered."""
+        summary = self.summaries.get(self.key) if self.recovered is not None else None
+        if self.recovered is None or summary is None or summary.last_prefix <= 0:
+            return None
+        return self.recovered, summary.last_prefix, summary.last_prefix_phy, summary.last_prefix_max_phy
 
     @property
     def unit(self) -> int:
@@ -96,6 +113,27 @@ class QueueState:
         kept.files = [copy.copy(file) for file in self.files]
         kept.pieces = self.pieces.copy()
         return kept
+
+    def closed(self) -> tuple[Any, ...]:
+        """The queue without what it shares with all others; see `reopened`."""
+        files = [(file.path, file.start, file.size, file.wrote) for file in self.files]
+        numbers = self.max_phy, self.min_logic, self.batch_min, self.batch_max
+        return self.batch, self.folder, files, numbers, self.pieces.closed(), self.deleted, self.recovered
+
+    @classmethod
+    def reopened(
+        cls,
+        key: QueueKey,
+        closed: tuple[Any, ...],
+        of_all: tuple[BrokerRules, DiskEntries, list[object], Mapping[QueueKey, QueueSummary]],
+    ) -> QueueState:
+        """The queue that was `closed`. of_all: rules, disk, the scans of the pieces, what was scanned."""
+        batch, folder, files, (max_phy, min_logic, batch_min, batch_max), pieces, deleted, recovered = closed
+        rules, disk, scans, summaries = of_all
+        return cls(
+            key, batch, folder, rules, disk, [QueueFile(*file) for file in files], max_phy, min_logic,
+            Pieces.reopened(scans, pieces), deleted, batch_min, batch_max, recovered, summaries,
+        )  # fmt: skip
 
     def _is_as(self, before: QueueState) -> bool:
         same = ("max_phy", "min_logic", "batch_min", "batch_max", "files", "deleted")
@@ -149,8 +187,9 @@ class QueueState:
                 return self._entry(phy, piece.last_size if last else 1)
         if file.path is None:
             return QueueEntry(0, 0)
-        if self.edges is not None and not self.batch and not at % self.unit:  # what the queue's scan has seen need not be read
-            for path, number, phy, size in self.edges.entries:
+        if not self.batch and not at % self.unit:  # what the queue's scan has seen need not be read
+            edges = self.edges
+            for path, number, phy, size in edges.entries if edges is not None else ():
                 if path == file.path and number * self.unit == at:
                     return self._entry(phy, size)
         rows = self.disk(file.path, at // self.unit, 1)
@@ -178,8 +217,9 @@ class QueueState:
 
     def _scan_kept(self, file: QueueFile, end: int, first_end: int) -> tuple[int, int]:
         """(bytes kept, physical end of the last kept entry) of a file whose entry 0 is kept."""
-        if self.prefix is not None and file.path == self.prefix[0] and not self.pieces_of(file) and self.prefix[2] < end:
-            return self.prefix[1] * self.unit, self.prefix[3]
+        prefix = self.prefix
+        if prefix is not None and file.path == prefix[0] and not self.pieces_of(file) and prefix[2] < end:
+            return prefix[1] * self.unit, prefix[3]
         at, phy_end = self.unit, first_end
         while at < file.size:
             chain = self.pieces_of(file).chain(at, self.unit, end)

@@ -9,11 +9,14 @@ DefaultMessageStore.ReputMessageService, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from schemas import commitlog_layout
 from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
+from store_io.base.packed import PackedMap
 from store_io.rules.controller.compensation import compensate
 from store_io.rules.controller.confirm_offset import ConfirmOffset
 from store_io.rules.controller.election import elected
@@ -94,14 +97,19 @@ class Fold:
             index.append(twin)
         return Memory([LogFile(f.file, f.wrote) for f in self.log], self._queues_now(), index)
 
-    def _queues_now(self) -> dict[QueueKey, BrokerQueue]:
-        queues: dict[QueueKey, BrokerQueue] = {}
+    def _queues_now(self) -> Mapping[QueueKey, BrokerQueue]:
+        return PackedMap.of(self._snapshots(), _closed, self._reopened)
+
+    def _snapshots(self) -> Iterator[tuple[QueueKey, BrokerQueue]]:
         loaded = self.prediction.after_load
-        queues_before = loaded.queues if loaded is not None else {}
-        for key, queue in self.queues.items():
+        queues_before: Mapping[QueueKey, BrokerQueue] = loaded.queues if loaded is not None else {}
+        for key in sorted(self.queues):
             before = queues_before.get(key)
-            queues[key] = queue.snapshot(before if isinstance(before, QueueState) else None)
-        return queues
+            yield key, self.queues[key].snapshot(before if isinstance(before, QueueState) else None)
+
+    @property
+    def _reopened(self) -> Callable[[QueueKey, Any], BrokerQueue]:
+        return partial(_reopened, (self.rules, self.disk, self.dispatch.scan_ids, self.queue_summaries))
 
     # ---- load ------------------------------------------------------------------------------------------------------
 
@@ -137,14 +145,8 @@ class Fold:
                 raise Refused(summary.refusal)
             queue.set_recovered(self.loaded.queues[key].files, summary.wrote, summary.max_phy_offset)
             self.deleted += summary.deleted
-            self._remember_prefix(queue, summary)
-
-    @staticmethod
-    def _remember_prefix(queue: QueueState, summary: QueueSummary) -> None:
-        last = queue.files[-1] if queue.files else None
-        if last is not None and last.path is not None and summary.last_prefix > 0:
-            queue.prefix = (last.path, summary.last_prefix, summary.last_prefix_phy, summary.last_prefix_max_phy)
-        queue.edges = summary.edges
+            queue.recovered = queue.files[-1].path if queue.files else None
+            queue.summaries = self.queue_summaries
 
     def _load_index(self) -> None:
         for entry in self.loaded.index:
@@ -356,3 +358,13 @@ class Fold:
             later = self._reput_scan(file, 0, end)
             if number > scan.segment and file.wrote and file.file.start < end and later not in self.scans:
                 self.needs.scans.add(later)
+
+
+def _closed(queue: BrokerQueue) -> tuple[Any, ...]:
+    assert isinstance(queue, QueueState)
+    return queue.closed()
+
+
+def _reopened(of_all: tuple[Any, ...], key: QueueKey, closed: tuple[Any, ...]) -> BrokerQueue:
+    rules, disk, scans, summaries = of_all
+    return QueueState.reopened(key, closed, (rules, disk, scans, summaries))

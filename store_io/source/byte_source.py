@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
 SMALL_BYTES = 64 << 20
 
-_TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
+TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
 _NO_ATIME = getattr(os, "O_NOATIME", 0)
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -79,7 +79,7 @@ def folder_of(path: str) -> str:
     """
     folder = path.rpartition("/")[0]
     first, slash, rest = folder.partition("/")
-    twin = _TWIN.fullmatch(first)
+    twin = TWIN.fullmatch(first)
     return (twin[1] if twin else first) + slash + rest
 
 
@@ -467,7 +467,7 @@ class ByteSource:
         if not is_inner_path(path):
             raise Unreadable(f"{path!r}: no path inside a store")
         first, _, relative = path.partition("/")
-        twin = _TWIN.fullmatch(first)
+        twin = TWIN.fullmatch(first)
         if twin and len(self._parts.get(twin[1], [])) >= int(twin[2]):
             return self._parts[twin[1]][int(twin[2]) - 1], relative
         if first not in self._parts:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from schemas import checkpoint_layout
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, INDEX, PARTS, QUEUES, UPLOAD_MARK
 from store_io.base.errors import NotAStore, Unreadable
+from store_io.base.packed import keys_of
 from store_io.source.byte_source import StoreLocation, check_root, open_source, shown
+from store_io.source.file_columns import FileColumns, FilesByPath
 
 # Folders that are listed with all that is below them. Others are known by name, or not at all.
 _LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|dledger-.*")
@@ -37,25 +38,25 @@ class StoreListing:
     """
 
     location: StoreLocation
-    files: tuple[StoreFile, ...]
+    files: FileColumns
 
-    @cached_property
-    def by_path(self) -> dict[str, StoreFile]:
-        return {entry.path: entry for entry in self.files}
+    @property
+    def by_path(self) -> FilesByPath:
+        return FilesByPath(self.files)
 
     def get(self, path: str) -> StoreFile | None:
         """What has this path; None: nothing."""
-        return self.by_path.get(path)
+        return self.files.find(path)
 
     def is_file(self, path: str) -> bool:
         """Whether a regular file of the store has this path."""
-        entry = self.by_path.get(path)
+        entry = self.get(path)
         return entry is not None and entry.kind == "file"
 
     @property
     def unclean(self) -> bool:
         """Whether the abort marker is there. Only its existence counts, whatever it is."""
-        return checkpoint_layout.ABORT_FILE in self.by_path
+        return self.get(checkpoint_layout.ABORT_FILE) is not None
 
 
 def list_store(location: StoreLocation) -> StoreListing:
@@ -67,8 +68,7 @@ def list_store(location: StoreLocation) -> StoreListing:
 
 def list_folder(location: StoreLocation) -> StoreListing:
     """The same of any folder, of which `why_no_store` then says whether a store is in it. Raises as `list_store`."""
-    found = {entry.path: entry for entry in _names(location)}
-    return StoreListing(location, tuple(sorted(found.values(), key=lambda entry: entry.path)))
+    return StoreListing(location, FileColumns(_names(location)))
 
 
 def _names(location: StoreLocation) -> Iterator[StoreFile]:
@@ -194,7 +194,7 @@ def changes_since(listing: StoreListing) -> list[str]:
     except (NotAStore, Unreadable) as error:
         return [str(error)]
     found = []
-    for path in sorted(listing.by_path.keys() | now.by_path.keys()):
+    for path in keys_of(listing.by_path, now.by_path):
         before, after = listing.get(path), now.get(path)
         if before is None or after is None:
             found.append(f"{path}: {'appeared' if before is None else 'vanished'} during the audit")

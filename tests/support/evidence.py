@@ -34,6 +34,7 @@ from store_io.rules.index_state import IndexHeader
 from store_io.rules.loading import Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import ByteSource, StoreLocation
+from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing
 
 SEGMENT = 1000
@@ -91,7 +92,7 @@ def listing_of(files: Mapping[str, int]) -> StoreListing:
     folders = {path.rsplit("/", depth)[0] for path in files for depth in range(1, path.count("/") + 1)}
     entries = [StoreFile(folder, "directory") for folder in folders]
     entries += [StoreFile(path, "file", size, 7) for path, size in files.items()]
-    return StoreListing(LOCATION, tuple(sorted(entries, key=lambda entry: entry.path)))
+    return StoreListing(LOCATION, FileColumns(entries))
 
 
 def copy_of(

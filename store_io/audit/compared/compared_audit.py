@@ -82,7 +82,7 @@ class ComparedAudit(StoreAudit):
                 self._end(variant)
         return self._share(wanted)
 
-    def next_tasks(self, results: Sequence[Any]) -> list[Task]:
+    def next_tasks(self, results: list[Any]) -> list[Task]:
         try:
             return self._next_tasks(results)
         except Exception as fault:

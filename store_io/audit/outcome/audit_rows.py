@@ -27,7 +27,7 @@ from schemas.rows import (
 )
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import FAR, NO_RUNS
-from store_io.base.packed import packed
+from store_io.base.packed import keys_of, packed
 from store_io.base.ranges import total, union
 
 _EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
@@ -121,7 +121,7 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
     for finding in findings:
         if finding.code in ("queue_entry_unexpected", "queue_entry_twice") and finding.topic is not None:
             unexpected[finding.topic, finding.queue_id or 0] += finding.count
-    for key in sorted(evidence.views.keys() | load.keys() | later.keys()):
+    for key in keys_of(evidence.views, load, later):
         view = evidence.views.get(key)
         summary = view.summary if view is not None else None
         runs = view.runs.rows if view is not None else NO_RUNS

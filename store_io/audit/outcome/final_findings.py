@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from schemas.finding_codes import CATALOGUE
@@ -44,8 +45,8 @@ def completed(finding: Finding) -> Finding:
 def _dropped(evidence: Evidence) -> dict[str, int]:
     """What the tasks have only counted, by code."""
     dropped: dict[str, int] = defaultdict(int)
-    holders: list[SegmentSummary | QueueSummary | IndexFileSummary | LeftoverResult] = []
-    holders += [*evidence.segments, *evidence.every_queue, *evidence.index.values(), *evidence.leftovers.values()]
+    holders: Iterable[SegmentSummary | QueueSummary | IndexFileSummary | LeftoverResult]
+    holders = chain(evidence.segments, evidence.every_queue, evidence.index.values(), evidence.leftovers.values())
     for holder in holders:
         for code, count in holder.findings_dropped.items():
             dropped[code] += count

@@ -15,10 +15,12 @@ def not_read(evidence: Evidence) -> Row:
     reused = {f.path for f in evidence.unread if evidence.earlier.reused(f.path)}
     segments = [f for f in evidence.unread if f.path not in reused]
     kept = [f for f in evidence.unread if f.path in reused]
+    if request.whole:
+        return {}
     read = {path for queue in evidence.every_queue for path in queue.digests}
     queues = [f for files in copy.queue_files.values() for f in files if f.path not in read]
     index = [f for f in copy.index_files if f.path not in evidence.index]
-    if request.whole or not (segments or kept or queues or index):
+    if not (segments or kept or queues or index):
         return {}
     return {
         "segments": len(segments),

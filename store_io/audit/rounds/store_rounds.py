@@ -24,7 +24,7 @@ from store_io.audit.facts.compacted import compacted_start
 from store_io.audit.log_map import LogMap, log_map
 from store_io.audit.loss import Loss, compute_loss
 from store_io.audit.opened_copy import OpenedCopy
-from store_io.audit.queue_views import KnownQueues, QueueView, narrow_to_read, queue_views
+from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
 from store_io.audit.rounds.collected import Collected, is_whole
 from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.audit.rounds.table_making import TableMaker
@@ -85,7 +85,7 @@ class StoreRounds:
         self._fold_rules = copy.rules if index else replace(copy.rules, builds_index=False)
         self.prediction: Prediction | None = None
         self.loss: Loss | None = None
-        self.views: dict[QueueKey, QueueView] = {}
+        self.views: Mapping[QueueKey, QueueView] = {}
         self._earlier = EarlierSegments(request, copy, self.collected)
         self._needs = Needs()
         self._disk = queue_entries_on_disk(copy.source)
@@ -205,8 +205,9 @@ class StoreRounds:
             if not again:
                 break
             results = yield again
+            nothing_read = all(isinstance(result, NotRead) for result in results)
             self._take(again, results)
-            if all(isinstance(result, NotRead) for result in results):
+            if nothing_read:
                 self.prediction = self.loss = None
                 break
         else:
@@ -332,10 +333,12 @@ class StoreRounds:
         """Segments that were not read and reach beyond the cut: their messages are lost."""
         return [f for f in self.unread if f.start + f.size > phy_offset]
 
-    def _take(self, tasks: Sequence[Task], results: Sequence[Any]) -> None:
-        """Take in one round. A text in the place of a result says why there is none."""
-        for task, given in zip(tasks, results, strict=True):
-            result = opened(given)
+    def _take(self, tasks: Sequence[Task], results: list[Any]) -> None:
+        """Take in one round, and let go of its results. A text in the place of a result says why there is none."""
+        assert len(tasks) == len(results)
+        results.reverse()
+        for task in tasks:
+            result = opened(results.pop())
             if isinstance(result, str):
                 self._short.cannot_read(result)
                 self.prediction = None
@@ -363,7 +366,6 @@ class StoreRounds:
             copy.queue_table.database.folder if copy.queue_table is not None else "",
             copy.light_table.database.folder if copy.light_table is not None else "",
         )
-        self.views = queue_views(found.segments, known)
         damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there
-        if self.unread and (self._request.quick or not damaged):
-            narrow_to_read(self.views.values())
+        in_part = bool(self.unread) and (self._request.quick or not damaged)
+        self.views = queue_views(found.segments, known, in_part)

@@ -15,7 +15,8 @@ from store_io.audit.queue_leftovers import LeftoverTask
 from store_io.audit.queue_views import QueueView
 from store_io.audit.timer.timer_part import TimerPartTask, part_scan, with_timers
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
-from store_io.base.tasks import Task
+from store_io.base.packed import FEW, keys_of
+from store_io.base.tasks import Task, WaitingTask
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.dledger.entry_walk import DataTask
 from store_io.formats.dledger.unit_reader import UnitTask
@@ -27,7 +28,7 @@ from store_io.formats.rocksdb.timer_table import TimerEntriesTask
 from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
 from store_io.rules.index_state import IndexHeader
-from store_io.rules.loading import numbered_files
+from store_io.rules.loading import files_by_queue, numbered_files
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import Needs, ScanId
 from store_io.rules.rocksdb.combination import light_expected, light_twice
@@ -64,10 +65,10 @@ class TaskMaker:
         stored = table.queues if table is not None else frozenset()
         if copy.light_table is not None:
             stored = frozenset(key for key in stored if key[0].startswith(LMQ_PREFIX))
-        ext = {
-            key: tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}"))
-            for key, folder in copy.queue_folders.items()
-        }
+        ext = (
+            (key, tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}")))
+            for key, folder in (copy.queue_folders.items() if copy.tree.is_folder(EXT) else ())
+        )
         return SegmentTask(
             store=request.store,
             path="",
@@ -79,7 +80,7 @@ class TaskMaker:
             queue_files=self._files_below(QUEUES),
             expect_queues=not copy.unmodelled,
             batch_queue_files=self._files_below(BATCH_QUEUES),
-            ext_files={k: v for k, v in ext.items() if v},
+            ext_files=files_by_queue((key, files) for key, files in ext if files),
             database=table.database if table is not None else None,
             stored_queues=stored,
             index_files=() if request.quick else tuple(self._index_ref(i) for i in range(len(copy.index_files))),
@@ -147,9 +148,10 @@ class TaskMaker:
             for part in range(parts)
         ]
 
-    def _files_below(self, kind: str) -> dict[QueueKey, tuple[MappedFile, ...]]:
-        folders = self._copy.queue_folders
-        return {k: v for k, v in self._copy.queue_files.items() if v and folders[k].startswith(kind + "/")}
+    def _files_below(self, kind: str) -> Mapping[QueueKey, tuple[MappedFile, ...]]:
+        files = self._copy.queue_files
+        items = ((key, files[key]) for key, folder in self._copy.queue_folders.items() if folder.startswith(kind + "/"))
+        return files_by_queue((key, own) for key, own in items if own)
 
     def _index_ref(self, number: int) -> IndexFileRef:
         files, headers = self._copy.index_files, self._copy.headers
@@ -239,16 +241,25 @@ class TaskMaker:
         return self._queue_groups(copy.queue_folders, copy.queue_files)
 
     def _queue_groups(self, folders: Mapping[QueueKey, str], files: Mapping[QueueKey, tuple[MappedFile, ...]]) -> list[Task]:
-        groups: list[list[QueueTask]] = []
-        size = QUEUE_GROUP_BYTES  # of the last group; full, so that the first queue begins one
+        groups: list[Task] = []
+        group: list[QueueTask] = []
+        size, many = 0, len(folders) > FEW
         log_min = min((f.start for f in self._copy.segment_files), default=-1)
-        for key in sorted(folders):
-            if size >= QUEUE_GROUP_BYTES or len(groups[-1]) >= QUEUE_GROUP_COUNT:
-                groups.append([])
+
+        def end_group() -> None:
+            made = QueueGroup(tuple(group), self._request.not_after)
+            groups.append(WaitingTask.of(made) if many else made)
+            group.clear()
+
+        for key in keys_of(folders):
+            if group and (size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT):
+                end_group()
                 size = 0
-            groups[-1].append(self._queue(key, folders[key], files[key], log_min))
-            size += sum(f.size for f in groups[-1][-1].audit_files)
-        return [QueueGroup(tuple(group), self._request.not_after) for group in groups]
+            group.append(self._queue(key, folders[key], files[key], log_min))
+            size += sum(f.size for f in group[-1].audit_files)
+        if group:
+            end_group()
+        return groups
 
     def _key_ranges(self, table: QueueTable) -> list[Task]:
         """Tasks that together read every entry of a database, each about as many. Recovery needs none, nor the quick level."""
@@ -356,9 +367,9 @@ class TaskMaker:
         tasks: list[Task] = []
         topics = copy.config.compacted_topics  # looked for among all topics
         if copy.rules.compacts and not request.quick:
-            for key, files in sorted(copy.queue_files.items()):
+            for key in keys_of(copy.queue_files) if topics else ():
                 if key[0] in topics and key[0] not in copy.batch_topics and key not in copy.compacted.queues:
-                    tasks.append(self._without_log(key, files))
+                    tasks.append(self._without_log(key, copy.queue_files[key]))
         for key, queue in sorted(copy.compacted.queues.items()):
             log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
             names = sorted(log.keys() | entries.keys())
@@ -445,6 +456,6 @@ class TaskMaker:
                 self._request.not_after,
                 table.database if (table := self._copy.table_of(key)) is not None else None,
             )
-            for key, view in sorted(views.items())
-            if view.leftover
+            for key in keys_of(views)
+            if (view := views[key]).leftover
         ]

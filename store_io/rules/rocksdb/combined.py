@@ -96,7 +96,7 @@ class CombinedFold(RocksFold):
             )
         return found
 
-    def _queues_now(self) -> dict[QueueKey, BrokerQueue]:
+    def _queues_now(self) -> Mapping[QueueKey, BrokerQueue]:
         return {}  # `memory` looks at both kinds
 
     # ---- load ------------------------------------------------------------------------------------------------------

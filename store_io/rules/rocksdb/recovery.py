@@ -72,7 +72,7 @@ class RocksFold(Fold):
     def _recover_queues(self) -> None:
         """Nothing of the database is recovered but what RocksDB itself does when it is opened."""
 
-    def _queues_now(self) -> dict[QueueKey, BrokerQueue]:
+    def _queues_now(self) -> Mapping[QueueKey, BrokerQueue]:
         return {key: queue.snapshot(self.min_offset()) for key, queue in self.rocks.items()}
 
     def _read_on(self, scan: ScanId, choice: Choice | None) -> int | None:

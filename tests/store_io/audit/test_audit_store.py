@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from schemas.rows import FurthestRun
+from schemas.rows import AuditOutcome, FurthestRun
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
+from store_io.audit.rounds import task_making
+from store_io.base import packed
+from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
+from tests.support.builders import Message, Sizes, StoreBuilder
 
 
 def request(root: Path, **asked: bool) -> AuditRequest:
@@ -58,3 +62,26 @@ def test_bytes_of_a_comparison_with_other_copies_are_counted(tmp_path: Path) -> 
     before = audit.outcome().bytes_read
     audit.bytes_compared += 77
     assert audit.outcome().bytes_read == before + 77 == run_local(request(tmp_path)).bytes_read + 77
+
+
+def test_very_many_queues_are_judged_as_few_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
+    for message in range(90):
+        builder.put(Message(topic=f"T{message % 5}", queue_id=message % 12, body=b"%04d" % message * 10, uniq=f"u{message}"))
+    store = builder.write(tmp_path / "store")
+    (store.root / "abort").touch()
+    for path in sorted((store.root / "consumequeue").rglob("0" * 20))[::7]:  # entries that are missing, and made at a start
+        path.write_bytes(bytes(path.stat().st_size))
+
+    def audited() -> AuditOutcome:
+        outcome = run_local(AuditRequest("s", StoreLocation(str(store.root)), "5.3.3", store.broker_conf))
+        outcome.seconds = 0
+        return outcome
+
+    few = audited()
+    for module in (packed, task_making, file_columns):
+        monkeypatch.setattr(module, "FEW", 5)
+    monkeypatch.setattr(packed, "_PART", 3)
+    many = audited()
+    assert few.findings and many.findings == few.findings
+    assert (many.plan, list(many.queues)) == (few.plan, list(few.queues)) and len(few.queues) > 50

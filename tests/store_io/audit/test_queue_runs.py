@@ -54,9 +54,9 @@ def test_runs_of_each_queue_in_the_order_of_the_log() -> None:
         segment(0, [(0, 3, 0, 10), (1, 3, 0, 20), (0, WALK_BROKER, 0, 30), (0, 3, RUN_UNQUEUED, 40), (0, 3, 0, 50)], [b, a]),
         segment(1000, [(0, WALK_AUDIT, 0, 5), (1, 3, RUN_LMQ, 6), (2, 3, 0, 7)], [a, lmq, b]),
     ]
-    found = {key: runs.positions.tolist() for key, runs in StoreRuns(segments).by_queue(segments, False, {})}
+    found = {key: runs.positions.tolist() for key, runs in StoreRuns(segments).by_queue(segments, False, {}).items()}
     assert found == {a: [20, 1005], b: [10, 50, 1007]}
-    found = {key: runs.segments.tolist() for key, runs in StoreRuns(segments).by_queue(segments, True, {})}
+    found = {key: runs.segments.tolist() for key, runs in StoreRuns(segments).by_queue(segments, True, {}).items()}
     assert found == {a: [0, 1], b: [0, 0, 1], lmq: [1]}
     known = dict(StoreRuns(segments).by_queue(segments, False, {lmq: ""}))
     assert known[lmq].rows["first_position"].tolist() == [6]

@@ -51,6 +51,7 @@ def test_where_segments_were_not_read_entries_before_the_first_known_one_may_lea
         QueueView(KEY, False, "", leftover=[(0, 5)]),
         QueueView(KEY, True, "", summaries={KEY: QueueSummary(KEY, used_end=12)}, missing=[(0, 3)], leftover=[(4, 6)]),
     ]
-    narrow_to_read(views)
+    for view in views:
+        narrow_to_read(view)
     assert [view.leftover for view in views] == [[(8, 9)], [], []]
     assert views[2].missing == [(12, 15)]  # behind what is there: nothing says where else

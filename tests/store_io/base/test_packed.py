@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import pytest
 
 from jobs.report.files.json_text import document
 from store_io.base import packed as subject
-from store_io.base.packed import PackedList, PackedMap, Waiting, opened, packed
+from store_io.base.packed import PackedList, PackedMap, Waiting, joined, keys_of, opened, packed
+from store_io.base.tasks import WaitingTask, run_task
 
 ROWS = [{"topic": f"T{n}", "queue_id": n, "files": [{"file": "f", "size": n}] if n % 3 else []} for n in range(3000)]
 
@@ -47,3 +50,39 @@ def test_a_result_waits_until_it_is_opened() -> None:
     import pickle
 
     assert opened(Waiting(pickle.dumps(ROWS))) == ROWS and opened(ROWS) is ROWS
+
+
+@pytest.mark.parametrize("few", [3, 1000])
+def test_a_map_packs_what_close_leaves_of_a_value(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "FEW", few)
+    monkeypatch.setattr(subject, "_PART", 4)
+    shared = object()  # which cannot be packed
+    values = {f"k{n:02}": (shared, n) for n in range(30)}
+    made = PackedMap.of(values.items(), lambda value: value[1], lambda key, number: (shared, number))
+    assert dict(made) == values and made["k17"] == (shared, 17) and len(made) == 30
+    later = made.of_same([("k05", (shared, -5)), ("k99", (shared, 99))])
+    assert dict(joined(made, later)) == {**values, **dict(later)} and joined({}, later) is later
+    assert list(keys_of(made, later, {"a": 0})) == ["a", *sorted({*values, *later})]
+    made.open_all()
+    assert dict(made) == values
+
+
+def test_a_task_waits_until_it_runs() -> None:
+    import pickle
+
+    whole = _Task(store=3, bytes_to_read=7, paths=("a", "b"))
+    waiting = WaitingTask.of(whole)
+    assert (waiting.store, waiting.not_after, waiting.bytes_to_read, waiting.paths) == (3, 0, 7, ("a", "b"))
+    assert waiting.waiting == WaitingTask.of(whole).waiting != WaitingTask.of(replace(whole, store=4)).waiting
+    assert waiting.open() == pickle.loads(pickle.dumps(waiting)) == whole and run_task(waiting) == "done"
+
+
+@dataclass(frozen=True)
+class _Task:
+    store: int
+    bytes_to_read: int
+    paths: tuple[str, ...]
+    not_after: float = 0
+
+    def run(self) -> str:
+        return "done"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from schemas.rows import StoreFile
 from store_io.rules.loading import Tree, load_store
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
+from store_io.source.byte_source import folder_of, name_of
 
 SIZE = 1000
 
@@ -95,3 +98,20 @@ def test_a_directory_in_index_becomes_the_result_of_load_since_5_1(release: str,
     loaded = load_store(Tree(names), rules(release), frozenset())
     assert bool(loaded.index_refusal) is refuses
     assert not loaded.refusal
+
+
+_PATHS = st.lists(
+    st.sampled_from(["commitlog", "commitlog[2]", "commitlog[x]", "index[3]", "a", "a-b", "a.b", "0"]), min_size=1, max_size=3
+)
+
+
+@settings(max_examples=30)
+@given(st.sets(_PATHS.map("/".join)))
+def test_what_lies_in_a_folder(paths: set[str]) -> None:
+    """Also where names sort before the "/" of a folder with a shorter name, and where parts have further folders."""
+    files = [StoreFile(path, "file", 1) for path in sorted(paths)]
+    tree = Tree(files)
+    for folder in {"", "b", *paths, *(folder_of(path) for path in paths)}:
+        wanted = [file for file in files if folder_of(file.path) == folder]
+        assert tree.children(folder) == sorted(wanted, key=lambda file: (name_of(file.path), file.path)), folder
+        assert tree.is_folder(folder) == bool(wanted)

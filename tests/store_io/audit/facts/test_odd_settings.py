@@ -15,10 +15,11 @@ from store_io.base.errors import UsageError
 from store_io.formats.settings import read_given, read_settings
 from store_io.rules.releases import KNOWN_RELEASES, BrokerRules, broker_rules
 from store_io.source.byte_source import StoreLocation
+from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing
 from tests.support.product import audit
 
-EMPTY = StoreListing(StoreLocation("/nowhere"), ())
+EMPTY = StoreListing(StoreLocation("/nowhere"), FileColumns([]))
 
 
 def rules(conf: str, release: str) -> BrokerRules:

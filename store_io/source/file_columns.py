@@ -1,0 +1,163 @@
+"""The names of a store in little memory: as columns, of which a `StoreFile` is made when it is looked at.
+
+A million files take 70 MB, where an object for each would take 300.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import overload
+
+from schemas.rows import StoreFile
+from store_io.base.packed import FEW
+
+_MOST = (1 << 63) - 1
+
+
+class FileColumns(Sequence[StoreFile]):
+    """Files by path, each path once: of two with the same path the later one stays."""
+
+    def __init__(self, files: Iterable[StoreFile]):
+        paths: list[bytes] = []
+        kinds, sizes, times = bytearray(), array("q"), array("q")
+        self._kind_names: list[str] = []
+        odd: dict[int, int] = {}  # times beyond 63 bits, by number
+        numbers: dict[str, int] = {}
+        for number, file in enumerate(files):
+            paths.append(_stored(file.path))
+            kinds.append(numbers.setdefault(file.kind, len(numbers)))
+            sizes.append(file.size)
+            if not -_MOST <= file.mtime_ns <= _MOST:
+                odd[number] = file.mtime_ns
+            times.append(0 if number in odd else file.mtime_ns)
+        self._kind_names = list(numbers)
+        order = sorted(range(len(paths)), key=paths.__getitem__)
+        order = [one for one, after in zip(order, [*order[1:], -1], strict=False) if after < 0 or paths[one] != paths[after]]
+        self._odd_times = {place: odd[number] for place, number in enumerate(order) if number in odd}
+        self._kinds = bytes(kinds[number] for number in order)
+        self._sizes, self._times = array("q", (sizes[n] for n in order)), array("q", (times[n] for n in order))
+        self._ends, end = array("q", [0]), 0
+        for number in order:
+            end += len(paths[number])
+            self._ends.append(end)
+        self._text = b"".join(paths[number] for number in order)
+        self._made: dict[int, StoreFile] = {}  # those of the first FEW that were looked at
+        self._after = 0  # the place of the last path that was looked for
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+    @overload
+    def __getitem__(self, place: int) -> StoreFile: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[StoreFile]: ...
+    def __getitem__(self, place: int | slice) -> StoreFile | Sequence[StoreFile]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        if place < 0:
+            place += len(self)
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        found = self._made.get(place)
+        if found is None:
+            path, kind = self._path(place).decode("utf-8", "surrogatepass"), self._kind_names[self._kinds[place]]
+            found = StoreFile(path, kind, self._sizes[place], self._odd_times.get(place, self._times[place]))
+            if place < FEW:
+                self._made[place] = found
+        return found
+
+    def __iter__(self) -> Iterator[StoreFile]:
+        made, text, names, odd = self._made, self._text, self._kind_names, self._odd_times
+        start = 0
+        for place, (end, kind, size, time) in enumerate(zip(self._ends[1:], self._kinds, self._sizes, self._times, strict=True)):
+            found = made.get(place)
+            if found is None:
+                path = text[start:end].decode("utf-8", "surrogatepass")
+                found = StoreFile(path, names[kind], size, time if place not in odd else odd[place])
+                if place < FEW:
+                    made[place] = found
+            yield found
+            start = end
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FileColumns) and len(self) == len(other) and all(map(StoreFile.__eq__, self, other))
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def _path(self, place: int) -> bytes:
+        return self._text[self._ends[place] : self._ends[place + 1]]
+
+    def place(self, path: str) -> int:
+        """The place of the first file whose path is not below this one; their number where there is none."""
+        wanted, count = _stored(path), len(self)
+        low, step = min(self._after, count), 1
+        if low and self._path(low - 1) >= wanted:
+            low, high = 0, low - 1
+        else:  # most are looked for in their order: not far after the last one
+            while low < count and self._path(min(low + step, count) - 1) < wanted:
+                low, step = min(low + step, count), 2 * step
+            high = max(low, min(low + step, count) - 1)
+        while low < high:
+            middle = (low + high) // 2
+            if self._path(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        self._after = low
+        return low
+
+    def find(self, path: str) -> StoreFile | None:
+        """The file with this path."""
+        place = self.place(path)
+        return self[place] if place < len(self) and self._path(place) == _stored(path) else None
+
+
+def _stored(path: str) -> bytes:
+    return path.encode("utf-8", "surrogatepass")  # in the order of these bytes texts are in that of their letters
+
+
+class FilesByPath(Mapping[str, StoreFile]):
+    """The same files as a mapping."""
+
+    def __init__(self, files: FileColumns):
+        self._files = files
+
+    def __getitem__(self, path: str) -> StoreFile:
+        found = self._files.find(path)
+        if found is None:
+            raise KeyError(path)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (file.path for file in self._files)
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+
+class Chosen(Sequence[StoreFile]):
+    """Some of a sequence of files, as their places in it."""
+
+    def __init__(self, files: Sequence[StoreFile], places: Iterable[int] = ()):
+        self._files, self._places = files, array("q", places)
+
+    def append(self, place: int) -> None:
+        """Add the file at this place."""
+        self._places.append(place)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> StoreFile: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[StoreFile]: ...
+    def __getitem__(self, place: int | slice) -> StoreFile | Sequence[StoreFile]:
+        if isinstance(place, slice):
+            return Chosen(self._files, self._places[place])
+        return self._files[self._places[place]]
+
+    def __iter__(self) -> Iterator[StoreFile]:
+        return (self._files[place] for place in self._places)
