@@ -25,6 +25,7 @@ from jobs.report.texts.judgement import (
     why_it_ends,
 )
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.store_titles import broker_name_of, store_title
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
 from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
 from jobs.report.texts.words.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
@@ -96,7 +97,7 @@ def _rows(label: str, text: str, indent: int = 0) -> list[str]:
 
 def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str) -> list[str]:
     judgement = judge(outcome)
-    head = f"{printable(outcome.name, _NAME)}: {printable(judgement.headline)}"
+    head = f"{_title(outcome)}: {printable(judgement.headline)}"
     lines = [paint(BOLD + CODE_COLOUR[outcome.exit_code], head)]
     for premise in outcome.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
@@ -266,18 +267,22 @@ def _more(rest: int, noun: str) -> list[str]:
     return [_row("", f"           and {count_text(rest, 'more ' + noun)}")] if rest > 0 else []
 
 
+def _title(outcome: AuditOutcome) -> str:
+    return printable(store_title(outcome.name, broker_name_of(outcome), _NAME), _NAME)
+
+
 def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     judged = most_dangerous_first(outcomes)
     safe = accumulate(judgement.kind == Safety.SAFE for _, judgement in judged)
     most = min(_STORES, sum(1 for number in safe if number <= _SAFE_STORES))  # with a line of their own
     shown, folded = judged[:most], Counter(judgement.kind for _, judgement in judged[most:])
-    width = min(_NAME, max((len(printable(o.name, _NAME)) for o, _ in shown), default=4))
+    width = min(_NAME, max((len(_title(outcome)) for outcome, _ in shown), default=4))
     yield paint(BOLD, f"{'code':>4}  {'store':<{width}}  {'release':<7}  {'answer':<14}  {'lost messages':>13}  what")
     for outcome, judgement in shown:
         broker = outcome.plan.get("broker") or {}
         lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
         code = paint(CODE_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
-        name = f"{printable(outcome.name, _NAME):<{width}}"
+        name = f"{_title(outcome):<{width}}"
         start = f"{code}  {name}  {printable(outcome.release):<7}  {SHORT[judgement.kind]:<14}  {lost:>13}"
         yield f"{start}  {_what(outcome, broker)}".rstrip()
     for kind, number in folded.items():

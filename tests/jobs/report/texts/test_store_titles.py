@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.report.texts.store_titles import store_title, title_of
+from jobs.report.texts.summary_text import summary_text
 from tests.support import samples
 from tests.support.pages import index_of, page_of
 
@@ -41,6 +42,14 @@ def test_the_pages_say_it_and_link_to_the_folder() -> None:
     assert "\\u202e" in title_of(outcome) and title_of(outcome).endswith(" (store)")
     assert [a["href"] for a in index.all("a")] == ["store/report.html", "store-2/report.html"]
     assert index.text.count(title_of(outcome)) == 2 and index.problems() == []  # the stores, and the copies of one broker
+
+
+def test_the_summary_says_it() -> None:
+    outcome = replace(samples.clean(), name="store")
+    outcome.plan["settings"] = {"brokerName": {"value": "cart\x1b[31m", "from": "broker.conf"}}
+    assert summary_text(samples.RUN, [outcome], "/out").startswith("cart\\x1b[31m (store): ")
+    fleet = summary_text(samples.RUN, [outcome, replace(outcome, name="store-2")], "/out")
+    assert "cart\\x1b[31m (store)    5.3.3" in fleet and "cart\\x1b[31m (store-2)  5.3.3" in fleet
 
 
 def test_the_controller_knows_its_name_too() -> None:
