@@ -67,6 +67,16 @@ def test_a_record_that_fails_another_check_only_ends_it(where: str, tmp_path: Pa
     assert broker is not None and broker["starts"]
 
 
+def test_a_filler_leads_to_where_its_size_says(tmp_path: Path) -> None:
+    """Elsewhere a filler ends the segment, whatever its size."""
+    store = replica(tmp_path / "store", messages=60)
+    assert product.audit(store.root, store.release, store.broker_conf).broker["starts"]  # type: ignore[index]
+    first = max(record.at + record.size for record in store.records if record.at < SIZES.segment)
+    damage.overwrite(store.root / "commitlog" / f"{0:020d}", first, (9).to_bytes(4, "big"))
+    broker = product.audit(store.root, store.release, store.broker_conf).broker
+    assert broker is not None and not broker["starts"] and f"position {first + 9}: its size is 0" in broker["refusal"]
+
+
 def test_a_confirm_offset_inside_of_a_record_stops_it(tmp_path: Path) -> None:
     store = replica(tmp_path / "store", messages=60)
     damage.set_checkpoint(store, confirm=store.records[7].at + 5)
