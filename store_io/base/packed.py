@@ -10,12 +10,13 @@ import pickle
 import zlib
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from heapq import merge
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar, overload
 
 V = TypeVar("V")
+T = TypeVar("T")
 K = TypeVar("K", bound=tuple[Any, ...] | str)
 
 FEW = 8192  # values that are never packed
@@ -200,18 +201,65 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
                 self._parts[first] = self._unpacked(part)
         self._open.clear()
 
-    def __getitem__(self, key: K) -> V:
-        place = bisect_right(self._ordered(), key) - 1
+    def _part_with(self, key: K) -> dict[K, V]:
+        """The part in which this key is, if it is anywhere."""
+        firsts = self._firsts if self._sorted else self._ordered()
+        place = bisect_right(firsts, key) - 1
         if place < 0:
-            raise KeyError(key)
-        return self._of(self._firsts[place])[key]
+            return {}
+        first = firsts[place]
+        part = self._parts[first]
+        return self._of(first) if isinstance(part, bytes) else part
+
+    def __getitem__(self, key: K) -> V:
+        return self._part_with(key)[key]
+
+    # Of the methods below those that Mapping has would ask for each key by itself.
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._part_with(key)  # type: ignore[arg-type]
+
+    @overload
+    def get(self, key: K, default: None = None, /) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V, /) -> V: ...
+    @overload
+    def get(self, key: K, default: T, /) -> V | T: ...
+    def get(self, key: K, default: object = None, /) -> object:
+        return self._part_with(key).get(key, default)
+
+    def items(self) -> ItemsView[K, V]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[V]:
+        return _Values(self)
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[K]:
-        for first in self._ordered():
-            yield from self._of(first)
+        for part in self.parts():
+            yield from part
+
+    def parts(self) -> Iterator[dict[K, V]]:
+        """All of it, in order."""
+        return (self._of(first) for first in self._ordered())
+
+
+class _Items(ItemsView[K, V]):
+    _mapping: PackedMap[K, V]
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        for part in self._mapping.parts():
+            yield from part.items()
+
+
+class _Values(ValuesView[V]):
+    _mapping: PackedMap[Any, V]
+
+    def __iter__(self) -> Iterator[V]:
+        for part in self._mapping.parts():
+            yield from part.values()
 
 
 def keys_of(*maps: Mapping[K, Any]) -> Iterator[K]:

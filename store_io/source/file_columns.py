@@ -1,11 +1,12 @@
 """The names of a store in little memory: as columns, of which a `StoreFile` is made when it is looked at.
 
-A million files take 70 MB, where an object for each would take 300.
+A million files take 70 MB, where an object for each would take 300. Where there are few, the objects are kept as well.
 """
 
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
@@ -13,6 +14,7 @@ from schemas.rows import StoreFile
 from store_io.base.packed import FEW
 
 _MOST = (1 << 63) - 1
+_STEP = 64  # of very many paths so many are looked through one by one
 
 
 class FileColumns(Sequence[StoreFile]):
@@ -42,8 +44,9 @@ class FileColumns(Sequence[StoreFile]):
             end += len(paths[number])
             self._ends.append(end)
         self._text = b"".join(paths[number] for number in order)
-        self._made: dict[int, StoreFile] = {}  # those of the first FEW that were looked at
-        self._after = 0  # the place of the last path that was looked for
+        self._few = [self._file(place) for place in range(len(order))] if len(order) <= FEW else None
+        self._step = _STEP if self._few is None else 1
+        self._stepped = [paths[number] for number in order[:: self._step]]
 
     def __len__(self) -> int:
         return len(self._kinds)
@@ -55,30 +58,28 @@ class FileColumns(Sequence[StoreFile]):
     def __getitem__(self, place: int | slice) -> StoreFile | Sequence[StoreFile]:
         if isinstance(place, slice):
             return [self[at] for at in range(*place.indices(len(self)))]
+        if self._few is not None:
+            return self._few[place]
         if place < 0:
             place += len(self)
         if not 0 <= place < len(self):
             raise IndexError(place)
-        found = self._made.get(place)
-        if found is None:
-            path, kind = self._path(place).decode("utf-8", "surrogatepass"), self._kind_names[self._kinds[place]]
-            found = StoreFile(path, kind, self._sizes[place], self._odd_times.get(place, self._times[place]))
-            if place < FEW:
-                self._made[place] = found
-        return found
+        return self._file(place)
 
     def __iter__(self) -> Iterator[StoreFile]:
-        made, text, names, odd = self._made, self._text, self._kind_names, self._odd_times
-        start = 0
+        return iter(self._few) if self._few is not None else self._each()
+
+    def _each(self) -> Iterator[StoreFile]:
+        """As `_file` makes them, in less time: there are many passes over all files."""
+        text, names, odd, start = self._text, self._kind_names, self._odd_times, 0
         for place, (end, kind, size, time) in enumerate(zip(self._ends[1:], self._kinds, self._sizes, self._times, strict=True)):
-            found = made.get(place)
-            if found is None:
-                path = text[start:end].decode("utf-8", "surrogatepass")
-                found = StoreFile(path, names[kind], size, time if place not in odd else odd[place])
-                if place < FEW:
-                    made[place] = found
-            yield found
+            path = text[start:end].decode("utf-8", "surrogatepass")
+            yield StoreFile(path, names[kind], size, time if place not in odd else odd[place])
             start = end
+
+    def _file(self, place: int) -> StoreFile:
+        path, kind = self._path(place).decode("utf-8", "surrogatepass"), self._kind_names[self._kinds[place]]
+        return StoreFile(path, kind, self._sizes[place], self._odd_times.get(place, self._times[place]))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FileColumns) and len(self) == len(other) and all(map(StoreFile.__eq__, self, other))
@@ -91,22 +92,12 @@ class FileColumns(Sequence[StoreFile]):
 
     def place(self, path: str) -> int:
         """The place of the first file whose path is not below this one; their number where there is none."""
-        wanted, count = _stored(path), len(self)
-        low, step = min(self._after, count), 1
-        if low and self._path(low - 1) >= wanted:
-            low, high = 0, low - 1
-        else:  # most are looked for in their order: not far after the last one
-            while low < count and self._path(min(low + step, count) - 1) < wanted:
-                low, step = min(low + step, count), 2 * step
-            high = max(low, min(low + step, count) - 1)
-        while low < high:
-            middle = (low + high) // 2
-            if self._path(middle) < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        self._after = low
-        return low
+        wanted = _stored(path)
+        at = bisect_left(self._stepped, wanted)
+        if self._step == 1 or not at:
+            return at
+        low, high = (at - 1) * self._step, min(at * self._step, len(self))  # the path at `low` is below, that at `high` is not
+        return low + 1 + bisect_left(range(low + 1, high), wanted, key=self._path)
 
     def find(self, path: str) -> StoreFile | None:
         """The file with this path."""

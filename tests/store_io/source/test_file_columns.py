@@ -18,9 +18,10 @@ _FILES = st.lists(
 )
 
 
-@given(_FILES, st.lists(_NAMES, max_size=10), st.integers(0, 5))
-def test_files_are_found_by_place_and_path_in_any_order(files: list[StoreFile], asked: list[str], few: int) -> None:
-    before, subject.FEW = subject.FEW, few  # a fixture would be of all examples
+@given(_FILES, st.lists(_NAMES, max_size=10), st.integers(0, 30), st.integers(2, 5))
+def test_files_are_found_by_place_and_path_in_any_order(files: list[StoreFile], asked: list[str], few: int, step: int) -> None:
+    before = subject.FEW, subject._STEP
+    subject.FEW, subject._STEP = few, step  # a fixture would be of all examples
     try:
         wanted = {file.path: file for file in files}  # the later of two counts
         made = FileColumns(iter(files))
@@ -32,7 +33,7 @@ def test_files_are_found_by_place_and_path_in_any_order(files: list[StoreFile], 
         assert FilesByPath(made) == wanted
         assert made == FileColumns(reversed(ordered)) and (made != FileColumns(ordered[1:]) or not ordered)
     finally:
-        subject.FEW = before
+        subject.FEW, subject._STEP = before
 
 
 def test_some_of_the_files() -> None:
