@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs import session
-from tests.support.s3_server import S3Server, emptied, served
+from tests.support.processes.s3_server import S3Server, emptied, served
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from schemas.rows import NOTE, REBUILDABLE
 from store_io.rules import queue_puts
 from store_io.rules.releases import KNOWN_RELEASES
-from tests.support import damage, differential, product, random_stores, strategies
-from tests.support.builders import Message, Sizes, StoreBuilder, version_of
-from tests.support.strategies import Mutation
+from tests.support import damage
+from tests.support.answers import differential, product
+from tests.support.stores import random_stores, strategies
+from tests.support.stores.builders import Message, Sizes, StoreBuilder, version_of
+from tests.support.stores.strategies import Mutation
 
 EXAMPLES = settings(
     max_examples=30,

@@ -39,9 +39,10 @@ from store_io.scan.index import odd_entries
 from store_io.source import segment_window
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
-from tests.support import attacks, product
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
-from tests.support.product import Audited
+from tests.support.answers import product
+from tests.support.answers.product import Audited
+from tests.support.stores import attacks
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 PER_BYTE = 100  # bytes summed up or offered to the decoder, for each byte of the CommitLog that is written
 

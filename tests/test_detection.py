@@ -17,14 +17,16 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
-from tests.support import builders, compacted, corpus_tools, damage, product, replica, timers
-from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
-from tests.support.corpus_tools import Case
+from tests.support import damage
+from tests.support.answers import product
 from tests.support.damage import Done
-from tests.support.keyed_timers import KeyedTimers, keyed_timers
-from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, keyed_store
-from tests.support.rocksdb_tables import TableStore, table_store
-from tests.support.test_builders import sizes_of
+from tests.support.stores import builders, compacted, corpus_tools, replica, timers
+from tests.support.stores.builders import Message, Record, Sizes, Store, StoreBuilder
+from tests.support.stores.corpus_tools import Case
+from tests.support.stores.keyed_timers import KeyedTimers, keyed_timers
+from tests.support.stores.rocksdb_stores import TWICE, KeyedStore, combined_store, keyed_store
+from tests.support.stores.rocksdb_tables import TableStore, table_store
+from tests.support.stores.test_builders import sizes_of
 
 MUTATED = [case for case in corpus_tools.cases() if case.case["mutations"]]
 UNDAMAGED = [case for case in corpus_tools.cases() if not case.case["mutations"]]

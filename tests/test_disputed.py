@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
-from tests.support.builders import Message, Record, Sizes, StoreBuilder, field_position
+from tests.support.answers import product
+from tests.support.stores.builders import Message, Record, Sizes, StoreBuilder, field_position
 
 SIZES = Sizes(segment=2048, queue_file=200, slots=10, index_max=30)
 

@@ -22,10 +22,11 @@ from typing import Any
 import pytest
 
 from schemas.rows import NOTE
-from tests.support import builders, product
-from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
+from tests.support.answers import product
 from tests.support.damage import write_at
 from tests.support.second_witness import broker as witness
+from tests.support.stores import builders
+from tests.support.stores.builders import Message, Record, Sizes, Store, StoreBuilder
 
 SIZES = Sizes(segment=512, queue_file=60, slots=3, index_max=12)
 SOME = 13

@@ -18,9 +18,10 @@ from schemas.rows import SegmentSummary
 from store_io.scan import segment_scan
 from store_io.scan.resync import Resync, ResyncResult
 from store_io.scan.segment_runs import LOAD, NO_RUN, RESOLVE, _asked
-from tests.support import builders, product, segment_tasks
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.answers import product, segment_tasks
 from tests.support.damage import write_at
+from tests.support.stores import builders
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 LENGTHS = ("size", "bodyLength", "topicLength", "propsLength", "sysFlag")
 SOME = 5  # of the header's bytes one in so many is tried by default

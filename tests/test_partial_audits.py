@@ -17,9 +17,10 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.scan.segment_scan import scan_segment
 from store_io.source.byte_source import StoreLocation
-from tests.support import damage, random_stores
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
-from tests.support.corpus_tools import Case, cases
+from tests.support import damage
+from tests.support.stores import random_stores
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.stores.corpus_tools import Case, cases
 
 SEGMENT = 4096
 VERIFIED_AT = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)

@@ -16,7 +16,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.repair.plan_repair_section import steps_tasks
 from store_io.source.byte_source import StoreLocation
-from tests.support import corpus_tools
+from tests.support.stores import corpus_tools
 
 WATCHED: list[str] = []  # the store being audited, while it is
 TOUCHED: list[str] = []

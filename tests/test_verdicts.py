@@ -23,10 +23,10 @@ from store_io.audit.audit_store import run_local
 from store_io.audit.outcome.safety import Safety
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
-from tests.support import samples
-from tests.support.corpus_tools import Case, cases, of_kind
-from tests.support.lost_messages import digest, kept_queues, losses, planned
-from tests.support.product import Audited, audit
+from tests.support.answers.lost_messages import digest, kept_queues, losses, planned
+from tests.support.answers.product import Audited, audit
+from tests.support.handmade import samples
+from tests.support.stores.corpus_tools import Case, cases, of_kind
 
 # Under their own release, and by default under one of two others without a broker.conf, in turn.
 OTHER_RELEASES = "5.5.0", "4.8.0"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.broker_truth.real_broker import Jvm, Jvms
+from tests.broker_truth.harness.real_broker import Jvm, Jvms
 
 
 @pytest.fixture(scope="session")

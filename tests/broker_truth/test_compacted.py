@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_truth.real_broker import Broker, Jvm, Put, conf_of
-from tests.support import product
-from tests.support.compacted import TOPIC, TOPICS_JSON, folders
+from tests.broker_truth.harness.real_broker import Broker, Jvm, Put, conf_of
+from tests.support.answers import product
 from tests.support.damage import overwrite
+from tests.support.stores.compacted import TOPIC, TOPICS_JSON, folders
 
 pytestmark = pytest.mark.broker
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from tests.broker_truth import own_network
-from tests.broker_truth.damaged_copies import records
-from tests.broker_truth.kinds import CONTROLLER, CONTROLLER_RELEASES, Session
-from tests.broker_truth.real_broker import PREPARED, Broker, Jvm, Put, class_path, conf_of
-from tests.broker_truth.repairs import repair, valid_records
-from tests.support import product
-from tests.support.builders import Record
+from tests.broker_truth.harness import own_network
+from tests.broker_truth.harness.damaged_copies import records
+from tests.broker_truth.harness.kinds import CONTROLLER, CONTROLLER_RELEASES, Session
+from tests.broker_truth.harness.real_broker import PREPARED, Broker, Jvm, Put, class_path, conf_of
+from tests.broker_truth.harness.repairs import repair, valid_records
+from tests.support.answers import product
 from tests.support.damage import overwrite
-from tests.support.replica import epoch_text
+from tests.support.stores.builders import Record
+from tests.support.stores.replica import epoch_text
 
 pytestmark = pytest.mark.broker
 

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.support import corpus_tools, product
-from tests.support.corpus_tools import Case
-from tests.support.product import Audited
+from tests.support.answers import product
+from tests.support.answers.product import Audited
+from tests.support.stores import corpus_tools
+from tests.support.stores.corpus_tools import Case
 
 LISTED = ("commitlog/", "consumequeue/", "batchconsumequeue/")  # index files are recorded without their names
 CASES = corpus_tools.plain_cases()

@@ -13,11 +13,11 @@ import pytest
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.source.byte_source import StoreLocation
-from tests.broker_truth import ledgers, own_network
-from tests.broker_truth.ledgers import CONF
-from tests.broker_truth.real_broker import Put, Served, class_path
+from tests.broker_truth.harness import ledgers, own_network
+from tests.broker_truth.harness.ledgers import CONF
+from tests.broker_truth.harness.real_broker import Put, Served, class_path
+from tests.support.answers.repaired import plan_of, repaired
 from tests.support.damage import cut_at, overwrite
-from tests.support.repaired import plan_of, repaired
 
 pytestmark = pytest.mark.broker
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from tests.broker_truth.damaged_copies import planned, seen_by
-from tests.broker_truth.kinds import ROCKSDB_RELEASES
-from tests.broker_truth.real_broker import RELEASES, Broker, Jvm, batch_topics
-from tests.support import product
-from tests.support.random_stores import random_keyed, random_settings, random_store
+from tests.broker_truth.harness.damaged_copies import planned, seen_by
+from tests.broker_truth.harness.kinds import ROCKSDB_RELEASES
+from tests.broker_truth.harness.real_broker import RELEASES, Broker, Jvm, batch_topics
+from tests.support.answers import product
+from tests.support.stores.random_stores import random_keyed, random_settings, random_store
 
 FOLDERS = "commitlog", "consumequeue", "batchconsumequeue", "index"
 WAITS, STARTS = 3, 20  # seconds after which start() waits without end: where the plan says so, and where it does not

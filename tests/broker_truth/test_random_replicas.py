@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from tests.broker_truth import own_network
-from tests.broker_truth.kinds import CONTROLLER, CONTROLLER_RELEASES
-from tests.broker_truth.real_broker import Jvm, class_path, conf_of
+from tests.broker_truth.harness import own_network
+from tests.broker_truth.harness.kinds import CONTROLLER, CONTROLLER_RELEASES
+from tests.broker_truth.harness.real_broker import Jvm, class_path, conf_of
 from tests.broker_truth.test_controlled import Followed, State, state
-from tests.support import product
-from tests.support.random_stores import random_replica, random_settings
+from tests.support.answers import product
+from tests.support.stores.random_stores import random_replica, random_settings
 
 SOME, MANY = range(40), range(40, 640)
 # Not modelled together with controller mode.

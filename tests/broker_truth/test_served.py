@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from store_io.explore.served.broker_view import SERVED, BrokerView, Served
-from tests.support import corpus_tools, product
-from tests.support.corpus_tools import Case
+from tests.support.answers import product
+from tests.support.stores import corpus_tools
+from tests.support.stores.corpus_tools import Case
 
 PULL = 16  # messages that the recording consumer asked for at a time
 KEYED = 64

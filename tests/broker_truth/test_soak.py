@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 from schemas.rows import LOSS
-from tests.broker_truth.damaged_copies import planned
-from tests.broker_truth.kinds import ROCKSDB
-from tests.broker_truth.real_broker import COMMIT, Broker, Jvm, Put, conf_of
-from tests.support import product
+from tests.broker_truth.harness.damaged_copies import planned
+from tests.broker_truth.harness.kinds import ROCKSDB
+from tests.broker_truth.harness.real_broker import COMMIT, Broker, Jvm, Put, conf_of
+from tests.support.answers import product
 
 pytestmark = pytest.mark.soak
 

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import Finding
-from tests.broker_truth.real_broker import Broker, Jvm, Put, conf_of
-from tests.broker_truth.repairs import Repaired, repair
-from tests.support import builders, product
+from tests.broker_truth.harness.real_broker import Broker, Jvm, Put, conf_of
+from tests.broker_truth.harness.repairs import Repaired, repair
+from tests.support.answers import product
+from tests.support.stores import builders
 
 pytestmark = pytest.mark.broker
 SETTINGS = {"mappedFileSizeCommitLog": 1 << 20, "mappedFileSizeTimerLog": 52 * 40 + 16, "timerRollWindowSlot": 12}

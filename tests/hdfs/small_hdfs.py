@@ -22,7 +22,7 @@ from hdfs_native import Client
 
 from jobs.environment import setup as environment
 from store_io.source import hdfs_client, remote_file
-from tests.support.processes import end_with_parent
+from tests.support.processes.children import end_with_parent
 
 HERE = Path(__file__).resolve().parent
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"

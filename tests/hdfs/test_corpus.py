@@ -17,10 +17,10 @@ from store_io.source import hdfs_client
 from store_io.source.byte_source import StoreLocation
 from store_io.source.remote_file import BLOCK_BYTES
 from tests.hdfs.small_hdfs import SmallHdfs, forget
-from tests.support import corpus_tools
-from tests.support.corpus_tools import Case
-from tests.support.s3_server import S3Server
-from tests.support.s3_server import forget as forget_s3
+from tests.support.processes.s3_server import S3Server
+from tests.support.processes.s3_server import forget as forget_s3
+from tests.support.stores import corpus_tools
+from tests.support.stores.corpus_tools import Case
 
 pytestmark = pytest.mark.hdfs
 

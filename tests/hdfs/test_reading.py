@@ -13,7 +13,7 @@ from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
 from store_io.source import hdfs_client, remote_file
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
 from tests.hdfs.small_hdfs import SmallHdfs, user
-from tests.support import corpus_tools
+from tests.support.stores import corpus_tools
 
 pytestmark = pytest.mark.hdfs
 

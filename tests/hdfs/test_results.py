@@ -25,8 +25,8 @@ from schemas.arrow import arrow_schema
 from schemas.tables import TABLES
 from store_io.base.errors import UsageError
 from tests.hdfs.small_hdfs import SmallHdfs, user
-from tests.support import corpus_tools
-from tests.support.remote_tables import NOW, check_that_old_runs_go_and_files_are_put_together, write
+from tests.support.processes.remote_tables import NOW, check_that_old_runs_go_and_files_are_put_together, write
+from tests.support.stores import corpus_tools
 
 pytestmark = pytest.mark.hdfs
 

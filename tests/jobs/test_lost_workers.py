@@ -15,7 +15,7 @@ from jobs.session import Session
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.tasks import Task
 from store_io.scan.segment_scan import SegmentTask
-from tests.support.deadly_tasks import STORES, deadly, fleet
+from tests.support.processes.deadly_tasks import STORES, deadly, fleet
 
 
 def audited(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from jobs.output import OutputFailed, OutputFolder
-from tests.support.s3_server import BUCKET, Refusal, S3Server
+from tests.support.processes.s3_server import BUCKET, Refusal, S3Server
 
 
 def test_a_run_replaces_what_an_earlier_one_left(server: S3Server) -> None:

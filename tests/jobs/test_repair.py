@@ -25,9 +25,9 @@ from store_io.base.errors import StoreError
 from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT
-from tests.support import corpus_tools
-from tests.support.builders import Message, Sizes, StoreBuilder
-from tests.support.repaired import content, plan_of, previewed, repaired
+from tests.support.answers.repaired import content, plan_of, previewed, repaired
+from tests.support.stores import corpus_tools
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from jobs.environment import packaging
 from jobs.environment import setup as environment
 from jobs.jvm import SparkFailed
 from store_io.source import storage_options
-from tests.support.corpus_tools import extract
+from tests.support.stores.corpus_tools import extract
 
 pytestmark = pytest.mark.spark
 needs_environment = pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")

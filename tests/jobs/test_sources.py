@@ -40,9 +40,9 @@ from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
-from tests.support import builders
-from tests.support.corpus_tools import cases
-from tests.support.lost_messages import damaged_store
+from tests.support.answers.lost_messages import damaged_store
+from tests.support.stores import builders
+from tests.support.stores.corpus_tools import cases
 
 spark_test = pytest.mark.spark
 

@@ -8,8 +8,8 @@ import pytest
 
 from jobs import cli
 from store_io.source import storage_options
-from tests.support.corpus_tools import cases
-from tests.support.s3_server import Refusal, S3Server, forget
+from tests.support.processes.s3_server import Refusal, S3Server, forget
+from tests.support.stores.corpus_tools import cases
 
 SECRET = "wJalrXUtnFEMI/K7MDENG"
 

@@ -14,7 +14,7 @@ from store_io.audit.audit_store import StoreAudit
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
-from tests.support.deadly_tasks import deadly, fleet
+from tests.support.processes.deadly_tasks import deadly, fleet
 
 
 def test_apart_every_task_is_run_whatever_the_one_before_did(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from store_io.base.errors import NotAStore, UsageError
 from store_io.source import s3_client
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
-from tests.support.s3_server import BUCKET, Refusal, Request, S3Server
-from tests.support.small_repairs import small_store
+from tests.support.processes.s3_server import BUCKET, Refusal, Request, S3Server
+from tests.support.stores.small_repairs import small_store
 
 URI = f"s3://{BUCKET}/new"
 SLOW_DOWN = Refusal("503 Slow Down", "SlowDown")

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from schemas import commitlog_layout as layout
-from tests.support.builders import Message, Sizes, StoreBuilder, field_position
+from tests.support.stores.builders import Message, Sizes, StoreBuilder, field_position
 
 
 @pytest.mark.parametrize(

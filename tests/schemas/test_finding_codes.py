@@ -13,8 +13,8 @@ from schemas import finding_codes
 from schemas.finding_codes import _ROWS, CATALOGUE, STOP_REASONS, Cure
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from tests import ROOT
-from tests.support import own_code
-from tests.support.own_code import nodes_of
+from tests.support.texts import own_code
+from tests.support.texts.own_code import nodes_of
 
 
 def teardown_module() -> None:

@@ -26,9 +26,9 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.source.byte_source import StoreLocation
-from tests.support import samples
-from tests.support.corpus_tools import Case, cases
-from tests.support.json_schemas import SCHEMAS, faults
+from tests.support.handmade import samples
+from tests.support.stores.corpus_tools import Case, cases
+from tests.support.texts.json_schemas import SCHEMAS, faults
 
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
 

@@ -11,7 +11,7 @@ from jobs.tables.delta_tables import RUNS, arrow_table, run_rows
 from schemas.arrow import DATASET_SCHEMAS, arrow_type
 from schemas.rows import AuditOutcome
 from schemas.tables import DATASETS, RUN_ID, STORE, TABLES
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 @pytest.mark.parametrize("table", [*TABLES, *DATASETS])

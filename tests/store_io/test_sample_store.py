@@ -12,8 +12,8 @@ import pytest
 from jobs.bench.store import write_store
 from store_io.sample_kinds import CONF, KINDS, LEDGER, PLAIN, ROCKSDB, TIMERS, Pairs, Piece
 from store_io.sample_store import RELEASE, SampleStore, sample_pieces
-from tests.support.builders import Dispatcher, Record, Sizes, walk, write_derived
-from tests.support.product import audit
+from tests.support.answers.product import audit
+from tests.support.stores.builders import Dispatcher, Record, Sizes, walk, write_derived
 
 TINY = SampleStore(
     [200, 1024, 0, 4000], segment_bytes=65_536, last_bytes=40_000, topics=3, queues=2, queue_file_bytes=400, index_slots=97,

@@ -1,1 +1,7 @@
-"""What several tests use: builders of stores, damage, random stores, a second witness, the corpus."""
+"""What several tests use.
+
+* `stores`: written byte by byte, and the corpus of real ones.  `damage`: what is done to them.
+* `second_witness`: what a broker does, written again from the documents.
+* `answers`: what the product makes of a store.  `handmade`: evidence, outcomes and rows without a store.
+* `processes`: servers, a browser, a cluster, audits that are killed.  `texts`: pages, JSON, golden files.
+"""

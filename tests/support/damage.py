@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support import builders
-from tests.support.builders import Record, Store
+from tests.support.stores import builders
+from tests.support.stores.builders import Record, Store
 
 ENTRY_FIELDS = {"offset": (0, ">q"), "size": (8, ">i"), "tags": (12, ">q")}
 BATCH_FIELDS = {

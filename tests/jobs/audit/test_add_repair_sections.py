@@ -17,9 +17,9 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
-from tests.support import corpus_tools
-from tests.support.repaired import repaired
-from tests.support.small_repairs import small_store
+from tests.support.answers.repaired import repaired
+from tests.support.stores import corpus_tools
+from tests.support.stores.small_repairs import small_store
 
 
 def test_each_store_gets_its_own(spark_session: Session, tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders
-from tests.support.builders import Message, Record, StoreBuilder
-from tests.support.corpus_tools import cases
+from tests.support.stores import builders
+from tests.support.stores.builders import Message, Record, StoreBuilder
+from tests.support.stores.corpus_tools import cases
 
 Row = dict[str, Any]
 ALL = tuple(DATASETS)

@@ -12,7 +12,7 @@ import pytest
 from jobs.audit import run_audit as audit
 from jobs.command_line import options
 from jobs.session import Session
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -26,8 +26,8 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed
 from store_io.source.byte_source import StoreLocation
-from tests.support.corpus_tools import cases
-from tests.support.deadly_tasks import fleet
+from tests.support.processes.deadly_tasks import fleet
+from tests.support.stores.corpus_tools import cases
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import UsageError
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 pytestmark = pytest.mark.spark
 

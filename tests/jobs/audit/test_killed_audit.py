@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from jobs.environment import setup as environment
 from tests.jobs.tables.test_delta_tables import log_content
-from tests.support.builders import Message, Sizes, StoreBuilder
-from tests.support.opened_files import opened_below
+from tests.support.processes.opened_files import opened_below
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 pytestmark = pytest.mark.spark
 Do = Callable[..., dict[str, Any]]
@@ -31,7 +31,7 @@ def do(spark: SparkSession) -> Iterator[Do]:
     gateway: Any = spark.sparkContext._gateway
     words = [str(gateway.gateway_parameters.port), gateway.gateway_parameters.auth_token]
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.support.killed_audit", *words],
+        [sys.executable, "-m", "tests.support.processes.killed_audit", *words],
         cwd=environment.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     ) as process:  # fmt: skip
         assert process.stdin is not None and process.stdout is not None

@@ -15,7 +15,7 @@ from jobs.session import Session
 from jobs.tables.delta_tables import Tables
 from tests.schemas.test_json_schemas import faults
 from tests.support import damage
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 
 def fleet(root: Path) -> Path:

@@ -30,7 +30,7 @@ def test_other_folders_are_refused(tmp_path: Path, releases: tuple[str, ...], fo
 @pytest.mark.broker
 @pytest.mark.parametrize("release", ["4.8.0", "4.9.8", "5.1.4", "5.5.0"])
 def test_a_real_release_loads_a_copy(tmp_path: Path, release: str) -> None:
-    from tests.broker_truth.real_broker import class_path
+    from tests.broker_truth.harness.real_broker import class_path
 
     root, jars = tmp_path / "store", class_path(release)[0].parent
     write_store(root, SampleStore([200], segment_bytes=1 << 20, index_slots=1000, index_max=9000, topics=2, queues=4))

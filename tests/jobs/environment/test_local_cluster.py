@@ -15,7 +15,7 @@ from jobs.audit import run_audit as audit
 from jobs.command_line import options
 from jobs.environment import setup as environment
 from jobs.session import Session
-from tests.support.corpus_tools import cases
+from tests.support.stores.corpus_tools import cases
 
 pytestmark = [
     pytest.mark.spark,

@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from jobs.environment import setup as environment
-from tests.support.builders import Message, Sizes, StoreBuilder
-from tests.support.corpus_tools import cases
-from tests.support.spark_cluster import WORKERS, Cluster, cluster
+from tests.support.processes.spark_cluster import WORKERS, Cluster, cluster
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.corpus_tools import cases
 
 pytestmark = [
     pytest.mark.cluster,

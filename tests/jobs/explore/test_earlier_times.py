@@ -23,7 +23,7 @@ from store_io.base.errors import UsageError
 from store_io.explore.choice.by_tables import EarlierTimes, needed
 from store_io.explore.open_store import OpenStore, open_store
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 RELEASE, HOUR, SEGMENT = "5.3.3", 3_600_000, 2048
 NOON = 1_700_000_000_000

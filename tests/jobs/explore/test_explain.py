@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from jobs import cli
-from tests.support import corpus_tools
-from tests.support.builders import (
+from tests.support.stores import corpus_tools
+from tests.support.stores.builders import (
     COMPRESSED,
     ROLLBACK,
     SCHEDULE_TOPIC,

@@ -25,9 +25,9 @@ from store_io.base.errors import StoreChanged, StoreError, UsageError
 from store_io.explore.scans import DEFAULT_COLUMNS
 from tests.schemas.test_json_schemas import faults
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
-from tests.support.exports import EVERYTHING
-from tests.support.lost_messages import damaged_store
-from tests.support.s3_server import BUCKET, S3Server
+from tests.support.answers.exports import EVERYTHING
+from tests.support.answers.lost_messages import damaged_store
+from tests.support.processes.s3_server import BUCKET, S3Server
 
 
 def command(*words: str) -> options.Command:

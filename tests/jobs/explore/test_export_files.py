@@ -15,9 +15,9 @@ from jobs.explore.export_files import export_segment
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.explore.redaction import Redaction
 from tests.store_io.explore.test_message_rows import odd_store, rows_of
-from tests.support import builders
-from tests.support.builders import Message, StoreBuilder
-from tests.support.exports import EVERYTHING, files_of
+from tests.support.answers.exports import EVERYTHING, files_of
+from tests.support.stores import builders
+from tests.support.stores.builders import Message, StoreBuilder
 
 
 def test_parquet_holds_what_the_scan_gives(tmp_path: Path) -> None:

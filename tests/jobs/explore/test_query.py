@@ -31,10 +31,10 @@ from store_io.explore.message_search import Contents, SearchTask, run_search
 from store_io.explore.open_store import open_store
 from store_io.explore.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders, corpus_tools
-from tests.support.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
-from tests.support.corpus_tools import Case
-from tests.support.lost_messages import damaged_store
+from tests.support.answers.lost_messages import damaged_store
+from tests.support.stores import builders, corpus_tools
+from tests.support.stores.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
+from tests.support.stores.corpus_tools import Case
 
 SIZES = Sizes(segment=4096, queue_file=400)
 LONG = "<script>" + "x" * 247

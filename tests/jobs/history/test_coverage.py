@@ -8,7 +8,7 @@ import pytest
 
 from jobs.history import coverage
 from jobs.report.texts.history_text import coverage_text
-from tests.support.history_rows import (
+from tests.support.handmade.history_rows import (
     BEFORE,
     DAY,
     NOW,
@@ -18,7 +18,7 @@ from tests.support.history_rows import (
     run_row,
     segment,
 )
-from tests.support.samples import HOSTILE
+from tests.support.handmade.samples import HOSTILE
 
 
 def test_coverage_is_the_union_of_what_runs_read() -> None:

@@ -11,7 +11,7 @@ from pyspark import SparkContext
 from jobs.history import difference, reading
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import difference_text, fleet_text
-from tests.support.history_rows import (
+from tests.support.handmade.history_rows import (
     BEFORE,
     A,
     B,
@@ -22,7 +22,7 @@ from tests.support.history_rows import (
     segment,
     view_of,
 )
-from tests.support.samples import HOSTILE
+from tests.support.handmade.samples import HOSTILE
 
 
 def matched(*rows: Row) -> tuple[list[Any], ...]:

@@ -15,8 +15,8 @@ from jobs.report.texts.judgement import judge
 from jobs.tables.delta_tables import run_rows
 from schemas.rows import DEFAULT, AuditOutcome, Row
 from store_io.audit.outcome.safety import Safety
-from tests.support import samples
-from tests.support.history_rows import (
+from tests.support.handmade import samples
+from tests.support.handmade.history_rows import (
     DAY,
     T0,
     run_row,

@@ -23,7 +23,7 @@ from jobs.tables.delta_tables import Tables, arrow_table
 from schemas.rows import AuditOutcome, Finding
 from schemas.tables import TABLES
 from store_io.base.errors import StoreError
-from tests.support import samples
+from tests.support.handmade import samples
 
 pytestmark = pytest.mark.spark
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -17,7 +17,7 @@ from jobs.command_line import options
 from jobs.history import coverage, difference, fleet
 from jobs.report.texts.history_text import difference_text
 from store_io.base.errors import UsageError
-from tests.support.history_rows import (
+from tests.support.handmade.history_rows import (
     A,
     B,
     covered,

@@ -11,7 +11,7 @@ from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.report.texts.history_text import fleet_text
 from store_io.base.errors import StoreError, UsageError
-from tests.support.history_rows import (
+from tests.support.handmade.history_rows import (
     NOW,
     run_row,
     view_of,

@@ -21,7 +21,7 @@ from jobs.tables.delta_tables import arrow_table
 from schemas.rows import Row
 from schemas.tables import TABLES
 from store_io.base.errors import StoreError
-from tests.support import samples
+from tests.support.handmade import samples
 
 NO_SESSION: Any = None
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

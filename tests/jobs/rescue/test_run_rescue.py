@@ -13,10 +13,10 @@ from jobs import cli
 from jobs.rescue import first_look, run_rescue
 from schemas.rows import AuditOutcome
 from tests.support import damage
-from tests.support.builders import Message, StoreBuilder
-from tests.support.json_schemas import faults
-from tests.support.repaired import content
-from tests.support.small_repairs import SIZES, small_store
+from tests.support.answers.repaired import content
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.small_repairs import SIZES, small_store
+from tests.support.texts.json_schemas import faults
 
 
 @pytest.fixture

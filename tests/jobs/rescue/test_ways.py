@@ -6,7 +6,7 @@ from typing import Any
 
 from jobs.rescue.ways import Way, choose, plan_section
 from store_io.repair.repair_work import RepairOutcome
-from tests.support.handed import report
+from tests.support.handmade.handed import report
 
 
 def way(policy: str, kept: int, given_up: int = 0, exit_code: int = 0, **more: Any) -> Way:

@@ -27,8 +27,8 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
-from tests.support import samples
-from tests.support.builders import Message, StoreBuilder
+from tests.support.handmade import samples
+from tests.support.stores.builders import Message, StoreBuilder
 
 pytestmark = pytest.mark.spark
 

@@ -19,8 +19,8 @@ from jobs.tables.delta_tables import Tables, arrow_table, run_rows
 from jobs.tables.upkeep import command
 from jobs.tables.upkeep.table_care import tables_under
 from schemas.tables import MONTH, RUN_ID, TABLES
-from tests.support import samples
-from tests.support.corpus_tools import extract
+from tests.support.handmade import samples
+from tests.support.stores.corpus_tools import extract
 
 NO_SESSION: Any = None
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

@@ -17,8 +17,8 @@ from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_address import TablesFailed
 from schemas.arrow import arrow_schema
 from schemas.tables import TABLES, Column
-from tests.support import corpus_tools
-from tests.support.s3_server import BUCKET, Refusal, S3Server
+from tests.support.processes.s3_server import BUCKET, Refusal, S3Server
+from tests.support.stores import corpus_tools
 
 URI = f"s3://{BUCKET}/tables/replica_parts"
 COLUMNS = TABLES["replica_parts"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from schemas.rows import EarlierRun, EarlierSegment
-from tests.support.evidence import log_path, request_of
+from tests.support.handmade.evidence import log_path, request_of
 
 BEFORE = EarlierRun(
     "r0", "5.3.3", {}, {log_path(0): EarlierSegment(1000, 7, "e", True, "r0", datetime(2026, 11, 1, tzinfo=UTC), {})}

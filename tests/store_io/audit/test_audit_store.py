@@ -13,7 +13,7 @@ from store_io.audit.rounds import task_making
 from store_io.base import packed
 from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 
 def request(root: Path, **asked: bool) -> AuditRequest:

@@ -8,8 +8,8 @@ from schemas.rows import MappedFile
 from store_io.audit.epoch_starts import EpochPlace, EpochStartsTask, look_up
 from store_io.rules.releases import broker_rules
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders
-from tests.support.replica import replica
+from tests.support.stores import builders
+from tests.support.stores.replica import replica
 
 
 def test_a_start_is_sought_as_a_record_or_a_filler(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from schemas.rows import EXTENT_UNWRITTEN, Extent, IndexFileSummary, QueueSummary
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_leftovers import LeftoverResult
-from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
 KEY = ("T", 0)

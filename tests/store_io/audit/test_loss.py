@@ -10,7 +10,7 @@ from store_io.audit.queue_views import KnownQueues, queue_views
 from store_io.rules.prediction import Memory
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import broker_rules
-from tests.support.evidence import QUEUE_FILE, queue_path, segment
+from tests.support.handmade.evidence import QUEUE_FILE, queue_path, segment
 
 KEY: QueueKey = ("T", 0)
 FILE = MappedFile(queue_path(0), 0, QUEUE_FILE)

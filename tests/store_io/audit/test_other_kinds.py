@@ -9,7 +9,7 @@ import pytest
 from store_io.audit.other_kinds import other_ledgers, unmodelled
 from store_io.rules.releases import TIERED_PLUG_IN, Setting, broker_rules
 from store_io.source.store_dir import StoreListing
-from tests.support.evidence import listing_of, log_path
+from tests.support.handmade.evidence import listing_of, log_path
 
 
 def listed(files: Mapping[str, int]) -> StoreListing:

@@ -6,7 +6,7 @@ from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, TAKEN
 from store_io.audit.premises import GivenConf, assumed_sentence, heads_of, mode_doubts, premises
 from store_io.audit.written_by import HEAD_BYTES, WrittenBy
 from store_io.rules.releases import NEWEST_RELEASE, Setting, broker_rules
-from tests.support.evidence import copy_of
+from tests.support.handmade.evidence import copy_of
 
 ANY = WrittenBy("4.8.0", "5.5.0")
 

@@ -18,7 +18,7 @@ from store_io.base.tasks import run_task
 from store_io.formats.rocksdb.queue_entries import EntryReader
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 
 def test_a_file_that_vanishes_before_it_is_read_again_makes_the_audit_incomplete(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.rows import MATCH_DIFFERS, MATCH_MISSING, MATCH_SHIFTED, MappedFile, QueueKey, QueueSummary
 from store_io.audit.queue_views import KnownQueues, QueueView, narrow_to_read, queue_views
-from tests.support.evidence import QUEUE_FILE, queue_path, segment
+from tests.support.handmade.evidence import QUEUE_FILE, queue_path, segment
 
 KEY: QueueKey = ("T", 0)
 FILES = (MappedFile(queue_path(0), 0, QUEUE_FILE),)

@@ -13,7 +13,7 @@ from store_io.audit.audit_store import run_audit
 from store_io.audit.written_by import WrittenBy, written_by
 from store_io.rules.prediction import Checkpoint
 from store_io.source.byte_source import StoreLocation
-from tests.support.corpus_tools import Case, cases
+from tests.support.stores.corpus_tools import Case, cases
 
 
 def named(*paths: str, folders: str = "", **checkpoint: int) -> WrittenBy:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 
 @pytest.fixture(scope="package")

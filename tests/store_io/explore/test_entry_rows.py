@@ -13,9 +13,9 @@ from store_io.explore.entry_rows import SCHEMAS, scan_extents, scan_index_entrie
 from store_io.explore.open_store import OpenStore, check_store, first_store_time, open_store, segments_at
 from store_io.explore.scans import EntryScan
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders
-from tests.support.builders import Message, StoreBuilder
-from tests.support.corpus_tools import cases
+from tests.support.stores import builders
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.corpus_tools import cases
 
 Row = dict[str, Any]
 

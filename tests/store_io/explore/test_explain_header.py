@@ -9,7 +9,7 @@ import pytest
 from store_io.audit.audit_request import AuditRequest
 from store_io.explore.explain import Explanation, explain
 from store_io.source.byte_source import StoreLocation
-from tests.support.dledger_stores import HEADER, UNIT, Entry, LedgerStore, build
+from tests.support.stores.dledger_stores import HEADER, UNIT, Entry, LedgerStore, build
 
 
 def explained(store: LedgerStore, entry: Entry) -> Explanation:

@@ -9,10 +9,10 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.explore.explain import SHOW_ALL, Explanation, explain
 from store_io.explore.redaction import HIDE, Redaction
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, StoreBuilder
+from tests.support.answers.healing import healings
 from tests.support.damage import invert_byte
-from tests.support.healing import healings
-from tests.support.small_repairs import SIZES
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.small_repairs import SIZES
 
 
 def explained(folder: Path, position: int, phy_offset: int, redaction: Redaction = SHOW_ALL) -> Explanation:

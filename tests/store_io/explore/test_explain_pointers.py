@@ -16,8 +16,8 @@ from store_io.explore.redaction import Redaction
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.message_verdict import BufferFrames
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Store
-from tests.support.rocksdb_stores import keyed_store
+from tests.support.stores.builders import Store
+from tests.support.stores.rocksdb_stores import keyed_store
 
 
 def test_a_record_is_found_by_its_queue_and_its_key(small: Store, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from store_io.explore.explain_record import annotate, sys_flag_text, unpack_pref
 from store_io.explore.redaction import Redaction
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.message_verdict import BufferFrames
-from tests.support.builders import COMPRESSED, Store, compress
+from tests.support.stores.builders import COMPRESSED, Store, compress
 
 OPEN = Redaction("none", b"")
 

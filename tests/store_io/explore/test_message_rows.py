@@ -22,9 +22,9 @@ from store_io.explore.message_rows import message_schema, scan_messages
 from store_io.explore.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
 from store_io.formats.commitlog.message_bodies import decode_body, inner_messages
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders
-from tests.support.builders import Message, Record, StoreBuilder
-from tests.support.corpus_tools import cases
+from tests.support.stores import builders
+from tests.support.stores.builders import Message, Record, StoreBuilder
+from tests.support.stores.corpus_tools import cases
 
 Row = dict[str, Any]
 V6 = bytes(range(0x20, 0x30)) + struct.pack(">i", 10911)

@@ -16,8 +16,8 @@ from store_io.explore.open_store import open_store
 from store_io.explore.scans import MessageScan
 from store_io.rules.message_verdict import Message as Decoded
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
-from tests.support.corpus_tools import cases
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.stores.corpus_tools import cases
 
 ROWS = [
     ("u1", "a b", 0, b"plain needle"),

@@ -10,7 +10,7 @@ import pytest
 from store_io.base.errors import NotAStore
 from store_io.explore.open_store import CLOCK_MARGIN_MS, SegmentTimes, open_store, segment_times, segments_at
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Store
+from tests.support.stores.builders import Store
 
 
 def test_what_is_listed_is_what_was_written(small: Store) -> None:

@@ -10,9 +10,9 @@ import pytest
 from store_io.explore.open_store import open_store, segments_at
 from store_io.formats.consumequeue_reader import MAX_RANGES
 from store_io.source.byte_source import StoreLocation
-from tests.support import product
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
-from tests.support.product import Audited
+from tests.support.answers import product
+from tests.support.answers.product import Audited
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 FILE_ENTRIES = 60
 NOWHERE = struct.pack(">qiq", 5_000_000, 100, 1)  # an entry that leads beyond the CommitLog

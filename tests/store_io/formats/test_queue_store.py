@@ -18,7 +18,7 @@ from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 KEY = ("TopicA", 0)
 KIND = "defaultRocksDB"

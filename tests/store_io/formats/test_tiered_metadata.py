@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from store_io.formats.tiered_metadata import TieredMetadata, read_tiered
 from store_io.source.byte_source import ByteSource
-from tests.support.evidence import FakeSource
+from tests.support.handmade.evidence import FakeSource
 
 PATH = "config/tieredStoreMetadata.json"
 # As fastjson writes it: keys of maps with numbers stand without quotes.

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from store_io.repair.repair_plan import RepairPlan
-from tests.support import corpus_tools
-from tests.support.repaired import content, plan_of, repaired
+from tests.support.answers.repaired import content, plan_of, repaired
+from tests.support.stores import corpus_tools
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from store_io.repair.repair_store import repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.writing.store_writer import StoreFileWriter
 from store_io.source.byte_source import StoreLocation
-from tests.support.repaired import content, run_tasks
+from tests.support.answers.repaired import content, run_tasks
 
 BODY = 90  # a byte in the body of a segment's first message
 REBUILDING, AUDITING = "rebuilding queues and index", "auditing the new store"

@@ -20,10 +20,10 @@ from store_io.repair import plan_repair_section
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
-from tests.support import corpus_tools
-from tests.support.json_schemas import SCHEMAS, faults
-from tests.support.repaired import repaired
-from tests.support.small_repairs import small_store
+from tests.support.answers.repaired import repaired
+from tests.support.stores import corpus_tools
+from tests.support.stores.small_repairs import small_store
+from tests.support.texts.json_schemas import SCHEMAS, faults
 
 Audited = tuple[Path, AuditOutcome]
 

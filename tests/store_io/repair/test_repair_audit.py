@@ -11,8 +11,8 @@ from store_io.base.errors import StoreError
 from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_audit import audit_changed, audit_copy
 from store_io.source.byte_source import StoreLocation
-from tests.support.repaired import plan_of, repaired
-from tests.support.small_repairs import SIZES, copied, small_store
+from tests.support.answers.repaired import plan_of, repaired
+from tests.support.stores.small_repairs import SIZES, copied, small_store
 
 
 class Copied:

@@ -19,9 +19,9 @@ from store_io.repair.repair_plan import RepairPlan
 from store_io.repair.writing import store_writer
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation
-from tests.support import corpus_tools, dledger_stores
-from tests.support.corpus_tools import Case
-from tests.support.repaired import content, plan_of, previewed, repaired
+from tests.support.answers.repaired import content, plan_of, previewed, repaired
+from tests.support.stores import corpus_tools, dledger_stores
+from tests.support.stores.corpus_tools import Case
 
 CASES = corpus_tools.plain_cases()
 

@@ -19,7 +19,7 @@ from store_io.repair.repair_store import repair
 from store_io.repair.repair_work import RepairRequest
 from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
-from tests.support.repaired import content, repaired, run_tasks
+from tests.support.answers.repaired import content, repaired, run_tasks
 
 MANY = 30  # steps under the mark soak
 WRITES = ("pwrite", "ftruncate", "copy_file_range", "mkdir", "utime", "fsync", "unlink")

@@ -21,8 +21,8 @@ from store_io.rules.releases import broker_rules
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
-from tests.support import corpus_tools
-from tests.support.repaired import content, plan_of, repaired
+from tests.support.answers.repaired import content, plan_of, repaired
+from tests.support.stores import corpus_tools
 
 CASE = next(c for c in corpus_tools.cases() if c.name == "g14-533-torn-old-seen")
 

@@ -10,8 +10,8 @@ import pytest
 from store_io.base.errors import StoreError, UsageError
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
-from tests.support import corpus_tools
-from tests.support.repaired import repaired
+from tests.support.answers.repaired import repaired
+from tests.support.stores import corpus_tools
 
 CASES = corpus_tools.cases()
 

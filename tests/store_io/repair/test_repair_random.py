@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from store_io.base.errors import StoreError
-from tests.support import random_stores
-from tests.support.random_stores import RandomStore
-from tests.support.repaired import content, plan_of, repaired
+from tests.support.answers.repaired import content, plan_of, repaired
+from tests.support.stores import random_stores
+from tests.support.stores.random_stores import RandomStore
 
 SEEDS = [*range(5000, 5006), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(5006, 5030))]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from store_io.repair.repair_report import lost_beyond
-from tests.support.small_repairs import copied, small_store
+from tests.support.stores.small_repairs import copied, small_store
 
 
 def test_messages_beyond_the_new_end(tmp_path: Path) -> None:

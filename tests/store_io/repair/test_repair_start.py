@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from store_io.base.errors import StoreError
-from tests.support import builders
-from tests.support.repaired import plan_of, repaired
-from tests.support.rocksdb_stores import TWICE, combined_store
+from tests.support.answers.repaired import plan_of, repaired
+from tests.support.stores import builders
+from tests.support.stores.rocksdb_stores import TWICE, combined_store
 
 
 @pytest.mark.parametrize(("name", "spared"), [("consumerFilter.json", True), ("consumerOffset.json", False)])

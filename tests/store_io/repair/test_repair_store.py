@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from jobs.report.files.json_text import document
-from tests.support import corpus_tools
-from tests.support.corpus_tools import Case
-from tests.support.json_schemas import faults
-from tests.support.repaired import Served, content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.answers.repaired import Served, content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.stores import corpus_tools
+from tests.support.stores.corpus_tools import Case
+from tests.support.texts.json_schemas import faults
 
 CASES = corpus_tools.plain_cases()
 # The broker's settings refuse the messages themselves, and no log can be made of them that it takes.

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from store_io.base.errors import StoreError
-from tests.support.small_repairs import copied, small_store
+from tests.support.stores.small_repairs import copied, small_store
 
 
 def test_a_removal_is_a_step_and_a_task_that_failed_ends_the_repair(tmp_path: Path) -> None:

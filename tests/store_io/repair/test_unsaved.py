@@ -13,7 +13,7 @@ from store_io.repair import unsaved as unsaved_module
 from store_io.repair.given_up import given_up
 from store_io.repair.unsaved import MOST_HASHES, Missing, Unsaved, find_missing, key_hashes
 from store_io.source.byte_source import StoreLocation
-from tests.support.segment_tasks import rules_of
+from tests.support.answers.segment_tasks import rules_of
 
 KEY, LIGHT = ("T", 0), ("%LMQ%a", 0)
 

@@ -8,8 +8,8 @@ import pytest
 
 from schemas.rows import Row
 from store_io.replicas.ledger_group import ledger_of, quorum_sentence
-from tests.support import product
-from tests.support.dledger_stores import build
+from tests.support.answers import product
+from tests.support.stores.dledger_stores import build
 
 
 def row(store: str, term: int, index: int, committed: int) -> Row:

@@ -11,8 +11,8 @@ from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import run_task
 from store_io.replicas.replica_groups import replica_groups
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Store, StoreBuilder
-from tests.support.replica import SIZES, epoch_text
+from tests.support.stores.builders import Message, Store, StoreBuilder
+from tests.support.stores.replica import SIZES, epoch_text
 
 COMMON = 30
 

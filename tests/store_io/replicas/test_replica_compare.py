@@ -13,7 +13,7 @@ from store_io.replicas.replica_compare import OtherCopy, ReplicaTask, compare_se
 from store_io.replicas.replica_parts import QueueTotal, ReplicaPart, State
 from store_io.rules.releases import broker_rules
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Record, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Record, Sizes, StoreBuilder
 
 SEGMENT = 4096
 NAME = f"commitlog/{0:020d}"

@@ -19,7 +19,7 @@ from store_io.base.tasks import run_task
 from store_io.replicas.replica_groups import ReplicaGroup, replica_groups
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.builders import Message, Record, Sizes, Store, StoreBuilder
+from tests.support.stores.builders import Message, Record, Sizes, Store, StoreBuilder
 
 SIZES = Sizes(segment=1 << 14)
 

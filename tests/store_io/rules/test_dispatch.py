@@ -9,7 +9,7 @@ from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, RUN_LMQ, RUN_QUEUE, RUN_UNQ
 from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
 from store_io.rules.prediction import Checkpoint, Needs, Refused, ScanId
 from store_io.rules.releases import Setting, broker_rules
-from tests.support.queue_states import Disk
+from tests.support.handmade.queue_states import Disk
 
 SCAN = ScanId("segment", 0)
 

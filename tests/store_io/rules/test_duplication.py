@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.answers import product
 from tests.support.damage import remove
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 DUPLICATION = "duplicationEnable=true\n"
 RECHECK = "recheckReputOffsetFromCq=true\n"

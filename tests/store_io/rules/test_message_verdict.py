@@ -21,7 +21,7 @@ from store_io.rules.message_verdict import (
     tags_code_of,
 )
 from store_io.rules.releases import Setting, broker_rules
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 PHY = 4096
 

@@ -6,7 +6,7 @@ import pytest
 
 from store_io.rules.queue_minimum import correct_minimum
 from store_io.rules.queue_state import QueueRefusal
-from tests.support.queue_states import queue, run
+from tests.support.handmade.queue_states import queue, run
 
 
 def test_an_old_broker_may_offer_blank_slots_when_the_log_begins_at_zero() -> None:

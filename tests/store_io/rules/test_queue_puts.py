@@ -13,7 +13,7 @@ from store_io.rules.prediction import Needs, ScanId
 from store_io.rules.queue_puts import QueuePuts, end_of
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import Setting, broker_rules
-from tests.support.queue_states import FILE_BYTES, Disk
+from tests.support.handmade.queue_states import FILE_BYTES, Disk
 
 SCAN, QUEUES = ScanId("segment", 0), 12
 

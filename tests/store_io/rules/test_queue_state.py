@@ -6,7 +6,7 @@ import pytest
 
 from store_io.rules.queue_minimum import correct_minimum
 from store_io.rules.queue_state import NeedCut
-from tests.support.queue_states import FILE_BYTES, queue, run
+from tests.support.handmade.queue_states import FILE_BYTES, queue, run
 
 
 def test_a_run_at_the_cursor_is_appended_across_files() -> None:

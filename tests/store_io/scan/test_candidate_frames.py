@@ -14,7 +14,7 @@ from store_io.rules import message_verdict
 from store_io.rules.message_verdict import VALID, BufferFrames, parse_properties
 from store_io.rules.releases import broker_rules
 from store_io.scan.candidate_frames import DECIDING, CandidateFrames, deciding_parts
-from tests.support.builders import Message, StoreBuilder
+from tests.support.stores.builders import Message, StoreBuilder
 
 NOT_DECIDING = "TAGS"  # read for the tags code alone
 WORDS = [

@@ -9,8 +9,18 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import LOSS, NOTE, Finding
-from tests.support import builders, product
-from tests.support.builders import COMPRESSED, INNER_BATCH, NEED_UNWRAP, Message, Sizes, StoreBuilder, compress, field_position
+from tests.support.answers import product
+from tests.support.stores import builders
+from tests.support.stores.builders import (
+    COMPRESSED,
+    INNER_BATCH,
+    NEED_UNWRAP,
+    Message,
+    Sizes,
+    StoreBuilder,
+    compress,
+    field_position,
+)
 
 SIZES = Sizes(segment=8192, queue_file=400, slots=20, index_max=100)
 PLAIN = Message("T", body=b"x" * 60, tags="a", uniq="u")

@@ -13,7 +13,7 @@ from schemas.rows import WALK_BROKER, WALK_PART, Cuts, SegmentSummary
 from store_io.rules.releases import KNOWN_RELEASES, BrokerRules, Setting, broker_rules
 from store_io.scan.other_walks import MOST_OTHERS, WalkRules, by_other_rules, by_own_rules
 from tests.store_io.scan.test_segment_scan import BASE, any_segments, scan
-from tests.support.builders import Message, StoreBuilder
+from tests.support.stores.builders import Message, StoreBuilder
 
 FLAGS: list[dict[str, bool]] = [{}, {"checkCRCOnRecover": False}, {"duplicationEnable": True}, {"forceVerifyPropCRC": True}]
 

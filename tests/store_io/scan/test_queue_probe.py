@@ -26,9 +26,9 @@ from schemas.rows import (
 )
 from store_io.formats import queue_store
 from store_io.scan import queue_probe
-from tests.support import corpus_tools, strategies
-from tests.support.builders import SCHEDULE_TOPIC, Message, Sizes, Store, StoreBuilder
-from tests.support.segment_tasks import scan_store
+from tests.support.answers.segment_tasks import scan_store
+from tests.support.stores import corpus_tools, strategies
+from tests.support.stores.builders import SCHEDULE_TOPIC, Message, Sizes, Store, StoreBuilder
 
 UNDAMAGED = ("g04", "g01", "g02", "g03", "g05", "g06", "g07", "g08", "g09", "g10", "g38", "g45", "g5x")
 

@@ -11,7 +11,7 @@ from schemas.rows import MappedFile
 from store_io.rules.releases import broker_rules
 from store_io.scan.segment_edges import EDGE_BYTES, EdgeTask, SegmentEdges, edge_tasks, scan_edges
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 BASE, SIZE = 1 << 16, 1 << 16
 

@@ -32,8 +32,8 @@ from store_io.rules.message_verdict import END, HALF, REPUT, VALID, BufferFrames
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
-from tests.support import strategies
-from tests.support.builders import BLANK, PREPARED, ROLLBACK, Message, Record, Sizes, StoreBuilder, encode, field_position
+from tests.support.stores import strategies
+from tests.support.stores.builders import BLANK, PREPARED, ROLLBACK, Message, Record, Sizes, StoreBuilder, encode, field_position
 
 SEGMENT = "commitlog/00000000000000004096"
 BASE = 4096

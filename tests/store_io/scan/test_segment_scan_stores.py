@@ -13,9 +13,9 @@ from schemas.finding_codes import CATALOGUE
 from schemas.rows import Finding, SegmentSummary
 from store_io.scan import queue_probe
 from store_io.scan.segment_scan import scan_segment
-from tests.support import strategies
-from tests.support.builders import StoreBuilder
-from tests.support.segment_tasks import tasks
+from tests.support.answers.segment_tasks import tasks
+from tests.support.stores import strategies
+from tests.support.stores.builders import StoreBuilder
 
 
 def told(summary: SegmentSummary) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import LOSS, NOTE, Finding
-from tests.support import builders, product
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.answers import product
+from tests.support.stores import builders
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 SIZES = Sizes(segment=2048, queue_file=400, slots=20, index_max=50)
 TORN = b"UNIQ_KEY\x017F0001\x02REAL_TOPIC\x01Pay\x02REAL_QID\x010\x02PGROUP\x01g\0\0\0\0p\x02__transactionId__\x017F0001\x02"

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from store_io.base.errors import Unreadable
 from store_io.source import s3_client
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.s3_server import BUCKET, S3Server, emptied, forget, served
+from tests.support.processes.s3_server import BUCKET, S3Server, emptied, forget, served
 
 
 def certificate(name: str, own: ec.EllipticCurvePrivateKey, by: ec.EllipticCurvePrivateKey, ca: bool) -> bytes:

@@ -13,8 +13,8 @@ from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
 from store_io.source import remote_file, s3_client
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
 from store_io.source.remote_file import BLOCK_BYTES, KeptBlocks, RemoteFile
-from tests.support import corpus_tools
-from tests.support.s3_server import BUCKET, Refusal, Request, S3Server, forget
+from tests.support.processes.s3_server import BUCKET, Refusal, Request, S3Server, forget
+from tests.support.stores import corpus_tools
 
 SEGMENT = "commitlog/00000000000000000000"
 

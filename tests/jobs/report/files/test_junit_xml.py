@@ -15,7 +15,7 @@ from jobs.report.files.junit_xml import junit_xml
 from jobs.report.files.result_json import result_json
 from jobs.report.texts.text import printable
 from store_io.base.errors import UsageError
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def suite_of(*outcomes: object, **run: object) -> ElementTree.Element:

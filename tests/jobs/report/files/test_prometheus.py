@@ -19,7 +19,7 @@ from jobs.command_line.stores import StoreArgument
 from jobs.report.files.prometheus import prometheus_text
 from jobs.report.files.result_json import result_json
 from store_io.base.errors import StoreError, UsageError
-from tests.support import samples
+from tests.support.handmade import samples
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 SAMPLE = re.compile(rf"({NAME})(?:\{{(.*)\}})? (\S+)(?: -?\d+)?")

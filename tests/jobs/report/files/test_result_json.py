@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from jobs.report.files.result_json import result_json
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def test_what_could_not_be_written_makes_the_run_incomplete() -> None:

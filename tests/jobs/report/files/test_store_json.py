@@ -11,8 +11,8 @@ from typing import Any
 from jobs.report.files.result_json import result_json
 from jobs.report.files.store_json import FIELDS, findings_jsonl, groups_of, plan_json
 from schemas.rows import Finding
-from tests.support import samples
-from tests.support.golden import check
+from tests.support.handmade import samples
+from tests.support.texts.golden import check
 
 
 def test_plan_findings_and_result() -> None:

@@ -15,7 +15,7 @@ from jobs.output import OutputFailed
 from jobs.report.files.result_json import result_json
 from jobs.report.files.summary_markdown import ROWS, summary_markdown
 from jobs.report.texts.text import printable
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def text_of(*outcomes: object, **run: object) -> str:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from jobs.report.hand_over.hand_over_html import hand_over_html
 from jobs.report.hand_over.words import HandOver
-from tests.support import handed
-from tests.support.golden import check
-from tests.support.pages import Page, without_style
-from tests.support.samples import HOSTILE
+from tests.support.handmade import handed
+from tests.support.handmade.samples import HOSTILE
+from tests.support.texts.golden import check
+from tests.support.texts.pages import Page, without_style
 
 
 def page_of(own: HandOver) -> Page:

@@ -6,8 +6,8 @@ from jobs.report.hand_over.rescue_text import audit_text, choice_text, ways_text
 from jobs.rescue.ways import Way, choose
 from schemas.rows import Comparison, Start
 from store_io.repair.repair_work import RepairOutcome
-from tests.support import samples
-from tests.support.handed import report
+from tests.support.handmade import samples
+from tests.support.handmade.handed import report
 
 
 def start(release: str, lost: int, **more: object) -> Start:

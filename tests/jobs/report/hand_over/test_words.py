@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.report.hand_over.words import hand_over_text, headline, parts, unsaved_lines
-from tests.support import handed
+from tests.support.handmade import handed
 
 
 def test_a_store_without_a_loss_is_green_and_says_so() -> None:

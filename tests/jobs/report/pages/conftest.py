@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.browser import chromium
+from tests.support.processes.browser import chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -5,9 +5,9 @@ from __future__ import annotations
 from jobs.report.pages.answer import style_of
 from jobs.report.texts.judgement import most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
-from tests.support import samples
-from tests.support.pages import index_of
-from tests.support.samples import every_kind
+from tests.support.handmade import samples
+from tests.support.handmade.samples import every_kind
+from tests.support.texts.pages import index_of
 
 
 def test_no_worse_code_stands_below_a_better_one_nor_in_a_milder_colour() -> None:

@@ -7,9 +7,9 @@ from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, TIMER_LOST
-from tests.support.history_rows import T0, run_row, view_of
-from tests.support.pages import Page
-from tests.support.samples import HOSTILE
+from tests.support.handmade.history_rows import T0, run_row, view_of
+from tests.support.handmade.samples import HOSTILE
+from tests.support.texts.pages import Page
 
 
 def test_the_page_is_inert_and_hostile_names_stay_text() -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.judgement import most_dangerous_first
-from tests.support import samples
-from tests.support.golden import check
-from tests.support.pages import index_of, without_style
+from tests.support.handmade import samples
+from tests.support.texts.golden import check
+from tests.support.texts.pages import index_of, without_style
 
 
 def test_page_of_a_run() -> None:

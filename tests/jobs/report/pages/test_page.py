@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from jobs.report.pages import page
-from tests.support import samples
+from tests.support.handmade import samples
 
 HOSTILE = samples.HOSTILE
 

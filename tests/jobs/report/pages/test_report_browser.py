@@ -24,9 +24,11 @@ from store_io.audit.audit_store import run_local
 from store_io.audit.compared.compared_audit import run_compared
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders, damage, handed, samples
-from tests.support.browser import Witness, opened
-from tests.support.corpus_tools import cases
+from tests.support import damage
+from tests.support.handmade import handed, samples
+from tests.support.processes.browser import Witness, opened
+from tests.support.stores import builders
+from tests.support.stores.corpus_tools import cases
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

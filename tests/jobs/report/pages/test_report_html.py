@@ -18,12 +18,14 @@ from jobs.report.pages.sections.segment_map import MAX_SHOWN
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import printable
 from schemas.rows import AuditOutcome, Finding
-from tests.support import builders, damage, samples
-from tests.support.corpus_tools import CORPUS
-from tests.support.golden import check
-from tests.support.pages import CONTEXT, Page, index_of, page_of, without_style
-from tests.support.product import audit
-from tests.support.samples import HOSTILE_NAMES, hostile_outcome
+from tests.support import damage
+from tests.support.answers.product import audit
+from tests.support.handmade import samples
+from tests.support.handmade.samples import HOSTILE_NAMES, hostile_outcome
+from tests.support.stores import builders
+from tests.support.stores.corpus_tools import CORPUS
+from tests.support.texts.golden import check
+from tests.support.texts.pages import CONTEXT, Page, index_of, page_of, without_style
 
 
 @pytest.mark.parametrize("make", samples.MAKERS, ids=lambda m: m.__name__)

@@ -10,9 +10,9 @@ import pytest
 
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.pages.index_html import index_html
-from tests.support import samples
-from tests.support.browser import Witness, opened
-from tests.support.history_rows import run_row, view_of
+from tests.support.handmade import samples
+from tests.support.handmade.history_rows import run_row, view_of
+from tests.support.processes.browser import Witness, opened
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

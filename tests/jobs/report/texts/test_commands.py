@@ -11,9 +11,9 @@ from jobs.command_line.stores import StoreArgument
 from jobs.report.texts.commands import closer_look, command_line, repair_commands, shell_word, store_words
 from jobs.report.texts.text import printable
 from schemas.rows import Finding
-from tests.support import samples
-from tests.support.pages import WORDS
-from tests.support.samples import HOSTILE_NAMES
+from tests.support.handmade import samples
+from tests.support.handmade.samples import HOSTILE_NAMES
+from tests.support.texts.pages import WORDS
 
 
 def test_words_survive_a_shell() -> None:

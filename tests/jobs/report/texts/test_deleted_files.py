@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.report.texts.deleted_files import deleted_files
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def test_files_are_told_by_what_they_hold_those_with_messages_first() -> None:

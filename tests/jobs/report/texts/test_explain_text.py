@@ -6,7 +6,7 @@ import json
 
 from jobs.report.texts.explain_text import explain_json, explain_text
 from store_io.explore.explain import Explanation
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def said() -> Explanation:

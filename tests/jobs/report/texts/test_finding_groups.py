@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.report.texts.finding_groups import finding_groups
 from schemas.rows import Finding
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def test_the_gravest_come_first_and_what_was_dropped_is_told_once() -> None:

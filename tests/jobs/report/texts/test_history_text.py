@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.report.texts.history_text import difference_text, fleet_text
-from tests.support.history_rows import A, B, diff, place, run_row, view_of
+from tests.support.handmade.history_rows import A, B, diff, place, run_row, view_of
 
 
 def test_a_few_stores_are_told_run_by_run() -> None:

@@ -9,8 +9,8 @@ import pytest
 from jobs.report.pages.index_html import index_html
 from jobs.report.texts.judgement import judge, most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
-from tests.support import samples
-from tests.support.pages import page_of
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
 
 
 @pytest.mark.parametrize(

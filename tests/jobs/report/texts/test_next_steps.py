@@ -16,7 +16,7 @@ from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
 from schemas.finding_codes import CATALOGUE, CORRECT_LINE
 from schemas.rows import AuditOutcome, Finding
-from tests.support import samples
+from tests.support.handmade import samples
 
 WORDS = ("/copies/hurt", "--release", "4.9.8")
 PLAN = "/out/hurt/plan.json"

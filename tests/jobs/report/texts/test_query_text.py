@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 
 from jobs.report.texts.query_text import JsonLines, Table
-from tests.support import samples
+from tests.support.handmade import samples
 
 COLUMNS = ("topic", "queue_id", "store_time", "body")
 ROW = {

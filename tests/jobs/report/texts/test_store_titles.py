@@ -8,8 +8,8 @@ import pytest
 
 from jobs.report.texts.store_titles import store_title, title_of
 from jobs.report.texts.summary_text import summary_text
-from tests.support import samples
-from tests.support.pages import index_of, page_of
+from tests.support.handmade import samples
+from tests.support.texts.pages import index_of, page_of
 
 
 @pytest.mark.parametrize("name", ["store", "store-2", "Store", "rocketmq", "data-11"])

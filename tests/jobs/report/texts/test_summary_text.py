@@ -12,8 +12,8 @@ from jobs.report.pages.report_html import report_html
 from jobs.report.texts.judgement import meaning_of
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import AuditOutcome, Finding
-from tests.support import samples
-from tests.support.golden import check
+from tests.support.handmade import samples
+from tests.support.texts.golden import check
 
 
 @pytest.mark.parametrize("make", [samples.clean, samples.damaged, samples.not_audited, samples.refused], ids=lambda m: m.__name__)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jobs.report.pages.page import name_of
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text, span_text, time_text
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 @given(st.text(alphabet=st.characters()))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.remote_tables import check_that_old_runs_go_and_files_are_put_together
-from tests.support.s3_server import BUCKET, S3Server
+from tests.support.processes.remote_tables import check_that_old_runs_go_and_files_are_put_together
+from tests.support.processes.s3_server import BUCKET, S3Server
 
 
 def test_old_runs_go_and_files_are_put_together(server: S3Server) -> None:

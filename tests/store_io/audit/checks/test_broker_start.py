@@ -20,7 +20,7 @@ from store_io.rules.prediction import Memory, Prediction
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import Setting, broker_rules
 from store_io.rules.rocksdb.combination import CAST_FAILS, combination_refusal, late_combination_refusal
-from tests.support.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
+from tests.support.handmade.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 
 KEY: QueueKey = ("T", 0)
 

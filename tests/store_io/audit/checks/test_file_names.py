@@ -8,7 +8,7 @@ import pytest
 
 from store_io.audit.checks import file_names as checks
 from store_io.audit.checks.file_names import file_names, name_findings
-from tests.support.evidence import QUEUE_FILE, SEGMENT, copy_of, evidence_of, log_path, queue_path
+from tests.support.handmade.evidence import QUEUE_FILE, SEGMENT, copy_of, evidence_of, log_path, queue_path
 
 
 def told(files: Mapping[str, int]) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ from store_io.base.wording import count_text
 from store_io.formats.commitlog import bridges
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
-from tests.support.repaired import numbers, plan_of, previewed, repaired
+from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 NOTHING_FOUND = (
     "everything is consistent. A start knows no topics, groups and offsets: nothing in config/ that it reads holds them"

@@ -10,9 +10,10 @@ import pytest
 from schemas.rows import NOTE
 from store_io.audit.checks.tiered_store import MAX_QUEUES_TOLD
 from store_io.rules.releases import TIERED_PLUG_IN
-from tests.support import compacted, product
-from tests.support.builders import Store
-from tests.support.product import Audited
+from tests.support.answers import product
+from tests.support.answers.product import Audited
+from tests.support.stores import compacted
+from tests.support.stores.builders import Store
 
 
 def metadata(queues: int) -> str:

@@ -21,7 +21,7 @@ from store_io.base.tasks import run_task
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
-from tests.support import corpus_tools
+from tests.support.stores import corpus_tools
 
 # Records of version 2, which old releases refuse, and a torn tail; a queue that some releases do not load.
 FEW = ("g14-533-torn-old-seen", "g71-498-cq-last-file-zero")

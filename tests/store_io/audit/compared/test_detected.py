@@ -7,7 +7,7 @@ from pathlib import Path
 from store_io.audit.compared.detected import detect_release
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 
 def test_only_a_trace_that_leaves_one_set_of_rules_decides(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import LOSS, NOTE
-from tests.support import damage, product
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support import damage
+from tests.support.answers import product
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 SIZES = Sizes(segment=4096, queue_file=400, slots=20, index_max=200)
 ALL = 22  # messages; they fit into one segment

@@ -17,7 +17,7 @@ from store_io.rules.releases import KNOWN_RELEASES, BrokerRules, broker_rules
 from store_io.source.byte_source import StoreLocation
 from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing
-from tests.support.product import audit
+from tests.support.answers.product import audit
 
 EMPTY = StoreListing(StoreLocation("/nowhere"), FileColumns([]))
 

@@ -16,8 +16,8 @@ from store_io.rules.releases import Setting, broker_rules
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
-from tests.support.builders import Message, StoreBuilder
-from tests.support.product import audit
+from tests.support.answers.product import audit
+from tests.support.stores.builders import Message, StoreBuilder
 
 GROUPS = b'{"dataVersion":{"counter":4},"subscriptionGroupTable":{"G":{"groupName":"G"}}}'
 TORN = GROUPS[:40]

@@ -9,7 +9,7 @@ from store_io.audit.facts.unwritten import PAGE_BYTES, Unwritten, unwritten
 from store_io.audit.log_map import UNWRITTEN, log_map
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import KnownQueues, queue_views
-from tests.support.evidence import SEGMENT, segment
+from tests.support.handmade.evidence import SEGMENT, segment
 
 KEY: QueueKey = ("T", 0)
 TORN = [Extent(EXTENT_MESSAGE, 0, 100, 1), Extent(EXTENT_UNWRITTEN, 100, SEGMENT)]

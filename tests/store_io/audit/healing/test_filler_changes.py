@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import builders
-from tests.support.healing import Damaged, healed, varied_store
+from tests.support.answers.healing import Damaged, healed, varied_store
+from tests.support.stores import builders
 
 
 @pytest.mark.parametrize(("place", "field"), [(3, "filler TOTALSIZE"), (5, "filler MAGICCODE")])

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from store_io.audit.healing.changes import DEFAULT_RISK
-from tests.support import builders
-from tests.support.builders import Record
-from tests.support.healing import CONTIGUOUS, Damaged, healed, random_damage, varied_store
+from tests.support.answers.healing import CONTIGUOUS, Damaged, healed, random_damage, varied_store
+from tests.support.stores import builders
+from tests.support.stores.builders import Record
 
 FIXED = ("size", "magic", "bodyCRC", "physOffset", "bodyLength")
 

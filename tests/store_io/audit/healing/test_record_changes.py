@@ -11,9 +11,9 @@ import pytest
 
 from store_io.audit.healing import record_changes
 from store_io.audit.healing.changes import Healing
-from tests.support import builders
-from tests.support.builders import Message, Store, StoreBuilder
-from tests.support.healing import SIZES, Damaged, healed
+from tests.support.answers.healing import SIZES, Damaged, healed
+from tests.support.stores import builders
+from tests.support.stores.builders import Message, Store, StoreBuilder
 
 TIME = 1_700_000_000_000
 MIDDLE = 3  # the record that is damaged

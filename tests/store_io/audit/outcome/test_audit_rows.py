@@ -24,7 +24,7 @@ from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_ro
 from store_io.audit.queue_views import KnownQueues, queue_views
 from store_io.rules.prediction import LogFile, Memory, Prediction
 from store_io.scan.segment_edges import SegmentEdges
-from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
 KEY = ("T", 0)

@@ -10,7 +10,7 @@ from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary
 from store_io.audit.outcome import final_findings as final
 from store_io.audit.outcome.final_findings import completed, final_findings
-from tests.support.evidence import evidence_of, segment
+from tests.support.handmade.evidence import evidence_of, segment
 
 
 def test_the_catalogue_fills_in_what_a_finding_leaves_open() -> None:

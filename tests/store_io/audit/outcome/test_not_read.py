@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, QueueSummary
 from store_io.audit.outcome.not_read import not_read, not_read_sentences
 from store_io.scan.segment_edges import SegmentEdges
-from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
 KEY = ("T", 0)

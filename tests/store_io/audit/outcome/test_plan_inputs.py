@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.rows import IndexFileSummary, QueueSummary
 from store_io.audit.outcome.plan_inputs import digest_of, plan_inputs
-from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, segment
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, segment
 
 
 def test_all_that_a_start_would_look_at_with_a_digest_of_what_was_read() -> None:

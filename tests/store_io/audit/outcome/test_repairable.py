@@ -19,7 +19,7 @@ from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.repairable import no_repair
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueTable
 from store_io.rules.releases import Setting, broker_rules
-from tests.support.evidence import copy_of, evidence_of
+from tests.support.handmade.evidence import copy_of, evidence_of
 
 
 def of_kind(kind: str) -> Evidence:

@@ -9,7 +9,7 @@ import pytest
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, Start, decide
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def found(code: str, **more: int) -> AuditOutcome:

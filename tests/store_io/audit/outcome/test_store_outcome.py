@@ -10,7 +10,7 @@ from store_io.audit.loss import Loss, QueueLoss
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome
 from store_io.audit.shortcomings import Shortcomings
 from store_io.rules.prediction import Memory, Prediction
-from tests.support.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of, segment
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT})
 NOTHING = Memory([], {}, [])

@@ -16,7 +16,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import Task
 from store_io.rules.prediction import ScanId
 from store_io.scan.segment_edges import SegmentEdges
-from tests.support.evidence import SEGMENT, copy_of, log_path, queue_path, request_of, segment
+from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
 MAKER = TaskMaker(request_of(), COPY)

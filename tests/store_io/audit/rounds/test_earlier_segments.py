@@ -14,7 +14,7 @@ from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.audit.shortcomings import Shortcomings
 from store_io.scan.segment_edges import SegmentEdges
-from tests.support.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
+from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
 COPY = copy_of({**{log_path(SEGMENT * n): SEGMENT for n in range(6)}, queue_path(0): 200, "index/7": 100, "index/8": 100})
 KEY = ("T", 0)

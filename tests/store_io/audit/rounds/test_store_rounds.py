@@ -15,7 +15,7 @@ from store_io.audit.rounds.store_rounds import StoreRounds, queue_entries_on_dis
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import NotRead, Task, run_task
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.tables.table_tasks import LogTableTask
 from store_io.audit.tables.table_view import TablesInUse
 from store_io.formats.rocksdb.queue_table import NO_DATABASE
-from tests.support import product
-from tests.support.evidence import SEGMENT, copy_of, log_path, request_of
-from tests.support.rocksdb_tables import DONE, HALF, table_store
+from tests.support.answers import product
+from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, request_of
+from tests.support.stores.rocksdb_tables import DONE, HALF, table_store
 
 
 def with_halves(number: int, halves: int, done: int) -> SegmentSummary:

@@ -13,7 +13,7 @@ from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds import task_making
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.rules.prediction import Needs, ScanId
-from tests.support.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
+from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
 FILES = {log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, "index/7": 100, "index/8": 100, "abort": 1}
 COPY = copy_of({**FILES, **{queue_path(0, "T", number): 200 for number in range(5)}})

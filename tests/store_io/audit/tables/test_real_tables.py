@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support import product
-from tests.support.corpus_tools import of_kind
+from tests.support.answers import product
+from tests.support.stores.corpus_tools import of_kind
 
 
 def test_what_a_start_delivers_again_and_puts(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from store_io.audit.tables.table_tasks import LogTable
 from store_io.audit.tables.table_view import LOOKED_AT, hour_keys, index_difference, stretches_of
 from store_io.base.prints import Prints, Stretches
 from store_io.formats.rocksdb.index_table import IndexTable
-from tests.support import product
-from tests.support.rocksdb_tables import TableStore, table_store
+from tests.support.answers import product
+from tests.support.stores.rocksdb_tables import TableStore, table_store
 
 HOUR = 3_600_000
 

@@ -14,10 +14,10 @@ from store_io.audit.rounds import task_making
 from store_io.audit.timer.timer_part import TimerPart, TimerResults
 from store_io.audit.timer.timer_units_check import Beyond, UnitFaults, WrongUnit
 from store_io.rules.timer.timer_fates import Fates, TimerCount
-from tests.support import product
-from tests.support.builders import Sizes
-from tests.support.keyed_timers import keyed_timers
-from tests.support.timers import TimerStore, timer_store
+from tests.support.answers import product
+from tests.support.stores.builders import Sizes
+from tests.support.stores.keyed_timers import keyed_timers
+from tests.support.stores.timers import TimerStore, timer_store
 
 
 def results(made: TimerStore) -> dict[str, object]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
-from tests.support.product import Audited
-from tests.support.timers import SLOT_BYTES, SLOTS, TimerStore, timer_store
+from tests.support.answers import product
+from tests.support.answers.product import Audited
+from tests.support.stores.timers import SLOT_BYTES, SLOTS, TimerStore, timer_store
 
 
 def audit(made: TimerStore, release: str = "5.3.3", conf: str = "") -> Audited:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
-from tests.support.timers import DELETE, ROLL, timer_store
+from tests.support.answers import product
+from tests.support.stores.timers import DELETE, ROLL, timer_store
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from store_io.audit.rounds import task_making
-from tests.support import corpus_tools, damage, product
-from tests.support.builders import Sizes
-from tests.support.timers import timer_store
+from tests.support import damage
+from tests.support.answers import product
+from tests.support.stores import corpus_tools
+from tests.support.stores.builders import Sizes
+from tests.support.stores.timers import timer_store
 
 
 def cut_log(root: Path, position: int) -> None:

@@ -19,7 +19,7 @@ from store_io.explore.message_rows import scan_messages
 from store_io.explore.open_store import OpenStore, open_store
 from store_io.explore.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 SEGMENT, QUEUE_FILE = 2048, 200  # ten entries a file
 COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "status")

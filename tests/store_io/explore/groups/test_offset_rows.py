@@ -16,7 +16,7 @@ from store_io.explore.groups.queue_ends import queue_end
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import SCHEDULE_TOPIC, Message, Store, StoreBuilder
+from tests.support.stores.builders import SCHEDULE_TOPIC, Message, Store, StoreBuilder
 
 Row = dict[str, Any]
 HOSTILE = "<script>\u202e\x1b[31m"

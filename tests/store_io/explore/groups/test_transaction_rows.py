@@ -13,7 +13,7 @@ from store_io.explore.groups.transaction_rows import STRETCHES, TransactionScan,
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.open_store import open_store
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import HALF_TOPIC, OP_TOPIC, Message, Record, Sizes, Store, StoreBuilder
+from tests.support.stores.builders import HALF_TOPIC, OP_TOPIC, Message, Record, Sizes, Store, StoreBuilder
 
 COMMIT = 0x8
 GIVEN_UP = "TRANS_CHECK_MAX_TIME_TOPIC"

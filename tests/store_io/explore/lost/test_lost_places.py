@@ -8,10 +8,10 @@ import pytest
 
 from store_io.base.errors import StoreError
 from store_io.explore.lost.lost_places import lost_places
-from tests.support import product
-from tests.support.builders import Message, StoreBuilder
-from tests.support.lost_messages import damaged_store, losses, planned, rows_of
-from tests.support.timers import timer_store
+from tests.support.answers import product
+from tests.support.answers.lost_messages import damaged_store, losses, planned, rows_of
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.timers import timer_store
 
 
 def test_valid_messages_after_the_damage_are_listed_one_by_one(tmp_path: Path) -> None:

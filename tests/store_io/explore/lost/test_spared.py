@@ -12,9 +12,9 @@ import pytest
 from store_io.explore.lost.lost_places import lost_places
 from store_io.explore.lost.segment_loss import COPY_STAYS, PASSED, SPARED, TIMERS_HAVE_IT, UNSURE, Spared
 from store_io.explore.lost.spared import with_spared
-from tests.support import product
-from tests.support.builders import Message, StoreBuilder
-from tests.support.timers import timer_store
+from tests.support.answers import product
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.timers import timer_store
 
 DELAY = "SCHEDULE_TOPIC_XXXX"
 REAL = (("REAL_TOPIC", "orders"), ("REAL_QID", "0"), ("DELAY", "3"))

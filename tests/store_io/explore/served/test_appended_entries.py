@@ -9,7 +9,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
 from store_io.explore.served.broker_view import BrokerView
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Store
+from tests.support.stores.builders import Store
 
 
 def test_dispatch_makes_again_what_was_deleted(small: Store, tmp_path: Path) -> None:

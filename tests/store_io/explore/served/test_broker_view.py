@@ -10,7 +10,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
 from store_io.explore.served.broker_view import SERVED, BrokerView
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Store
+from tests.support.stores.builders import Store
 
 KEY = ("TopicA", 1)
 

@@ -11,7 +11,7 @@ from store_io.explore.scans import COLUMNS
 from store_io.explore.served.broker_view import REMOVED, BrokerView
 from store_io.explore.served.served_rows import NOTE, served_row
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Store
+from tests.support.stores.builders import Store
 
 
 def test_a_served_message_has_every_column_and_its_note_names_what_differs(small: Store) -> None:

@@ -1,6 +1,6 @@
 """Two decoders, one suite: the compiled one and the reference give the same rows for any bytes, and the rows say what was made.
 
-Expected values come from the records as they were made (`Made`) and from `tests.support.builders`, not from the code under test.
+Expected values come from the records as they were made (`Made`) and from `stores.builders`, not from the code under test.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from store_io.formats.commitlog.message_columns import Columns, RecordCheck, Sto
 from store_io.rules.message_verdict import BufferFrames, Message, properties_fault
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from tests import ROOT
-from tests.support import builders, strategies
-from tests.support.builders import index_hash, java_hash
+from tests.support.stores import builders, strategies
+from tests.support.stores.builders import index_hash, java_hash
 
 Decode = Callable[[Stretch, RecordCheck, Columns, TopicTable], Stop]
 DECODERS: dict[str, Decode] = {"fast": commitlog_columns.decode, "reference": commitlog_reader.decode}
@@ -1127,4 +1127,4 @@ def test_no_byte_outside_of_the_window_is_read(tmp_path: Path) -> None:
     pytest.importorskip("mmap")
     if not hasattr(__import__("mmap"), "MAP_ANONYMOUS"):
         pytest.skip("no anonymous maps here")
-    python(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.support.guarded import run\nrun()\n", tmp_path)
+    python(f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.support.processes.guarded import run\nrun()\n", tmp_path)

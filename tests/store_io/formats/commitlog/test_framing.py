@@ -26,7 +26,7 @@ from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
 from tests.store_io.scan.test_segment_scan import MemorySource
-from tests.support.builders import Message, StoreBuilder, encode
+from tests.support.stores.builders import Message, StoreBuilder, encode
 
 BASE, SIZE, PATH = 8192, 4096, "commitlog/00000000000000008192"
 MARK, FILLER = b"FRAM", b"LAST"

@@ -19,7 +19,7 @@ from store_io.formats.commitlog.message_bodies import (
     decode_body,
     inner_messages,
 )
-from tests.support.builders import inner_body
+from tests.support.stores.builders import inner_body
 
 PACKED = {0x001: zlib.compress, 0x101: lz4.frame.compress, 0x201: zstandard.compress, 0x301: zlib.compress}
 BODY = b"body " * 1000

@@ -21,7 +21,7 @@ from store_io.formats.commitlog.message_columns import (
 )
 from store_io.rules.message_verdict import BufferFrames
 from store_io.rules.releases import broker_rules
-from tests.support.builders import Message, StoreBuilder, encode
+from tests.support.stores.builders import Message, StoreBuilder, encode
 
 
 def test_a_pair_keeps_its_number_when_the_table_grows() -> None:

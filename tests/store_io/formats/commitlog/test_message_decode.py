@@ -6,7 +6,7 @@ import pytest
 
 from store_io.formats.commitlog.message_decode import decode_message, host_text
 from store_io.rules.releases import broker_rules
-from tests.support.builders import Message, Sizes, StoreBuilder, field_position
+from tests.support.stores.builders import Message, Sizes, StoreBuilder, field_position
 
 RULES = broker_rules("5.3.3")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.answers import product
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 SIZES = Sizes(segment=4096, queue_file=400, slots=20, index_max=100)
 ODD = (

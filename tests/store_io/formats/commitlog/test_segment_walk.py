@@ -10,7 +10,7 @@ from store_io.formats.commitlog.segment_walk import Decoder, Decoding, StrayChai
 from store_io.rules.message_verdict import END, Verdict
 from store_io.source.segment_window import SegmentWindow
 from tests.store_io.scan.test_segment_scan import MemoryFile
-from tests.support.builders import Message, Record, StoreBuilder
+from tests.support.stores.builders import Message, Record, StoreBuilder
 
 BASE, SIZE = 4096, 4096
 CHECK = RecordCheck.audit(BASE)

@@ -24,7 +24,7 @@ from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from tests.support.damage import invert_byte
-from tests.support.rocksdb_stores import write_database
+from tests.support.stores.rocksdb_stores import write_database
 
 pytest.importorskip("rocksdict")
 

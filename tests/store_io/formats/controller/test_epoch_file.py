@@ -19,7 +19,7 @@ from store_io.formats.controller.epoch_file import (
 from store_io.rules.controller.epochs import Epoch
 from store_io.source import store_dir
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support import replica
+from tests.support.stores import replica
 
 TWO = replica.epoch_text((1, 0), (2, 500))
 

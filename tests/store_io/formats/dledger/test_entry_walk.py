@@ -14,7 +14,7 @@ from store_io.formats.dledger.entry_walk import DataTask, walk_data
 from store_io.rules.dledger.ledger_walks import CHAIN, FILLER, HEADER, UNWRITTEN, DataWalk
 from store_io.source.byte_source import StoreLocation
 from tests.store_io.scan.test_segment_scan import MemorySource
-from tests.support.dledger_stores import FOLDER, SIZES, LedgerStore, build, header, unit
+from tests.support.stores.dledger_stores import FOLDER, SIZES, LedgerStore, build, header, unit
 
 LOCATION = StoreLocation("memory")
 

@@ -12,7 +12,7 @@ from store_io.formats.dledger.ledger_texts import MAX_TEXT_BYTES, read_texts
 from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
-from tests.support.dledger_stores import FOLDER, build
+from tests.support.stores.dledger_stores import FOLDER, build
 
 
 def texts(root: Path) -> LedgerTexts:

@@ -11,7 +11,7 @@ from schemas.rows import MappedFile
 from store_io.formats.dledger.unit_reader import UnitReader, UnitTask
 from store_io.rules.dledger.ledger_walks import UnitWalk
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.dledger_stores import FOLDER, SIZES, LedgerStore, build, unit
+from tests.support.stores.dledger_stores import FOLDER, SIZES, LedgerStore, build, unit
 
 PATH = f"{FOLDER}/index/{0:020d}"
 

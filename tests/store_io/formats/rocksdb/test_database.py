@@ -16,7 +16,7 @@ from store_io.formats.rocksdb import database as database_module
 from store_io.formats.rocksdb import private_folder
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged, DatabaseUnread
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.rocksdb_stores import write_database
+from tests.support.stores.rocksdb_stores import write_database
 
 PAIRS = [(b"key%05d" % i, b"value%d" % i) for i in range(3000)]
 

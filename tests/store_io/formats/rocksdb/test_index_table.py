@@ -14,7 +14,7 @@ from store_io.formats.rocksdb.database import Batch
 from store_io.formats.rocksdb.index_table import IndexTable, IndexTableTask, decoded, entries_leading_into
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase, find_database
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.rocksdb_stores import write_database
+from tests.support.stores.rocksdb_stores import write_database
 
 HOUR = 3_600_000
 

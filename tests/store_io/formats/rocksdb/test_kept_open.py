@@ -15,8 +15,8 @@ from store_io.formats.rocksdb import database as database_module
 from store_io.formats.rocksdb.database import Database
 from store_io.formats.rocksdb.kept_open import MOST_IDLE, databases_kept_open
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support import product
-from tests.support.rocksdb_stores import keyed_store, write_database
+from tests.support.answers import product
+from tests.support.stores.rocksdb_stores import keyed_store, write_database
 
 pytest.importorskip("rocksdict")
 

@@ -10,7 +10,7 @@ import pytest
 from store_io.formats.rocksdb.marks import StoredMarks, read_marks
 from store_io.formats.rocksdb.timer_table import read_timer_table
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.rocksdb_stores import write_database
+from tests.support.stores.rocksdb_stores import write_database
 
 
 @pytest.mark.parametrize(("family", "mark"), [("timer", 700), ("later", None)])

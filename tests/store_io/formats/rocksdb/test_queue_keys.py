@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.rows import QueueKey
 from store_io.formats.rocksdb.queue_keys import after, entry_key, offset_of_key, queue_of_prefix, queue_prefix
-from tests.support import rocksdb_stores
+from tests.support.stores import rocksdb_stores
 
 KEYS: list[QueueKey] = [("T", 0), ("T", 3), ("Topic", 0), ("主题", 7), ("", 0), ("%LMQ%x", (1 << 31) - 1)]
 

@@ -17,7 +17,7 @@ from store_io.formats.rocksdb.queue_pass import KeyRangeResult, KeyRangeTask, pa
 from store_io.formats.rocksdb.queue_table import find_database
 from store_io.rules.rocksdb.stored import QueueEnd
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.rocksdb_stores import entry_key, entry_value, write_database
+from tests.support.stores.rocksdb_stores import entry_key, entry_value, write_database
 
 Entries = dict[tuple[str, int, int], tuple[int, int, int, int]]
 MANY: Entries = {("T", 0, n): (100 * n, 90, n, 7) for n in range(5000)}

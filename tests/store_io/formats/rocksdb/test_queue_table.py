@@ -10,7 +10,7 @@ import pytest
 
 from store_io.formats.rocksdb.queue_table import QueueTable, find_database, read_queue_table
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.rocksdb_stores import keyed_store, offset_key, offset_value, write_database
+from tests.support.stores.rocksdb_stores import keyed_store, offset_key, offset_value, write_database
 
 
 def table(root: Path) -> QueueTable:

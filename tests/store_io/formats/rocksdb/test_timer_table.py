@@ -16,8 +16,8 @@ from store_io.formats.rocksdb.database import Batch
 from store_io.formats.rocksdb.timer_table import TimerEntries, TimerEntriesTask, read_timer_table, timer_entries
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.damage import invert_byte
-from tests.support.keyed_timers import timer_key, timer_value
-from tests.support.rocksdb_stores import write_database
+from tests.support.stores.keyed_timers import timer_key, timer_value
+from tests.support.stores.rocksdb_stores import write_database
 
 
 def written(root: Path, pairs: Sequence[tuple[bytes, bytes]]) -> Path:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, find_database
 from store_io.formats.rocksdb.transaction_table import TransactionTable, TransactionTableTask
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.rocksdb_stores import write_database
+from tests.support.stores.rocksdb_stores import write_database
 
 
 def test_entries_and_mark(tmp_path: Path) -> None:

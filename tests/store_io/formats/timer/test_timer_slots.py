@@ -8,7 +8,7 @@ from pathlib import Path
 from store_io.formats.timer.timer_slots import read_slots
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.segment_window import PieceDigest
-from tests.support.timers import SLOT_BYTES, SLOTS
+from tests.support.stores.timers import SLOT_BYTES, SLOTS
 
 
 def test_slots_that_hold_anything_come_with_their_place(tmp_path: Path) -> None:

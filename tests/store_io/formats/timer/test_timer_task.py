@@ -13,8 +13,8 @@ from schemas.rows import MappedFile
 from store_io.formats.timer.timer_check import TimerCheck
 from store_io.formats.timer.timer_task import TimerFiles, TimerTask, read_timer_files
 from store_io.source.byte_source import StoreLocation
-from tests.support import builders
-from tests.support.timers import LOG_BYTES, UNIT_BYTES, Timers
+from tests.support.stores import builders
+from tests.support.stores.timers import LOG_BYTES, UNIT_BYTES, Timers
 
 RECORD = builders.StoreBuilder().put(builders.Message(body=b"x"))
 

@@ -18,8 +18,8 @@ from store_io.base.errors import StoreError
 from store_io.formats.config_reader import StoreConfig
 from store_io.repair.repair_work import RepairOutcome
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
-from tests.support.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 RELEASES = ("4.8.0", "5.3.3", "5.4.0")
 TORN = '{"topicConfigTable":{"T":{"perm":6'

@@ -9,7 +9,7 @@ import pytest
 
 from store_io.repair.derived.checkpoint import NewCheckpoint, index_time, is_blamed, put, write_checkpoint
 from store_io.rules.releases import broker_rules
-from tests.support.small_repairs import copied, small_store
+from tests.support.stores.small_repairs import copied, small_store
 
 
 @pytest.mark.parametrize(("release", "last"), [("5.0.0", (0, 0)), ("5.1.1", (9, 0)), ("5.5.0", (9, 9))])

@@ -9,10 +9,11 @@ import pytest
 
 from store_io.repair.derived.epochs import rising
 from store_io.rules.controller.epochs import Epoch
-from tests.support import damage, product
-from tests.support.builders import Store
-from tests.support.repaired import content, plan_of, repaired
-from tests.support.replica import epoch_text, replica
+from tests.support import damage
+from tests.support.answers import product
+from tests.support.answers.repaired import content, plan_of, repaired
+from tests.support.stores.builders import Store
+from tests.support.stores.replica import epoch_text, replica
 
 
 def mended(store: Store, target: Path, policy: str = "broker") -> tuple[bytes | None, list[str]]:

@@ -10,7 +10,7 @@ import numpy as np
 from store_io.formats.index_reader import entry_position
 from store_io.repair.derived.entry_rows import RAW_DTYPE
 from store_io.repair.derived.index_link import LinkTask
-from tests.support.small_repairs import copied, small_store
+from tests.support.stores.small_repairs import copied, small_store
 
 
 def test_entries_of_one_slot_are_a_chain(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from store_io.repair.derived.index_plan import IndexPlan, index_names, prepare_index
-from tests.support.small_repairs import copied, small_store
+from tests.support.stores.small_repairs import copied, small_store
 
 
 def test_names_are_used_again_and_ascend() -> None:

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
-from tests.support.builders import Message, StoreBuilder
+from tests.support.answers import product
+from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
 from tests.support.damage import flip_in
-from tests.support.json_schemas import faults
-from tests.support.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
-from tests.support.rocksdb_stores import (
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.rocksdb_stores import (
     SIZES,
     KeyedStore,
     entry_key,
@@ -24,6 +23,7 @@ from tests.support.rocksdb_stores import (
     offset_key,
     read_database,
 )  # fmt: skip
+from tests.support.texts.json_schemas import faults
 
 pytest.importorskip("rocksdict")
 DOUBLE = "rocksdbCQDoubleWriteEnable=true\n"

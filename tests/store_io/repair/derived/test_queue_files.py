@@ -7,7 +7,7 @@ from pathlib import Path
 from schemas.rows import MappedFile
 from store_io.repair.derived.queue_files import prepare_queues, remove_strays
 from store_io.repair.derived.queue_plan import QueuePlan
-from tests.support.small_repairs import copied, small_store
+from tests.support.stores.small_repairs import copied, small_store
 
 FOLDER = "consumequeue/TopicA/0"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.builders import Message, StoreBuilder
-from tests.support.small_repairs import SIZES, lost
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.small_repairs import SIZES, lost
 
 
 @pytest.mark.parametrize(("jump", "kept"), [(40, 40), (10**12, 0), (2**61, 0)])

@@ -9,9 +9,9 @@ import pytest
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
+from tests.support.answers.repaired import plan_of, repaired
 from tests.support.damage import copy_under_wrong_name, remove
-from tests.support.repaired import plan_of, repaired
-from tests.support.rocksdb_stores import keyed_store
+from tests.support.stores.rocksdb_stores import keyed_store
 
 
 def test_a_queue_counts_as_it_was_made_last_and_the_index_as_long_as_nothing_blames_it_again() -> None:

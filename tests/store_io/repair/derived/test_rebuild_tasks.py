@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.builders import Message, StoreBuilder
-from tests.support.repaired import Served, plan_of, previewed, repaired
-from tests.support.repaired import numbers as numbers_of
-from tests.support.small_repairs import SIZES
+from tests.support.answers.repaired import Served, plan_of, previewed, repaired
+from tests.support.answers.repaired import numbers as numbers_of
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.small_repairs import SIZES
 
 BASES = [(-5, 3), (-(2**63), 3), (7, 0), (7, -3)]
 ODD_BATCHES = [

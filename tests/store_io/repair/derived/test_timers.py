@@ -14,11 +14,11 @@ import pytest
 from store_io.audit.rounds import task_making
 from store_io.repair.derived import waiting_timers
 from tests.support import damage as damages
-from tests.support import product
-from tests.support.keyed_timers import keyed_timers
-from tests.support.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
-from tests.support.rocksdb_stores import write_database
-from tests.support.timers import SLOTS, TimerStore, timer_store
+from tests.support.answers import product
+from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.stores.keyed_timers import keyed_timers
+from tests.support.stores.rocksdb_stores import write_database
+from tests.support.stores.timers import SLOTS, TimerStore, timer_store
 
 FILES = ("timerlog", "timerwheel", "config/timercheck")
 

@@ -7,10 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
+from tests.support.answers import product
+from tests.support.answers.repaired import plan_of, repaired
 from tests.support.damage import remove
-from tests.support.repaired import plan_of, repaired
-from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, entry_key, entry_value, light_store, read_database
+from tests.support.stores.rocksdb_stores import (
+    TWICE,
+    KeyedStore,
+    combined_store,
+    entry_key,
+    entry_value,
+    light_store,
+    read_database,
+)
 
 pytest.importorskip("rocksdict")
 READS = "combineCQPreferCQType=defaultRocksDB\n"

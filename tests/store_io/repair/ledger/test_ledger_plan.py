@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from store_io.base.errors import StoreError
-from tests.support import dledger_stores
-from tests.support.builders import decode
-from tests.support.dledger_stores import FOLDER, HEADER, SIZES, UNIT, LedgerStore, build
-from tests.support.repaired import numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.answers.repaired import numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.stores import dledger_stores
+from tests.support.stores.builders import decode
+from tests.support.stores.dledger_stores import FOLDER, HEADER, SIZES, UNIT, LedgerStore, build
 
 MESSAGES = 40
 

@@ -10,9 +10,9 @@ import pytest
 from store_io.base.errors import StoreError
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.builders import Message, StoreBuilder
-from tests.support.repaired import plan_of, previewed, repaired
-from tests.support.small_repairs import SIZES, donor_told, lost, small_store
+from tests.support.answers.repaired import plan_of, previewed, repaired
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.small_repairs import SIZES, donor_told, lost, small_store
 
 
 def test_a_donor_gives_what_is_lost_and_a_stranger_nothing(tmp_path: Path) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from jobs.report.files.json_text import document
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
-from tests.support import damage, product
-from tests.support.builders import Message, StoreBuilder
-from tests.support.repaired import numbers, plan_of, previewed, repaired
-from tests.support.small_repairs import SIZES
+from tests.support import damage
+from tests.support.answers import product
+from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.small_repairs import SIZES
 
 TIME = 1_700_000_000_000
 

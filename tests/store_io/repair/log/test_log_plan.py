@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support import damage
-from tests.support.builders import Message, Sizes, StoreBuilder, encode
-from tests.support.repaired import Served, plan_of, repaired
-from tests.support.small_repairs import lost, small_store
+from tests.support.answers.repaired import Served, plan_of, repaired
+from tests.support.stores.builders import Message, Sizes, StoreBuilder, encode
+from tests.support.stores.small_repairs import lost, small_store
 
 
 def test_a_missing_segment_is_bridged_and_nothing_moves(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.log.pad import pad, would_cut_again
 from store_io.repair.repair_audit import Audited
-from tests.support.builders import walk
-from tests.support.small_repairs import SIZES, copied, small_store
+from tests.support.stores.builders import walk
+from tests.support.stores.small_repairs import SIZES, copied, small_store
 
 
 def test_a_start_is_led_to_the_added_segment(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from store_io.repair.log.segments import message_extents
 from store_io.repair.log.two_logs import TwoLogs
 from store_io.source.byte_source import StoreLocation
-from tests.support.small_repairs import SIZES, copied, small_store
+from tests.support.stores.small_repairs import SIZES, copied, small_store
 
 
 def test_where_two_copies_have_the_same_messages(tmp_path: Path) -> None:

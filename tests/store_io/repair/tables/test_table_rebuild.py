@@ -12,12 +12,13 @@ from typing import Any, cast
 import pytest
 
 from store_io.repair.tables import table_tasks
-from tests.support import damage, dledger_stores
-from tests.support.builders import Record
-from tests.support.json_schemas import faults
-from tests.support.repaired import content, numbers, plan_of, previewed, repaired
-from tests.support.rocksdb_stores import read_database, write_database
-from tests.support.rocksdb_tables import DONE, HALF, MARK, half_pair, index_pairs, table_store
+from tests.support import damage
+from tests.support.answers.repaired import content, numbers, plan_of, previewed, repaired
+from tests.support.stores import dledger_stores
+from tests.support.stores.builders import Record
+from tests.support.stores.rocksdb_stores import read_database, write_database
+from tests.support.stores.rocksdb_tables import DONE, HALF, MARK, half_pair, index_pairs, table_store
+from tests.support.texts.json_schemas import faults
 
 pytest.importorskip("rocksdict")
 TIME_MARK = b"lastStoreTimeStamp"

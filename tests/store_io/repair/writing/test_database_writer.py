@@ -15,7 +15,7 @@ from store_io.base.errors import StoreError
 from store_io.repair.writing import database_writer
 from store_io.repair.writing.database_writer import FILES, DatabaseWriter
 from store_io.repair.writing.store_writer import WriteFailed
-from tests.support.rocksdb_stores import entry_key, entry_value, offset_key, offset_value, read_database
+from tests.support.stores.rocksdb_stores import entry_key, entry_value, offset_key, offset_value, read_database
 
 pytest.importorskip("rocksdict")
 ENDS = [(offset_key("t", 1, b"max"), offset_value(900, 29)), (offset_key("CHECKPOINT_TOPIC", 0, b"max"), struct.pack(">q", 7))]

@@ -11,7 +11,7 @@ import pytest
 
 from store_io.repair.repair_plan import RepairPlan
 from store_io.repair.writing import store_writer
-from tests.support.repaired import repaired
+from tests.support.answers.repaired import repaired
 
 
 def test_a_run_that_is_under_way_is_left_alone(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:

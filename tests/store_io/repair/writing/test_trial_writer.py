@@ -14,7 +14,7 @@ import pytest
 from store_io.repair.writing.store_writer import StoreWriter, WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support.repaired import content
+from tests.support.answers.repaired import content
 
 NAMES = ("commitlog/0", "commitlog/1", "consumequeue/a/0/0", "consumequeue/a/0/1", "index/x", "checkpoint")
 

@@ -12,7 +12,7 @@ from store_io.rules.compaction.compacted_queues import (
     log_file_bytes,
 )
 from store_io.rules.releases import Setting, broker_rules
-from tests.support.evidence import tree_of
+from tests.support.handmade.evidence import tree_of
 
 ENTRIES, LOG = 460, 2300
 LOG_AT, ENTRIES_AT = "compaction/compactionLog/T/0/", "compaction/compactionCq/T/0/"

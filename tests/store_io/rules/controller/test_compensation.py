@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from store_io.rules.controller.compensation import judged
-from tests.support import damage, product
-from tests.support.builders import Message, StoreBuilder
-from tests.support.replica import SIZES, replica
+from tests.support import damage
+from tests.support.answers import product
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.replica import SIZES, replica
 
 
 @pytest.mark.parametrize(("release", "starts"), [("5.1.4", True), ("5.2.0", False), ("5.3.3", False), ("5.5.0", False)])

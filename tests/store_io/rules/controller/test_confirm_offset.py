@@ -8,7 +8,7 @@ from store_io.rules.controller.confirm_offset import ConfirmOffset
 from store_io.rules.dispatch import recovery_choice
 from store_io.rules.prediction import Checkpoint, Needs, ScanId
 from store_io.rules.releases import Setting, broker_rules
-from tests.support.evidence import segment
+from tests.support.handmade.evidence import segment
 
 RULES = broker_rules("5.3.3", {"enableControllerMode": Setting(True, "broker.conf")})
 SCAN = ScanId("segment", 0)

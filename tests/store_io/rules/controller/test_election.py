@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.support import damage, product
-from tests.support.builders import Store
-from tests.support.replica import epoch_text, replica
+from tests.support import damage
+from tests.support.answers import product
+from tests.support.stores.builders import Store
+from tests.support.stores.replica import epoch_text, replica
 
 
 def broker_of(store: Store, release: str | None = None) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import product
-from tests.support.dledger_stores import FOLDER, HEADER, SIZES, LedgerStore, build, mixed
-from tests.support.product import Audited
+from tests.support.answers import product
+from tests.support.answers.product import Audited
+from tests.support.stores.dledger_stores import FOLDER, HEADER, SIZES, LedgerStore, build, mixed
 
 
 def audited(store: LedgerStore, release: str | None = None) -> Audited:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tests.support import product
-from tests.support.builders import Message, Sizes, StoreBuilder
+from tests.support.answers import product
 from tests.support.damage import invert_byte
-from tests.support.rocksdb_stores import KeyedStore, keyed_of, offset_key, offset_value, write_database
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.rocksdb_stores import KeyedStore, keyed_of, offset_key, offset_value, write_database
 
 QUEUES = 300  # three blocks of a table with their ends
 FIRST, SECOND = range(106), range(106, 212)  # queues whose ends are in the first block, in the second one

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
+from tests.support.answers import product
 from tests.support.damage import overwrite
-from tests.support.replica import epoch_text
-from tests.support.rocksdb_stores import TWICE, KeyedStore, combined_store, light_store
+from tests.support.stores.replica import epoch_text
+from tests.support.stores.rocksdb_stores import TWICE, KeyedStore, combined_store, light_store
 
 READS = "combineCQPreferCQType=defaultRocksDB\n"
 NUMBERS = "combineAssignOffsetCQType=defaultRocksDB\n"

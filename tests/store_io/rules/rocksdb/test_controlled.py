@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from store_io.rules.releases import Setting, broker_rules
-from tests.support import product
+from tests.support.answers import product
 from tests.support.damage import overwrite
-from tests.support.replica import epoch_text
-from tests.support.rocksdb_stores import SIZES, KeyedStore, keyed_store
+from tests.support.stores.replica import epoch_text
+from tests.support.stores.rocksdb_stores import SIZES, KeyedStore, keyed_store
 
 CONF = "enableControllerMode=true\n"
 ALL = [15] * 4

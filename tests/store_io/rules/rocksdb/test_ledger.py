@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support import product
-from tests.support.dledger_stores import LedgerStore, build
-from tests.support.rocksdb_stores import KeyedStore
+from tests.support.answers import product
+from tests.support.stores.dledger_stores import LedgerStore, build
+from tests.support.stores.rocksdb_stores import KeyedStore
 
 
 def keyed(root: Path, dispatched: int = 40, **how: Any) -> tuple[LedgerStore, dict[str, Any], product.Audited]:

@@ -9,9 +9,9 @@ import pytest
 
 from store_io.rules.releases import Setting, broker_rules
 from store_io.rules.rocksdb.marks import marked_families
-from tests.support import product
-from tests.support.builders import Message, StoreBuilder
-from tests.support.rocksdb_stores import SIZES, write_database
+from tests.support.answers import product
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.rocksdb_stores import SIZES, write_database
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from store_io.rules.rocksdb.queue import RocksQueue
-from tests.support import corpus_tools, product
-from tests.support.builders import Message, Sizes, StoreBuilder
-from tests.support.corpus_tools import Case
-from tests.support.rocksdb_stores import KeyedStore, keyed_batches, keyed_of, keyed_store, write_database
+from tests.support.answers import product
+from tests.support.stores import corpus_tools
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.corpus_tools import Case
+from tests.support.stores.rocksdb_stores import KeyedStore, keyed_batches, keyed_of, keyed_store, write_database
 
 CASES = corpus_tools.of_kind("rocksdb")
 FIELDS = {"min_offset": "minOffsetInQueue", "max_offset": "maxOffsetInQueue", "max_phy_offset": "maxPhysicOffset"}

@@ -22,9 +22,9 @@ from store_io.scan.compaction.compacted_file import (
 )
 from store_io.scan.compaction.log_messages import LogFiles
 from store_io.source.byte_source import StoreLocation
-from tests.support import compacted
-from tests.support.builders import Store
-from tests.support.compacted import ENTRIES_FILE, LOG_FILE, TOPIC
+from tests.support.stores import compacted
+from tests.support.stores.builders import Store
+from tests.support.stores.compacted import ENTRIES_FILE, LOG_FILE, TOPIC
 
 LAST = 2 * LOG_FILE
 

@@ -17,9 +17,9 @@ from schemas.rows import REBUILDABLE, Finding, SegmentSummary
 from store_io.scan.index import index_merge
 from store_io.scan.index.index_merge import IndexMerge, first_entry_from
 from store_io.source.byte_source import StoreLocation, open_source
-from tests.support import corpus_tools, strategies
-from tests.support.builders import ROLLBACK, Message, Sizes, Store, StoreBuilder
-from tests.support.segment_tasks import index_refs, rules_of, scan_store
+from tests.support.answers.segment_tasks import index_refs, rules_of, scan_store
+from tests.support.stores import corpus_tools, strategies
+from tests.support.stores.builders import ROLLBACK, Message, Sizes, Store, StoreBuilder
 
 SLOTS = 20
 ONE_FILE = Sizes(segment=1 << 16, slots=SLOTS, index_max=1000)

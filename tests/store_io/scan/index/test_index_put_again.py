@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import product
-from tests.support.builders import Dispatcher, Message, Record, Sizes, StoreBuilder
+from tests.support.answers import product
+from tests.support.stores.builders import Dispatcher, Message, Record, Sizes, StoreBuilder
 
 
 @dataclass

@@ -15,9 +15,9 @@ from store_io.formats.rocksdb.database import Batch
 from store_io.formats.rocksdb.index_table import decoded
 from store_io.formats.rocksdb.transaction_table import key_print
 from store_io.scan.tables.index_entries import index_entries
-from tests.support import builders
-from tests.support.rocksdb_tables import index_pairs, table_store
-from tests.support.segment_tasks import tasks
+from tests.support.answers.segment_tasks import tasks
+from tests.support.stores import builders
+from tests.support.stores.rocksdb_tables import index_pairs, table_store
 
 
 def hashes_of(pairs: dict[bytes, bytes]) -> np.ndarray:

@@ -11,8 +11,8 @@ from store_io.rules.releases import broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_HASH, ROLLED
 from store_io.source.byte_source import StoreLocation
-from tests.support.builders import Message, StoreBuilder, java_hash
-from tests.support.timers import TOPIC, delivered, message
+from tests.support.stores.builders import Message, StoreBuilder, java_hash
+from tests.support.stores.timers import TOPIC, delivered, message
 
 TIME = 1_700_000_100_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support import samples
-from tests.support.pages import page_of
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
 
 
 def state(end: int, count: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobs.report.pages.sections.findings_section import findings_view
 from jobs.report.texts.finding_groups import finding_groups
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def test_each_finding_has_the_command_that_looks_closer() -> None:

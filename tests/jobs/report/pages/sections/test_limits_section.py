@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.report.pages.sections.limits_section import Setting, limits_view, settings_view
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def test_settings_other_than_the_defaults_stand_apart_and_read_as_in_a_broker_conf() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.report.pages.sections.lost_section import MAX_COMMANDS, lost_view
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def test_those_that_lose_most_come_first_and_a_command_lists_what_each_queue_loses() -> None:

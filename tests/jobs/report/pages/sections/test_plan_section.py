@@ -6,8 +6,8 @@ from typing import Any
 
 from jobs.report.pages.report_html import PageContext
 from schemas.rows import DEFAULT, AuditOutcome
-from tests.support import samples
-from tests.support.pages import page_of
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
 
 # A page that offers a repair.
 OFFERED = PageContext(samples.RUN, ("/copies/hurt",), "/out/hurt/plan.json")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from schemas.rows import AuditOutcome
-from tests.support import samples
-from tests.support.pages import page_of
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
 
 
 def section(outcome: AuditOutcome) -> str:

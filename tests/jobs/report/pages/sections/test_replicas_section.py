@@ -7,7 +7,7 @@ from dataclasses import replace
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
 from jobs.report.texts.summary_text import summary_text
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def hostile_group(name: str) -> dict[str, object]:

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from jobs.report.pages.sections.segment_map import CELLS
-from tests.support import samples
-from tests.support.pages import page_of
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
 
 
 def bar_of(segment: dict[str, Any], cut: int | None = None) -> list[str]:

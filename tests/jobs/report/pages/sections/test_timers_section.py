@@ -10,7 +10,7 @@ from jobs.report.pages.sections.timers_section import timers_view
 from jobs.report.texts.judgement import timer_words
 from schemas.finding_codes import TIMER_LOST
 from schemas.rows import LOSS, Finding
-from tests.support import samples
+from tests.support.handmade import samples
 
 NONE = {"messages": 0, "first": 0, "last": 0}
 TIMERS = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from jobs.report.pages.sections.watermarks import offset_marks
-from tests.support import samples
-from tests.support.pages import page_of
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
 
 
 def test_a_wild_value_does_not_squeeze_the_scale() -> None:

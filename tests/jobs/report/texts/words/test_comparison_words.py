@@ -10,7 +10,7 @@ from jobs.report.texts.words.comparison_words import least_text, lost_text, rele
 from schemas.rows import ASSUMED, Comparison, Premise, Start
 from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.variants import Variant
-from tests.support import samples
+from tests.support.handmade import samples
 
 ROW = Start(
     "5.3.3",

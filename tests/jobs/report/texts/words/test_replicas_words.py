@@ -7,7 +7,7 @@ import pytest
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.words.replicas_words import pair_words
 from schemas.rows import AuditOutcome
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.report.texts.words.run_words import assumed_words, exit_words, kinds_text
-from tests.support import samples
+from tests.support.handmade import samples
 
 
 def test_code_20_says_whether_messages_or_the_start_are_concerned() -> None:

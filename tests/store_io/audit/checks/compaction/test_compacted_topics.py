@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from store_io.base.errors import StoreError
-from tests.support import compacted, product
-from tests.support.compacted import LOG_FILE
-from tests.support.repaired import plan_of, repaired
+from tests.support.answers import product
+from tests.support.answers.repaired import plan_of, repaired
+from tests.support.stores import compacted
+from tests.support.stores.compacted import LOG_FILE
 
 NEWEST = f"{2 * LOG_FILE:020d}"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import Finding
-from tests.support import product
-from tests.support.rocksdb_stores import keyed_store, write_database
+from tests.support.answers import product
+from tests.support.stores.rocksdb_stores import keyed_store, write_database
 
 
 def topics(*names: str) -> dict[str, list[tuple[bytes, bytes]]]:

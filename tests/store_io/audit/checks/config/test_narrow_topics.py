@@ -8,7 +8,7 @@ from schemas.rows import NOTE
 from store_io.audit.checks.config.narrow_topics import narrow_topics
 from store_io.audit.outcome.final_findings import completed
 from store_io.formats.config_reader import StoreConfig
-from tests.support.evidence import copy_of, evidence_of
+from tests.support.handmade.evidence import copy_of, evidence_of
 
 HELD = {("T", 0): 4, ("T", 2): 5, ("T", 3): 6, ("unknown", 9): 1}
 

@@ -6,7 +6,7 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.audit.checks.controller.epoch_findings import epoch_findings
 from store_io.formats.controller.epoch_file import BadEpochFile, EpochLine, StoredEpochs
 from store_io.rules.controller.epochs import Epoch
-from tests.support.evidence import copy_of, evidence_of
+from tests.support.handmade.evidence import copy_of, evidence_of
 
 TWO = StoredEpochs(
     (Epoch(1, 0), Epoch(2, 50)), "epochFileCheckpoint", (EpochLine(Epoch(1, 0), 4, 7), EpochLine(Epoch(2, 50), 8, 12))

@@ -13,7 +13,7 @@ from store_io.audit.evidence import Evidence
 from store_io.formats.checkpoint_reader import StoredCheckpoint
 from store_io.rules.prediction import Checkpoint
 from store_io.scan.segment_edges import SegmentEdges
-from tests.support.evidence import SEGMENT, SETTINGS, copy_of, evidence_of, log_path, request_of, segment
+from tests.support.handmade.evidence import SEGMENT, SETTINGS, copy_of, evidence_of, log_path, request_of, segment
 
 NEWEST = segment(SEGMENT, {}, first_store_time=50_000, last_store_time=60_000)
 

@@ -8,7 +8,7 @@ from schemas.rows import Finding, IndexFileSummary
 from store_io.audit.checks.derived import disputed as checks
 from store_io.audit.checks.derived.disputed import disputed, settled
 from store_io.formats import index_reader
-from tests.support.evidence import copy_of, evidence_of, log_path, queue_path, segment
+from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
 DATA = b"".join((100).to_bytes(4, "big") + bytes(96) for _ in range(10))
 EVIDENCE = evidence_of(copy_of(data={log_path(0): DATA}), segments=[segment(0, {"records": 10})])

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from store_io.formats.rocksdb.transaction_table import is_passed_over
-from tests.support import product
-from tests.support.builders import Message, Sizes, StoreBuilder
-from tests.support.rocksdb_tables import HALF, TableStore, half_pair
+from tests.support.answers import product
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.rocksdb_tables import HALF, TableStore, half_pair
 
 
 @pytest.mark.parametrize(("text", "over"), [(b"@T@U", False), (b"@T@U@", False), (b"@T@U@V", True), (b"@T@", True)])

@@ -13,7 +13,7 @@ from store_io.audit.checks.derived.queue_entries import (
     spare_file_findings,
 )
 from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
-from tests.support.evidence import QUEUE_FILE, copy_of, evidence_of, log_path, queue_path, request_of, segment
+from tests.support.handmade.evidence import QUEUE_FILE, copy_of, evidence_of, log_path, queue_path, request_of, segment
 
 KEY: QueueKey = ("T", 0)
 FILES = (MappedFile(queue_path(0), 0, QUEUE_FILE), MappedFile(queue_path(200), 200, QUEUE_FILE))

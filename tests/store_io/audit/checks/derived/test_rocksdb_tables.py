@@ -10,10 +10,11 @@ import pytest
 
 from schemas.finding_codes import BY_A_REPAIR, LOG_LACKS, STARTS_DISPATCH, Cure
 from schemas.rows import Finding
-from tests.support import builders, dledger_stores, product
-from tests.support.builders import Message, Sizes, StoreBuilder
-from tests.support.product import Audited
-from tests.support.rocksdb_tables import HALF, TableStore, half_pair, index_pairs, table_store
+from tests.support.answers import product
+from tests.support.answers.product import Audited
+from tests.support.stores import builders, dledger_stores
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.rocksdb_tables import HALF, TableStore, half_pair, index_pairs, table_store
 
 HOUR = 3_600_000
 MIDNIGHT = 1_700_000_000_000 // HOUR * HOUR

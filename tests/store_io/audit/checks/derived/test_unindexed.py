@@ -7,7 +7,7 @@ import numpy as np
 from schemas import index_layout
 from schemas.rows import INDEX_RUN_DTYPE, WALK_AUDIT, IndexFileSummary
 from store_io.audit.checks.derived.unindexed import unindexed
-from tests.support.evidence import copy_of, evidence_of, log_path, request_of, segment
+from tests.support.handmade.evidence import copy_of, evidence_of, log_path, request_of, segment
 
 COPY = copy_of({log_path(0): 1000, "index/7": 100})
 FILE = IndexFileSummary("index/7", 100)

@@ -13,10 +13,10 @@ from jobs.report.texts.judgement import judge
 from schemas.rows import Finding
 from store_io.audit.rounds import collected
 from store_io.formats.dledger import entry_walk, unit_reader
-from tests.support import product
-from tests.support.builders import Message
+from tests.support.answers import product
 from tests.support.damage import write_at
-from tests.support.dledger_stores import FOLDER, HEADER, SIZES, LedgerBuilder, LedgerStore, build, header, unit
+from tests.support.stores.builders import Message
+from tests.support.stores.dledger_stores import FOLDER, HEADER, SIZES, LedgerBuilder, LedgerStore, build, header, unit
 
 DATA, INDEX = f"{FOLDER}/data", f"{FOLDER}/index"
 

@@ -15,8 +15,8 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.audit.checks.log.emptied import shrunk_findings
 from store_io.source.byte_source import StoreLocation
-from tests.support import samples
-from tests.support.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.handmade import samples
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 CODES = ("commitlog_empty", "commitlog_emptied", "commitlog_shrunk")
 

@@ -18,7 +18,7 @@ from schemas.rows import (
 from store_io.audit.checks.log.sequences import sequences
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import KnownQueues, queue_views
-from tests.support.evidence import SEGMENT, copy_of, evidence_of, segment
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, segment
 
 
 def found(log: SegmentSummary, release: str = "5.3.3", answered: list[tuple[int, int]] | None = None) -> list[Finding]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE
-from tests.support import product
-from tests.support.keyed_timers import keyed_timers, timer_key, timer_value
-from tests.support.product import Audited
-from tests.support.timers import BEGIN, TimerStore, timer_store
+from tests.support.answers import product
+from tests.support.answers.product import Audited
+from tests.support.stores.keyed_timers import keyed_timers, timer_key, timer_value
+from tests.support.stores.timers import BEGIN, TimerStore, timer_store
 
 
 def audit(made: TimerStore) -> Audited:

@@ -1,0 +1,1 @@
+"""Real releases, driven from Python; what several tests ask of them."""

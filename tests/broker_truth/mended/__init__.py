@@ -1,0 +1,1 @@
+"""Repaired, healed and rescued stores, and lost messages that are sent again."""

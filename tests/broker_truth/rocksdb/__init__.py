@@ -1,0 +1,1 @@
+"""Stores with queues, index, transactions or timers in RocksDB."""

@@ -1,0 +1,228 @@
+"""DLedger stores whose ConsumeQueues are in RocksDB, damaged: the plan against what the real release does."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError
+
+from schemas.finding_codes import STARTS_DISPATCH
+from tests.broker_truth.harness import ledgers, own_network
+from tests.broker_truth.harness.damaged_copies import older, planned, seen_by
+from tests.broker_truth.harness.kinds import ROCKSDB, ROCKSDB_RELEASES
+from tests.broker_truth.harness.real_broker import Broker, Jvm, Put, class_path, conf_of
+from tests.broker_truth.harness.table_stores import put_transactions
+from tests.broker_truth.test_ledgers import LEDGER, index_gone, sparse, tail, wrong_body, wrong_position
+from tests.support.answers import product
+from tests.support.damage import remove
+
+pytestmark = pytest.mark.broker
+
+SETTINGS = ledgers.SETTINGS | ROCKSDB
+PUTS = [Put(f"Topic{n % 2}", b"body %d " % n * (n % 30 + 1), n // 2 % 2, "tag", f"key{n}", f"U{n}") for n in range(240)]
+State = dict[str, Any]
+Settings = Mapping[str, Any]
+
+
+def unclean(store: Path) -> None:
+    (store / "abort").touch()
+
+
+def group_checkpoint_gone(store: Path) -> None:
+    remove(store / LEDGER / "checkpoint")
+
+
+def database_gone(store: Path) -> None:
+    remove(store / "consumequeue")
+
+
+def last_data_gone(store: Path) -> None:
+    max((store / LEDGER / "data").iterdir()).unlink()
+
+
+DAMAGES: Mapping[str, Sequence[Callable[[Path], object]]] = {
+    "none": [],
+    "unclean": [unclean],
+    "no group checkpoint, unclean": [group_checkpoint_gone, unclean],
+    "wrong body, unclean": [wrong_body, unclean],
+    "wrong position": [wrong_position],
+    "wrong position, unclean": [wrong_position, unclean],
+    "tail, unclean": [tail, unclean],
+    "index gone": [index_gone],
+    "older": [older],
+    "older, unclean": [older, unclean],
+    "database gone": [database_gone],
+    "database gone, unclean": [database_gone, unclean],
+    "database and group checkpoint gone": [database_gone, group_checkpoint_gone],
+    "last data file gone, unclean": [last_data_gone, unclean],
+}
+
+
+def tables_gone(store: Path) -> None:
+    remove(store / "rocksdbstore")
+
+
+def older_tables(store: Path) -> None:
+    tables_gone(store)
+    shutil.copytree(store.parent / "older tables", store / "rocksdbstore")
+
+
+WITH_TABLES = {
+    "none": [],
+    "unclean": [unclean],
+    "tables gone": [tables_gone],
+    "tables gone, unclean": [tables_gone, unclean],
+    "older tables, unclean": [older_tables, unclean],
+    "older tables, no group checkpoint": [older_tables, group_checkpoint_gone],
+    "tail": [tail],
+    "tail, unclean": [tail, unclean],
+    "last data file gone": [last_data_gone],
+    "older tables, last data file gone": [older_tables, last_data_gone],
+    "older tables, last data file gone, unclean": [older_tables, last_data_gone, unclean],
+    "wrong position, older tables, unclean": [wrong_position, older_tables, unclean],
+}
+
+
+def write(release: str, jars: Sequence[Path], folder: Path, settings: Settings) -> None:
+    """Two lives of a node that is alone; `older` is the database after the first."""
+    with Jvm(release, jars) as jvm:
+        for life, wanted in enumerate((PUTS[:100], PUTS[100:])):
+            broker = jvm.broker(folder / "store", settings)
+            assert broker.load()
+            broker.start()
+            broker.lead()
+            if settings.get("transRocksDBEnable"):
+                put_transactions(broker, 10 * life)
+            broker.put(wanted)
+            broker.catch_up()
+            time.sleep(ledgers.CHECKPOINT_SECONDS)
+            _wait_for_checkpoint(folder / "store")
+            with suppress(Py4JError):
+                broker.shutdown()
+            _wait_for_checkpoint(folder / "store")
+            if not (folder / "older").exists():
+                shutil.copytree(folder / "store" / "consumequeue", folder / "older")
+                if (folder / "store" / "rocksdbstore").exists():
+                    shutil.copytree(folder / "store" / "rocksdbstore", folder / "older tables")
+
+
+def _wait_for_checkpoint(store: Path) -> None:
+    """It is written anew every three seconds, and is away for a moment then; on a busy machine for longer."""
+    for _ in range(300):
+        if (store / LEDGER / "checkpoint").exists():
+            return
+        time.sleep(0.1)
+
+
+def look(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, State]], settings: Settings) -> list[State]:
+    """What the release makes of each store; {}: it does not start. Each comes with its plan, whose queues are asked for."""
+    found: list[State] = []
+    jvm = Jvm(release, jars)
+    try:
+        for root, plan in stores:
+            if not jvm.alive:  # DLedger has ended the process
+                jvm.close()
+                jvm = Jvm(release, jars)
+            with jvm.broker(root, settings) as broker:
+                found.append(_looked(broker, plan))
+    finally:
+        jvm.close()
+    return found
+
+
+def _looked(broker: Broker, plan: State) -> State:
+    try:
+        if not broker.load():
+            return {}
+    except Py4JError:
+        return {}
+    after_load = _settled(broker, plan.get("after_load", {}))
+    end = broker.java.getMaxPhyOffset()
+    broker.start()
+    broker.lead()
+    after_dispatch = _settled(broker, plan.get("after_dispatch", {}))
+    if broker.jvm.release >= "5.4" and broker.java.getMessageStoreConfig().isIndexRocksDBEnable():
+        time.sleep(1)  # threads of their own write the tables
+        with suppress(Py4JError):
+            broker.shutdown()
+    return {"end": end, "after_load": after_load, "after_dispatch": after_dispatch}
+
+
+def _settled(broker: Broker, queues: State) -> State:
+    """What the broker answers once nothing moves any more: entries are put by a thread of its own, after load() too."""
+    before: State = {}
+    same = 0
+    for _ in range(100):
+        time.sleep(0.1)
+        seen = seen_by(broker, queues)
+        same = same + 1 if seen == before else 0
+        if same == 8:  # on a busy machine that thread may not run for some of these looks
+            break
+        before = seen
+    return before
+
+
+def plan_of(audit: product.Audited) -> State:
+    """The same of the audit's prediction, each queue with all answers that it leaves open."""
+    assert audit.broker is not None, audit.incomplete
+    if not audit.broker["starts"]:
+        return {}
+    moments = {moment: planned(audit.broker[moment]["queues"]) for moment in ("after_load", "after_dispatch")}
+    return {"end": audit.broker["truncate_at"], **moments}
+
+
+def lacked_by_tables(audit: product.Audited, put: bool) -> set[str]:
+    """Codes of entries that index or transactions lack; put: of those that a start puts, else of the others."""
+    missing = (
+        f for f in audit.findings if f.file == "rocksdbstore" and f.code in ("index_entry_missing", "transaction_entry_missing")
+    )
+    return {f.code for f in missing if (f.next == STARTS_DISPATCH) == put}
+
+
+@pytest.mark.parametrize("release", ROCKSDB_RELEASES)
+def test_plans_of_damaged_logs(release: str, tmp_path: Path) -> None:
+    compare(release, tmp_path, DAMAGES, SETTINGS)
+
+
+@pytest.mark.parametrize("queues", ["default", "defaultRocksDB"])
+@pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
+def test_plans_of_damaged_logs_beside_tables_in_rocksdb(release: str, queues: str, tmp_path: Path) -> None:
+    tables = {"indexRocksDBEnable": "true", "transRocksDBEnable": "true", "transWriteOriginTransHalfEnable": "false"}
+    compare(release, tmp_path, WITH_TABLES, ledgers.SETTINGS | tables | {"storeType": queues})
+
+
+def compare(
+    release: str, tmp_path: Path, damages_of: Mapping[str, Sequence[Callable[[Path], object]]], settings: Settings
+) -> None:
+    if reason := own_network.allowed():
+        pytest.skip(reason)
+    jars = class_path(release, dledger=True)
+    own_network.run(write, release, jars, tmp_path, settings)
+    sound = product.audit(tmp_path / "store", release, conf_of(settings))
+    assert not sound.above_note and not sound.incomplete and not sound.outcome.not_judged
+    stores: dict[str, Path] = {}
+    for number, (name, damages) in enumerate(damages_of.items()):
+        stores[name] = tmp_path / str(number) / "store"
+        shutil.copytree(tmp_path / "store", stores[name], copy_function=sparse)
+        for older_parts in tmp_path.glob("older*"):
+            shutil.copytree(older_parts, stores[name].parent / older_parts.name)
+        for damage in damages:
+            damage(stores[name])
+    audits = {name: product.audit(root, release, conf_of(settings)) for name, root in stores.items()}
+    plans = {name: plan_of(audit) for name, audit in audits.items()}
+    real = own_network.run(look, release, jars, [(root, plans[name]) for name, root in stores.items()], settings)
+    for name, seen in zip(stores, real, strict=True):
+        plan = plans[name]
+        assert plan.keys() == seen.keys() and plan.get("end") == seen.get("end"), name
+        for moment in ("after_load", "after_dispatch"):
+            wrong = {key: numbers for key, numbers in seen.get(moment, {}).items() if numbers not in plan[moment].get(key, [])}
+            assert not wrong, (name, moment, plan[moment])
+        if (stores[name] / "rocksdbstore" / "CURRENT").exists() and plan:
+            left, after = lacked_by_tables(audits[name], put=False), product.audit(stores[name], release, conf_of(settings))
+            assert left == lacked_by_tables(after, put=False) | lacked_by_tables(after, put=True), name

@@ -1,0 +1,1 @@
+"""broker.conf and the tables of config/, as real releases read and write them."""

@@ -1,0 +1,1 @@
+"""Texts, imports and installation of the project as a whole."""

@@ -1,0 +1,233 @@
+"""The code's own shape: which way imports point, who opens files, who knows bytes, and that the text speaks of the project."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+from tests.support.texts.own_code import forget, nodes_of, tree
+
+SPARK_TYPES = ROOT / "schemas" / "tables.py"  # rows as Spark types: the one exception, marked there
+FORBIDDEN_IMPORTS = {
+    "schemas": {"store_io", "jobs", "tests", "pyspark", "delta", "py4j"},
+    "store_io": {"jobs", "tests", "pyspark", "delta", "py4j"},
+    "jobs": {"tests", "struct"},
+}
+# Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
+ORDER = ("base", "source", "rules", "formats", "scan", "audit", "replicas", "explore", "repair")
+LAYOUTS = {path.stem for path in (ROOT / "schemas").glob("*_layout.py")}
+MAGICS = (0xDAA320A7, 0xDAA320AB, 0xCBD43194)
+OPENERS = {
+    "open",
+    "os.open",
+    "io.open",
+    "io.FileIO",
+    "os.fdopen",
+    "mmap.mmap",
+    "np.memmap",
+    "np.fromfile",
+    "numpy.memmap",
+    "numpy.fromfile",
+}
+OPENING_METHODS = {"read_bytes", "read_text", "open_input_file", "open_input_stream", "get_object", "head_object"}
+CHANGERS = {
+    "write_bytes", "write_text", "unlink", "rmdir", "rename", "replace", "touch", "mkdir", "symlink_to", "hardlink_to", "chmod",
+    "utime", "rmtree", "remove", "makedirs", "copyfile", "copytree", "open_output_stream", "delete_file",
+    "put_object", "delete_object", "delete_objects", "copy_object", "create_multipart_upload", "upload_part", "put_object_acl",
+}  # fmt: skip
+
+
+def teardown_module() -> None:
+    forget()
+
+
+def modules(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+@cache
+def imported(path: Path) -> tuple[str, ...]:
+    """Every name that the module imports, wherever in it: "a.b.c" and, for "from a import b", "a.b" too."""
+    return tuple(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in nodes_of(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    """Every call as its dotted text ("os.open", "path.read_bytes")."""
+    for node in nodes_of(tree(path)):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), node
+
+
+@pytest.mark.parametrize("package", FORBIDDEN_IMPORTS)
+def test_imports_point_one_way(package: str) -> None:
+    assert modules(package), f"no module in {package}: nothing was tested"
+    for path in modules(package):
+        tops = {name.split(".")[0] for name in imported(path)}
+        wrong = tops & FORBIDDEN_IMPORTS[package]
+        if path == SPARK_TYPES:
+            wrong -= {"pyspark"}
+        assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
+
+
+def test_folders_import_from_those_before_them() -> None:
+    folders = {path.name for path in (ROOT / "store_io").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(ORDER)
+    for path in modules("store_io"):
+        own = path.relative_to(ROOT / "store_io").parts[0]
+        if own not in ORDER:  # a module beside the folders may use all of them
+            continue
+        used = {name.split(".")[1] for name in imported(path) if name.startswith("store_io.")}
+        later = used - set(ORDER[: ORDER.index(own) + 1])
+        assert not later, f"{path.relative_to(ROOT)} imports from {later}"
+
+
+def test_an_audit_goes_from_facts_to_checks_to_its_outcome() -> None:
+    audit = ROOT / "store_io" / "audit"
+    for path in modules("store_io/audit"):
+        part = path.relative_to(audit).parts[0]
+        later = {"checks": {"outcome"}, "outcome": set(), "audit_store.py": set(), "compared": set()}.get(
+            part, {"checks", "outcome"}
+        )
+        used = {name.split(".")[2] for name in imported(path) if name.startswith("store_io.audit.")}
+        assert not used & later, f"{path.relative_to(ROOT)} imports from {used & later}"
+
+
+def test_every_folder_has_a_map_of_its_modules() -> None:
+    for package in ("schemas", "store_io", "jobs"):
+        for start in sorted((ROOT / package).rglob("__init__.py")):
+            shown = ast.get_docstring(tree(start)) or ""
+            inside = [path for path in start.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()]
+            missing = [path.name for path in inside if path != start and not re.search(rf"\b{path.stem}\b", shown)]
+            assert not missing, f"{start.relative_to(ROOT)} says nothing of {missing}"
+
+
+def test_schemas_hold_no_logic() -> None:
+    for path in modules("schemas"):
+        if path.stem.endswith("_layout"):
+            kinds = {type(node) for node in nodes_of(tree(path))}
+            assert not kinds & {ast.FunctionDef, ast.If, ast.For, ast.While}, f"{path.name} has logic"
+
+
+def test_only_two_modules_open_files_of_a_store() -> None:
+    """Files and objects. And one module alone writes: a new store, never one that is read. Others write our own temporary files
+    and code."""
+    for path in modules("store_io"):
+        if path.name in ("store_writer.py", "private_folder.py", "scratch.py", "read_rate.py", "code_files.py"):
+            continue
+        for name, node in calls(path):
+            where = f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
+            last = name.rsplit(".", 1)[-1]
+            if path.name not in ("byte_source.py", "s3_folder.py", "hdfs_folder.py"):
+                assert name not in OPENERS and last not in OPENING_METHODS, f"{where} opens a file"
+            owner = name.rpartition(".")[0]
+            changes = last in CHANGERS and not (last in ("replace", "remove") and owner not in ("os", "shutil", "Path"))
+            assert not changes, f"{where} changes the file system"
+
+
+def test_byte_source_only_reads() -> None:
+    text = (ROOT / "store_io" / "source" / "byte_source.py").read_text(encoding="utf-8")
+    assert "O_RDONLY" in text and "O_NONBLOCK" in text
+    assert not re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)|os\.p?write|open_(output|append)_stream", text)
+    for name, node in calls(ROOT / "store_io" / "source" / "byte_source.py"):
+        if name == "open":
+            modes = [ast.literal_eval(a) for a in [*node.args[1:2], *(k.value for k in node.keywords if k.arg == "mode")]]
+            assert modes == ["rb"], f"open with {modes} at line {node.lineno}"
+
+
+def test_the_writer_of_new_stores_opens_no_source() -> None:
+    """It gets what it copies as open files of byte_source, and makes every path of its own below its own folder."""
+    path = ROOT / "store_io" / "repair" / "writing" / "store_writer.py"
+    opened = [node for name, node in calls(path) if name in OPENERS and name != "os.open"]
+    assert not opened
+    origins = {ast.unparse(node.args[0]) for name, node in calls(path) if name == "os.open"}
+    assert origins == {"self._full(path)", "full", "path", "path / _LOCK"}
+
+
+def test_scratch_files_are_written_into_a_temporary_folder_alone() -> None:
+    path = ROOT / "store_io" / "formats" / "rocksdb" / "private_folder.py"
+    made = {name: node for name, node in calls(path) if name in OPENERS or name.rsplit(".", 1)[-1] in CHANGERS | {"symlink"}}
+    assert set(made) == {"os.open", "os.symlink", "self._folder.remove"}
+    assert ast.unparse(made["os.open"].args[0]) == "os.path.join(self.path, name)"
+    assert ast.unparse(made["os.symlink"].args[1]) == "os.path.join(self.path, _name(file))"
+    folder = ROOT / "store_io" / "base" / "scratch.py"
+    assert [name for name, _ in calls(folder) if name.startswith("tempfile.mk")] == ["tempfile.mkdtemp"]
+    assert {ast.unparse(node.args[0]) for name, node in calls(folder) if name == "os.open"} == {
+        "f'{self.path}/{_LOCK}'",
+        "f'{path}/{_LOCK}'",
+    }
+
+
+def test_compiled_code_is_written_beside_its_name_alone() -> None:
+    """A new file of a name of its own, which then takes the name that it is to have; what is removed has the function's name."""
+    found = list(calls(ROOT / "store_io" / "base" / "compiled" / "code_files.py"))
+    made = {(name, ast.unparse(node.args[0])) for name, node in found if name.rsplit(".", 1)[-1] in CHANGERS}
+    folder = "os.path.dirname(path)"
+    changed = {
+        ("os.makedirs", folder),
+        ("os.chmod", "name"),
+        ("os.replace", "name"),
+        ("os.unlink", "name"),
+        ("os.unlink", "older"),
+    }
+    assert made == changed
+    assert [ast.unparse(k.value) for name, node in found if name == "tempfile.mkstemp" for k in node.keywords][:1] == [folder]
+
+
+def test_jobs_know_no_bytes() -> None:
+    for path in modules("jobs"):
+        names = {part for name in imported(path) for part in name.split(".")}
+        assert not names & LAYOUTS, f"{path.relative_to(ROOT)} imports {names & LAYOUTS}"
+        for node in nodes_of(tree(path)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int):
+                assert node.value & 0xFFFFFFFF not in MAGICS, f"{path.relative_to(ROOT)}:{node.lineno} holds a magic"
+        for name, node in calls(path):
+            assert not name.endswith((".frombuffer", ".from_bytes", "unpack_from")), (
+                f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
+            )
+
+
+def test_builders_are_a_witness_of_their_own() -> None:
+    stores = [ROOT / "tests" / "support" / "stores" / f"{name}.py" for name in ("builders", "strategies", "random_stores")]
+    alone = [*stores, ROOT / "tests" / "support" / "damage.py"]
+    witness = list(modules("tests/support/second_witness"))
+    assert len(witness) > 5
+    for path in [*alone, *witness]:
+        tops = {name.split(".")[0] for name in imported(path)}
+        assert not tops & {"schemas", "store_io", "jobs"}, f"{path.relative_to(ROOT)} imports the product"
+
+
+def test_text_speaks_of_the_project_alone() -> None:
+    """No paths of the machine it was written on, no word of how it came to be."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split("\n")
+    files = [ROOT / name for name in listed if name] or [p for p in ROOT.rglob("*") if p.is_file() and ".git" not in p.parts]
+    slash = "/"
+    words = [
+        rf"{slash}work{slash}(main|shared)",
+        rf"{slash}tmp{slash}(team|venv|W)\b",
+        rf"shared{slash}(golden|reference|simulator|seeds)",
+        rf"{slash}root{slash}",
+        r"\b(Cla" r"ude|Anthro" r"pic|sub-?ag" r"ents?|LL" r"M)\b",
+        r"issues " r"show",
+    ]
+    pattern = re.compile("|".join(words))
+    texts = (".py", ".md", ".sh", ".toml", ".html", ".css", ".ipynb", ".txt", ".yml", ".cfg", "")
+    for path in files:
+        if path.suffix in texts and path.is_file() and "corpus" not in path.parts:
+            found = pattern.search(path.read_text(encoding="utf-8", errors="replace"))
+            assert not found, f"{path.relative_to(ROOT)}: {found and found.group()!r}"

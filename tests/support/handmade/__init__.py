@@ -1,0 +1,1 @@
+"""Evidence, outcomes and rows made by hand, without a store."""

@@ -1,0 +1,1 @@
+"""What runs beside a test: servers, a browser, a cluster, audits that are killed; and which files are opened."""
