@@ -23,6 +23,6 @@ def peak_bytes() -> int | None:
 def _size(name: str) -> int | None:
     try:
         with open(_STATUS) as file:
-            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(f"{name}:"))
+            return next((int(line.split()[1]) * 1024 for line in file if line.startswith(f"{name}:")), None)
     except OSError:
         return None

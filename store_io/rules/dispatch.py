@@ -111,7 +111,7 @@ class Dispatch:
         faults = summary.lmq_faults if self.rules.multi_dispatch else []
         fault = next((f for f in faults if choice.takes(f[0])), None)
         if fault and not self.rules.lmq_in_files:  # a thread of its own fails over it (rocksdb.md 5)
-            self.undecided = f"{_bad_light_offset(summary, *fault)}: no queue in RocksDB gets anything then: not modelled"
+            self.undecided = f"{_bad_light_offset(summary, *fault)}: what RocksDB gets then is not modelled"
             fault = None
         end = fault[0] if fault else 1 << 62  # what lies beyond is not reached
         rows = summary.runs

@@ -79,7 +79,8 @@ class Tree:
         self._remembered = 0
 
     def children(self, folder: str) -> list[StoreFile]:
-        """What lies directly in the folder, by name; [] where there is none. A name twice (two paths) is listed twice."""
+        """What lies directly in the folder, by name; [] where there is none. A name twice (two paths) is listed twice. Of the
+        store itself, "", what lies in a folder without a name is left out: only an object store can hold it."""
         found = self._children.get(folder)
         if found is None:
             found = [entry for place in self._places_of(folder) for entry in self._directly_in(place)]

@@ -114,6 +114,7 @@ class Database:
         self._private: PrivateFolder | None = None
         self._process: Process | None = None
         self._busy, self._skips_bad_log = False, skips_bad_log
+        self._failed: DatabaseUnread | None = None  # why nothing can be asked any more
         self._said_first: dict[str, Any] = {}
 
     def __enter__(self) -> Database:
@@ -133,7 +134,7 @@ class Database:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         process, private = self._process, self._private
-        if process is None or private is None or self._busy or process.poll() is not None:
+        if process is None or private is None or self._busy or self._failed is not None or process.poll() is not None:
             self._end()
             return
         self._process = self._private = None
@@ -211,6 +212,15 @@ class Database:
     def _answer(self, family: str, request: dict[str, Any]) -> Iterator[Batch]:
         if family not in self.families:
             return
+        if self._failed is not None:
+            raise self._failed
+        try:
+            yield from self._batches(family, request)
+        except DatabaseUnread as why:
+            self._failed = why
+            raise
+
+    def _batches(self, family: str, request: dict[str, Any]) -> Iterator[Batch]:
         if self._busy:
             raise RuntimeError("the range asked for before was not read to its end")
         assert self._private is not None

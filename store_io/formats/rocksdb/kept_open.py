@@ -61,7 +61,11 @@ def databases_kept_open() -> Iterator[None]:
 def take_open(key: Hashable) -> OpenDatabase | None:
     """One that is open and that nobody reads. key: the store, the files, and how they are read."""
     idle = _own()
-    return idle.databases.pop(key, None) if idle is not None else None
+    found = idle.databases.pop(key, None) if idle is not None else None
+    if found is not None and found.process.poll() is not None:  # it ended meanwhile
+        found.end()
+        return None
+    return found
 
 
 def give_back(key: Hashable, database: OpenDatabase) -> None:

@@ -173,7 +173,8 @@ class LedgerFold(Fold):
         begin = max(self.min_offset(), 0, self.max_cq_phy()) if self.rules.dispatches_at_start else self.max_offset()
         begin = max(begin, self.min_offset())
         self.prediction.ledger_from = min(begin, self.prediction.ledger_from) if self.prediction.ledger_from >= 0 else begin
-        self.catch_up(begin)
+        # Whatever duplicationEnable says: DLedgerCommitLog.getConfirmOffset is the end of what is committed.
+        self.prediction.hangs_at = self.dispatch_on(begin)
         self.dispatch.puts.settle()
         with contextlib.suppress(QueueRefusal):  # the handler of the role change logs what is thrown; minimums stay as they are
             self.correct_minimums()

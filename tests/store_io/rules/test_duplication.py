@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.answers import product
 from tests.support.damage import remove
+from tests.support.stores import dledger_stores
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 DUPLICATION = "duplicationEnable=true\n"
@@ -75,3 +76,16 @@ def test_confirm_offset_0_is_where_the_first_segment_begins(tmp_path: Path) -> N
     assert product.audit(made.root, "5.3.3", made.broker_conf).broker["starts"]  # type: ignore[index]
     broker = product.audit(made.root, "5.3.3", made.broker_conf + DUPLICATION).broker
     assert broker is not None and not broker["starts"] and "its size is 0" in broker["refusal"]
+
+
+@pytest.mark.parametrize("release", ["4.8.0", "4.9.8"])
+def test_with_dledger_start_waits_for_nothing(release: str, tmp_path: Path) -> None:
+    """There confirmOffset is the end of what is committed (DLedgerCommitLog.getConfirmOffset)."""
+    made = dledger_stores.build(tmp_path, release, undispatched=5)
+    plain, doubled = (product.audit(made.root, release, made.broker_conf + more) for more in ("", DUPLICATION))
+    for audit in (plain, doubled):
+        assert audit.broker is not None and audit.audit.prediction is not None and audit.audit.prediction.hangs_at == -1
+        ends = {
+            q["topic"]: q["max_offset"] for q in audit.broker["after_dispatch"]["queues"] if q["topic"] != "SCHEDULE_TOPIC_XXXX"
+        }
+        assert ends == {"Topic0": 20, "Topic1": 20}

@@ -12,7 +12,7 @@ from store_io.source.file_columns import Chosen, FileColumns, FilesByPath
 _NAMES = st.text(st.sampled_from("ab/.0é\U00010000\ud800-["), min_size=1, max_size=6)
 _FILES = st.lists(
     st.builds(
-        StoreFile, _NAMES, st.sampled_from(["file", "directory"]), st.integers(0, 1 << 62), st.integers(-(1 << 70), 1 << 70)
+        StoreFile, _NAMES, st.sampled_from(["file", "directory"]), st.integers(0, 1 << 70), st.integers(-(1 << 70), 1 << 70)
     ),
     max_size=20,
 )

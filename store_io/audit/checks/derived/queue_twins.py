@@ -12,6 +12,7 @@ from schemas.finding_codes import STARTS_DISPATCH
 from schemas.rows import NOTE, Finding, QueueKey
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.audit.evidence import Evidence
+from store_io.base.packed import keys_of
 from store_io.base.ranges import intersect
 from store_io.base.wording import count_text
 from store_io.rules.loading import queue_folder
@@ -104,7 +105,7 @@ def _made_anew(evidence: Evidence) -> Iterator[Finding]:
     memory, combined = prediction.after_dispatch, combination(evidence.copy.rules)
     if memory.twins is None or not (combined.assigns_rocksdb and combined.reads_rocksdb):
         return
-    for key in sorted(memory.queues.keys() | memory.twins.keys()):
+    for key in keys_of(memory.queues, memory.twins):
         in_rocksdb, in_files = (kind[key].max_offset if key in kind else 0 for kind in (memory.queues, memory.twins))
         if key[0] in (SCHEDULE_TOPIC, TIMER_TOPIC) and in_rocksdb != in_files:
             yield Finding(

@@ -174,6 +174,19 @@ def test_a_process_without_memory_is_a_sentence(tmp_path: Path, monkeypatch: pyt
     assert isinstance(caught.value, StoreError)
 
 
+def test_a_lost_process_is_the_same_sentence_for_each_later_question(store: Path) -> None:
+    with Database(
+        open_source(StoreLocation(str(store))), "db", open_source(StoreLocation(str(store))).list_tree("db")
+    ) as database:
+        assert database._process is not None
+        database._process.kill()
+        for _ in range(2):
+            with pytest.raises(DatabaseUnread, match=r"was lost \(signal 9|was lost"):
+                list(database.scan("default"))
+            with pytest.raises(DatabaseUnread, match="was lost"):
+                database.get("default", b"1")
+
+
 def test_a_silent_process_is_a_sentence(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database_module, "SILENT_SECONDS", 0.0)
     with pytest.raises(DatabaseUnread, match="no answer"):

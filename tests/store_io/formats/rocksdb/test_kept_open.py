@@ -96,6 +96,14 @@ def test_a_process_that_was_not_asked_to_the_end_or_is_lost_is_not_taken_again(s
         assert values(store) == {b"a"} and len(started) == 3
 
 
+def test_a_process_that_ended_while_nothing_was_asked_is_not_taken_again(started: list[Any], store: Path) -> None:
+    with databases_kept_open():
+        assert values(store) == {b"a"}
+        started[-1].kill()
+        started[-1].wait()
+        assert values(store) == {b"a"} and len(started) == 2
+
+
 def test_changed_files_are_another_database(started: list[Any], store: Path) -> None:
     with databases_kept_open():
         assert values(store) == {b"a"}
