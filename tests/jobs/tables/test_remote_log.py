@@ -6,6 +6,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -41,6 +42,36 @@ def test_a_run_is_replaced_and_others_stay(server: S3Server) -> None:
     assert DeltaQuery(URI).ask(["run_id", "count(*) AS rows"], "GROUP BY run_id ORDER BY run_id") == [
         {"run_id": "a", "rows": 1}, {"run_id": "b", "rows": 1}
     ]  # fmt: skip
+
+
+class Here:
+    """What `frame` asks of a session; its tasks run in this process."""
+
+    def __init__(self) -> None:
+        self.spark, self.context = self, SimpleNamespace(defaultParallelism=2)
+
+    def createDataFrame(self, table: pa.Table) -> Here:  # noqa: N802: Spark's name
+        self.table = table
+        return self
+
+    def repartition(self, count: int) -> Here:
+        assert count == 2
+        return self
+
+    def mapInArrow(self, read: Any, schema: Any) -> pa.Table:  # noqa: N802: Spark's name
+        return pa.Table.from_batches(read(iter(self.table.to_batches())))
+
+
+def test_a_frame_has_the_rows_of_all_files(server: S3Server) -> None:
+    """Those of a file that is older than a column, too, and each with its run."""
+    older = RemoteLog(NO_SESSION, URI, COLUMNS[:-1])
+    older.replace_run("a", [older.write_file("a", rows(2, COLUMNS[:-1]))])
+    here: Any = Here()
+    log = RemoteLog(here, URI, COLUMNS)
+    log.replace_run("b", [log.write_file("b", rows(1))])
+    found: Any = log.frame()
+    assert sorted(found["run_id"].to_pylist()) == ["a", "a", "b"]
+    assert found[COLUMNS[-1].name].to_pylist() == [None, None, None]
 
 
 def test_a_commit_whose_answer_was_lost_is_not_made_again(server: S3Server) -> None:
