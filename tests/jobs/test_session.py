@@ -63,7 +63,7 @@ def test_the_tables_follow_the_umask(tmp_path: Path) -> None:
     """Logs that the JVM writes have the mode of the files that Python writes beside them. A JVM's umask is fixed at its start."""
     code = (
         "import os, sys; os.umask(0o077)\n"
-        "from jobs import session\nfrom jobs.tables import delta_tables as tables\nfrom tests.support import samples\n"
+        "from jobs import session\nfrom jobs.tables import delta_tables as tables\nfrom tests.support.handmade import samples\n"
         "with session.start() as started: tables.Tables(started, sys.argv[1]).write_run(samples.RUN, [samples.clean()])"
     )
     subprocess.run([sys.executable, "-c", code, f"{tmp_path}/t"], cwd=environment.ROOT, check=True, timeout=300)
