@@ -271,6 +271,11 @@ def keys_of(*maps: Mapping[K, Any]) -> Iterator[K]:
             before = key
 
 
+def items_of(one: Mapping[K, V]) -> Iterator[tuple[K, V]]:
+    """The items in the order of their keys, in one pass."""
+    return iter(one.items()) if isinstance(one, PackedMap) else ((key, one[key]) for key in sorted(one))
+
+
 def joined(first: Mapping[K, V], second: PackedMap[K, V]) -> PackedMap[K, V]:
     """Both maps as one; where a key is in both, the second one counts."""
     if not first:

@@ -33,7 +33,7 @@ class Task(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class WaitingTask:
+class PackedTask:
     """A large task in little memory, until it runs. What it is when it was pickled is the task itself."""
 
     store: int
@@ -42,8 +42,8 @@ class WaitingTask:
     waiting: Waiting
 
     @classmethod
-    def of(cls, task: Task) -> WaitingTask:
-        """The task, which waits."""
+    def of(cls, task: Task) -> PackedTask:
+        """The task, packed."""
         return cls(task.store, task.not_after, task.bytes_to_read, Waiting(pickle.dumps(task, protocol=5)))
 
     @property
@@ -60,6 +60,11 @@ class WaitingTask:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return opened, (self.waiting,)
+
+
+def unpacked(task: Task) -> Task:
+    """The task itself, whether it was packed or not."""
+    return task.open() if isinstance(task, PackedTask) else task
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ ConsumeQueueStore.loadConsumeQueues and queueTypeShouldBe, IndexService.load (re
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from typing import Any
 
 from schemas.dledger_layout import DATA
 from schemas.dledger_layout import INDEX as UNITS
@@ -181,7 +180,7 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], nam
     for batch in (False, True):
         if batch and not rules.batch_queues or rules.rocksdb_queues:
             continue
-        found = PackedMap.of(_loaded_queues(tree, rules, batch, (batch_topics, named), loaded), _closed_queue, _reopened_queue)
+        found = PackedMap.of(_loaded_queues(tree, rules, batch, (batch_topics, named), loaded))
         loaded.queues = joined(loaded.queues, found)
     for entry in tree.children(INDEX):
         if parse_number(name_of(entry.path), 64) is None:
@@ -242,28 +241,6 @@ def _by_topic(tree: Tree, kind: str) -> Iterator[tuple[str, list[tuple[StoreFile
             (topic, child, parse_number(name_of(child.path), 32)) for topic in topics for child in tree.children(topic.path)
         ]
         yield name, [(topic, child, queue_id) for topic, child, queue_id in numbered if queue_id is not None]
-
-
-def _closed_queue(queue: LoadedQueue) -> tuple[Any, ...]:
-    return queue.batch, queue.folder, _closed_files(queue.files), _closed_files(queue.ext_files)
-
-
-def _reopened_queue(key: QueueKey, closed: tuple[Any, ...]) -> LoadedQueue:
-    batch, folder, files, ext_files = closed
-    return LoadedQueue(key, batch, folder, [MappedFile(*file) for file in files], [MappedFile(*file) for file in ext_files])
-
-
-def files_by_queue(items: Iterable[tuple[QueueKey, tuple[MappedFile, ...]]]) -> PackedMap[QueueKey, tuple[MappedFile, ...]]:
-    """The files of each queue; they come in the order of the queues."""
-    return PackedMap.of(items, _closed_files, _reopened_files)
-
-
-def _closed_files(files: Iterable[MappedFile]) -> tuple[tuple[str, int, int], ...]:
-    return tuple((file.path, file.start, file.size) for file in files)
-
-
-def _reopened_files(key: QueueKey, closed: Iterable[tuple[str, int, int]]) -> tuple[MappedFile, ...]:
-    return tuple(MappedFile(*file) for file in closed)
 
 
 def segments_of(tree: Tree, rules: BrokerRules) -> list[MappedFile]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 
 from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Cuts, MappedFile, QueueKey, Row
-from store_io.base.packed import keys_of, packed
+from store_io.base.packed import items_of, packed
 from store_io.rules.controller.epochs import Elected, Epoch
 from store_io.rules.index_state import IndexFileState
 from store_io.rules.queue_state import QueueState
@@ -134,8 +134,7 @@ def _queue_rows(queues: Mapping[QueueKey, BrokerQueue]) -> Sequence[Row]:
             "max_phy_offset": queue.max_phy,
             **_or_else(queue),
         }
-        for key in keys_of(queues)
-        for queue in [queues[key]]
+        for key, queue in items_of(queues)
     )
 
 

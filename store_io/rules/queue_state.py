@@ -123,9 +123,9 @@ class QueueState:
     @classmethod
     def reopened(
         cls,
+        of_all: tuple[BrokerRules, DiskEntries, list[object], Mapping[QueueKey, QueueSummary]],
         key: QueueKey,
         closed: tuple[Any, ...],
-        of_all: tuple[BrokerRules, DiskEntries, list[object], Mapping[QueueKey, QueueSummary]],
     ) -> QueueState:
         """The queue that was `closed`. of_all: rules, disk, the scans of the pieces, what was scanned."""
         batch, folder, files, (max_phy, min_logic, batch_min, batch_max), pieces, deleted, recovered = closed

@@ -9,10 +9,9 @@ DefaultMessageStore.ReputMessageService, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from schemas import commitlog_layout
 from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
@@ -98,18 +97,15 @@ class Fold:
         return Memory([LogFile(f.file, f.wrote) for f in self.log], self._queues_now(), index)
 
     def _queues_now(self) -> Mapping[QueueKey, BrokerQueue]:
-        return PackedMap.of(self._snapshots(), _closed, self._reopened)
+        shared = self.rules, self.disk, self.dispatch.scan_ids, self.queue_summaries
+        return PackedMap.of(self._snapshots(), QueueState.closed, partial(QueueState.reopened, shared))
 
-    def _snapshots(self) -> Iterator[tuple[QueueKey, BrokerQueue]]:
+    def _snapshots(self) -> Iterator[tuple[QueueKey, QueueState]]:
         loaded = self.prediction.after_load
         queues_before: Mapping[QueueKey, BrokerQueue] = loaded.queues if loaded is not None else {}
         for key in sorted(self.queues):
             before = queues_before.get(key)
             yield key, self.queues[key].snapshot(before if isinstance(before, QueueState) else None)
-
-    @property
-    def _reopened(self) -> Callable[[QueueKey, Any], BrokerQueue]:
-        return partial(_reopened, (self.rules, self.disk, self.dispatch.scan_ids, self.queue_summaries))
 
     # ---- load ------------------------------------------------------------------------------------------------------
 
@@ -310,9 +306,8 @@ class Fold:
             self.prediction.hangs_at = self.dispatch_on(at)
         elif self.rules.confirms_last:
             self.prediction.hangs_at = self.dispatch_on(at, self.confirm.value)
-        elif (
-            self.rules.catches_up and at < self.log_end()
-        ):  # confirmOffset is -1: nothing is dispatched, and start() waits for it
+        elif self.rules.catches_up and at < self.log_end():
+            # confirmOffset is -1: nothing is dispatched, and start() waits for it.
             self.prediction.hangs_at = at
 
     def dispatch_on(self, at: int, confirmed: int | None = None) -> int:
@@ -358,13 +353,3 @@ class Fold:
             later = self._reput_scan(file, 0, end)
             if number > scan.segment and file.wrote and file.file.start < end and later not in self.scans:
                 self.needs.scans.add(later)
-
-
-def _closed(queue: BrokerQueue) -> tuple[Any, ...]:
-    assert isinstance(queue, QueueState)
-    return queue.closed()
-
-
-def _reopened(of_all: tuple[Any, ...], key: QueueKey, closed: tuple[Any, ...]) -> BrokerQueue:
-    rules, disk, scans, summaries = of_all
-    return QueueState.reopened(key, closed, (rules, disk, scans, summaries))

@@ -12,11 +12,11 @@ from store_io.base.wording import count_text
 def not_read(evidence: Evidence) -> Row:
     """How much was not read in this run; see AuditOutcome. {} where all was."""
     request, copy = evidence.request, evidence.copy
+    if request.whole:
+        return {}
     reused = {f.path for f in evidence.unread if evidence.earlier.reused(f.path)}
     segments = [f for f in evidence.unread if f.path not in reused]
     kept = [f for f in evidence.unread if f.path in reused]
-    if request.whole:
-        return {}
     read = {path for queue in evidence.every_queue for path in queue.digests}
     queues = [f for files in copy.queue_files.values() for f in files if f.path not in read]
     index = [f for f in copy.index_files if f.path not in evidence.index]

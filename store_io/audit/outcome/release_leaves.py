@@ -19,7 +19,7 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTION, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import message_runs
-from store_io.base.packed import keys_of
+from store_io.base.packed import items_of
 from store_io.base.wording import clause, count_text
 from store_io.rules.queue_state import QueueState
 
@@ -150,8 +150,8 @@ def _queue_cuts(evidence: Evidence, rebuilt: Set[str]) -> list[PlanStep]:
     if p is None or p.after_load is None:
         return []
     steps = []
-    for key in keys_of(p.after_load.queues):
-        queue, summary = p.after_load.queues[key], evidence.queues.get(key)
+    for key, queue in items_of(p.after_load.queues):
+        summary = evidence.queues.get(key)
         if queue.folder in rebuilt or summary is None or not isinstance(queue, QueueState):
             continue
         reason = f"its entries lead past the cut of the CommitLog at {p.log_end:,}"

@@ -12,7 +12,7 @@ from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
 from store_io.audit.tables.table_view import TableResults
 from store_io.audit.timer.timer_part import TimerPartTask, TimerResults
 from store_io.base.packed import PackedMap
-from store_io.base.tasks import NotRead, Task, WaitingTask
+from store_io.base.tasks import NotRead, Task, unpacked
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.dledger.entry_walk import DataTask
 from store_io.formats.dledger.unit_reader import UnitTask
@@ -75,7 +75,7 @@ class Collected:
 
     def not_read(self, task: Task) -> None:
         """The time was spent before this task began."""
-        task = task.open() if isinstance(task, WaitingTask) else task
+        task = unpacked(task)
         if isinstance(task, TimerPartTask):
             self.timers.not_read()
         if isinstance(task, TABLE_TASKS):
@@ -89,7 +89,7 @@ class Collected:
     def take(self, task: Task, result: Any, scan: ScanId | None = None) -> None:
         """Take in what a task has found. scan: which of the broker's walks a scan of a segment is."""
         assert not isinstance(result, NotRead)
-        task = task.open() if isinstance(task, WaitingTask) else task
+        task = unpacked(task)
         self._count(result)
         if isinstance(task, SegmentTask):
             self._take_segment(result, scan)

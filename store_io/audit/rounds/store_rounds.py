@@ -27,6 +27,7 @@ from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
 from store_io.audit.rounds.collected import Collected, is_whole
 from store_io.audit.rounds.earlier_segments import EarlierSegments
+from store_io.audit.rounds.queue_making import QueueMaker
 from store_io.audit.rounds.table_making import TableMaker
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
@@ -82,6 +83,7 @@ class StoreRounds:
         self._request, self._copy, self._short = request, copy, short
         self.collected = Collected(short)
         self.tasks = TaskMaker(request, copy)
+        self._queue_tasks = QueueMaker(request, copy)
         self._fold_rules = copy.rules if index else replace(copy.rules, builds_index=False)
         self.prediction: Prediction | None = None
         self.loss: Loss | None = None
@@ -154,7 +156,7 @@ class StoreRounds:
         if ledger:  # first, because it says where a data file's own entries end
             self._take(ledger, (yield ledger))
             self.tasks.live_ends = live_ends(self.collected.ledger.values())
-        tasks = [*self.tasks.queues(), *self.tasks.index(), *self.tasks.compacted(), *self.tasks.timers()]
+        tasks = [*self._queue_tasks.queues(), *self.tasks.index(), *self.tasks.compacted(), *self.tasks.timers()]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
             self._take(tasks, (yield tasks) if tasks else [])
@@ -170,8 +172,8 @@ class StoreRounds:
         log = log_map(self.collected.segments, self._copy.rules.segment_bytes, self.unread)
         tables = TableMaker(self._request, self._copy, self.tasks.base)
         last = [
-            *self.tasks.leftovers(self.views, log),
-            *self.tasks.twins(self.collected.file_queues),
+            *self._queue_tasks.leftovers(self.views, log),
+            *self._queue_tasks.twins(self.collected.file_queues),
             *self.tasks.epoch_starts(self.collected.segments),
             *self.tasks.timer_parts(self._timers(log), self.collected.segments),
             *(tables.all(self.collected.segments) if not self.unread else ()),

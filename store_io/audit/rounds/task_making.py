@@ -5,48 +5,37 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from schemas.rows import MappedFile, QueueKey, QueueSummary, SegmentSummary
+from schemas.rows import MappedFile, QueueKey, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.epoch_starts import MOST_STARTS, EpochPlace, EpochStartsTask
-from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
-from store_io.audit.queue_leftovers import LeftoverTask
-from store_io.audit.queue_views import QueueView
 from store_io.audit.timer.timer_part import TimerPartTask, part_scan, with_timers
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
-from store_io.base.packed import FEW, keys_of
-from store_io.base.tasks import Task, WaitingTask
-from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
+from store_io.base.packed import PackedMap, items_of
+from store_io.base.tasks import Task
 from store_io.formats.dledger.entry_walk import DataTask
 from store_io.formats.dledger.unit_reader import UnitTask
 from store_io.formats.index_reader import IndexTask
-from store_io.formats.rocksdb.queue_keys import queue_prefix
-from store_io.formats.rocksdb.queue_pass import KeyRangeTask
-from store_io.formats.rocksdb.queue_table import QueueTable
 from store_io.formats.rocksdb.timer_table import TimerEntriesTask
 from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
 from store_io.rules.index_state import IndexHeader
-from store_io.rules.loading import files_by_queue, numbered_files
+from store_io.rules.loading import numbered_files
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import Needs, ScanId
-from store_io.rules.rocksdb.combination import light_expected, light_twice
+from store_io.rules.rocksdb.combination import light_expected
 from store_io.rules.timer.timer_recovery import recovery_begin
 from store_io.scan.compaction.compacted_file import CompactedFileTask
 from store_io.scan.compaction.log_messages import LogFiles
 from store_io.scan.index.index_files import IndexFileRef
 from store_io.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.scan.segment_scan import SegmentTask
-from store_io.scan.twin_queues import TwinQueue, TwinTask
 
-QUEUE_GROUP_BYTES = 64 << 20
-QUEUE_GROUP_COUNT = 256
 EDGES_TOGETHER = 128  # segments
 TIMERS_TOGETHER = 500_000  # of them in one task
 MAX_TIMER_PARTS = 64  # each reads the log once more
 MAX_TIMERS = 400_000  # timer messages and copies of a store, and units, that the driver holds
-RANGE_ENTRIES = 1_000_000  # of a database, in one task
 
 
 class TaskMaker:
@@ -80,7 +69,7 @@ class TaskMaker:
             queue_files=self._files_below(QUEUES),
             expect_queues=not copy.unmodelled,
             batch_queue_files=self._files_below(BATCH_QUEUES),
-            ext_files=files_by_queue((key, files) for key, files in ext if files),
+            ext_files=PackedMap.of((key, files) for key, files in ext if files),
             database=table.database if table is not None else None,
             stored_queues=stored,
             index_files=() if request.quick else tuple(self._index_ref(i) for i in range(len(copy.index_files))),
@@ -151,7 +140,7 @@ class TaskMaker:
     def _files_below(self, kind: str) -> Mapping[QueueKey, tuple[MappedFile, ...]]:
         files = self._copy.queue_files
         items = ((key, files[key]) for key, folder in self._copy.queue_folders.items() if folder.startswith(kind + "/"))
-        return files_by_queue((key, own) for key, own in items if own)
+        return PackedMap.of((key, own) for key, own in items if own)
 
     def _index_ref(self, number: int) -> IndexFileRef:
         files, headers = self._copy.index_files, self._copy.headers
@@ -230,116 +219,6 @@ class TaskMaker:
         request, copy = self._request, self._copy
         return edge_tasks(request.store, request.location, copy.rules, copy.segment_files, EDGES_TOGETHER)
 
-    def queues(self) -> list[Task]:
-        """Tasks for all queues, small ones together; of a store that combines two kinds for both."""
-        copy = self._copy
-        if copy.twins is not None:
-            files = self._queue_groups(copy.twins.folders, copy.twins.files)
-            return [*files, *self._key_ranges(copy.twins.table)]
-        if copy.queue_table is not None:
-            return self._key_ranges(copy.queue_table)
-        return self._queue_groups(copy.queue_folders, copy.queue_files)
-
-    def _queue_groups(self, folders: Mapping[QueueKey, str], files: Mapping[QueueKey, tuple[MappedFile, ...]]) -> list[Task]:
-        groups: list[Task] = []
-        group: list[QueueTask] = []
-        size, many = 0, len(folders) > FEW
-        log_min = min((f.start for f in self._copy.segment_files), default=-1)
-
-        def end_group() -> None:
-            made = QueueGroup(tuple(group), self._request.not_after)
-            groups.append(WaitingTask.of(made) if many else made)
-            group.clear()
-
-        for key in keys_of(folders):
-            if group and (size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT):
-                end_group()
-                size = 0
-            group.append(self._queue(key, folders[key], files[key], log_min))
-            size += sum(f.size for f in group[-1].audit_files)
-        if group:
-            end_group()
-        return groups
-
-    def _key_ranges(self, table: QueueTable) -> list[Task]:
-        """Tasks that together read every entry of a database, each about as many. Recovery needs none, nor the quick level."""
-        request, maxima = self._request, table.ends.maxima
-        if request.quick or table.unread or not table.opened:
-            return []
-        log_min = min((f.start for f in self._copy.segment_files), default=-1)
-        ordered = sorted((queue_prefix(key), key) for key in maxima)
-        groups: list[list[tuple[bytes, QueueKey]]] = [[]]
-        sizes = [0]
-        for prefix, key in ordered:
-            least = table.ends.minima.get(key)
-            count = max(1, maxima[key].queue_offset + 1 - (least.queue_offset if least is not None else 0))
-            if groups[-1] and sizes[-1] + count > RANGE_ENTRIES:
-                groups.append([])
-                sizes.append(0)
-            groups[-1].append((prefix, key))
-            sizes[-1] += count
-        firsts = [group[0][0] if number else b"" for number, group in enumerate(groups)]
-        return [
-            KeyRangeTask(
-                request.store,
-                request.location,
-                table.database,
-                first,
-                end,
-                {key: maxima[key] for _, key in group},
-                log_min,
-                min(size, 1 << 40),
-                request.not_after,
-            )
-            for group, size, first, end in zip(groups, sizes, firsts, [*firsts[1:], None], strict=True)
-        ]
-
-    def twins(self, in_files: Mapping[QueueKey, QueueSummary]) -> list[Task]:
-        """Tasks that hold queues in files, as they were read, against the same queues in RocksDB."""
-        request, twins = self._request, self._copy.twins
-        if twins is None or request.quick or not twins.table.opened or twins.table.unread:
-            return []
-        log_min = min((f.start for f in self._copy.segment_files), default=-1)
-        ends, tags = twins.table.ends, not self._copy.rules.value("enableConsumeQueueExt")
-        queues = []
-        light = light_twice(self._copy.rules)
-        for key in sorted(twins.files.keys() | ends.maxima.keys()):
-            if key[0].startswith(LMQ_PREFIX) and not light:
-                continue
-            used = in_files[key].used if key in in_files else []
-            numbers = (used[0][0], used[-1][1]) if used else (0, 0)
-            queues.append(TwinQueue(key, twins.files.get(key, ()), numbers, ends.maxima.get(key), ends.minima.get(key)))
-        return [
-            TwinTask(
-                request.store,
-                request.location,
-                twins.table.database,
-                tuple(queues[at : at + QUEUE_GROUP_COUNT]),
-                log_min,
-                tags,
-                request.not_after,
-            )
-            for at in range(0, len(queues), QUEUE_GROUP_COUNT)
-        ]
-
-    def _queue(self, key: QueueKey, folder: str, files: tuple[MappedFile, ...], log_min: int) -> QueueTask:
-        request, copy = self._request, self._copy
-        loaded = copy.loaded.queues.get(key)
-        mapped = loaded if loaded is not None and not copy.loaded.refusal else None
-        return QueueTask(
-            request.store,
-            key,
-            request.location,
-            tuple(mapped.files) if mapped else (),
-            files,
-            tuple(mapped.ext_files) if mapped else (),
-            folder.startswith(BATCH_QUEUES + "/"),
-            bool(copy.rules.value("enableConsumeQueueExt")),
-            log_min,
-            last_only=request.quick,
-            known=request.earlier.queues.get(key, ()) if request.earlier is not None else (),
-        )
-
     def index(self) -> list[Task]:
         """A task for each index file."""
         request, copy = self._request, self._copy
@@ -367,9 +246,9 @@ class TaskMaker:
         tasks: list[Task] = []
         topics = copy.config.compacted_topics  # looked for among all topics
         if copy.rules.compacts and not request.quick:
-            for key in keys_of(copy.queue_files) if topics else ():
+            for key, files in items_of(copy.queue_files) if topics else ():
                 if key[0] in topics and key[0] not in copy.batch_topics and key not in copy.compacted.queues:
-                    tasks.append(self._without_log(key, copy.queue_files[key]))
+                    tasks.append(self._without_log(key, files))
         for key, queue in sorted(copy.compacted.queues.items()):
             log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
             names = sorted(log.keys() | entries.keys())
@@ -439,23 +318,3 @@ class TaskMaker:
         ]
         tasks += [UnitTask(request.store, request.location, file, copy.rules.segment_bytes) for file in copy.ledger_index]
         return tasks
-
-    def leftovers(self, views: Mapping[QueueKey, QueueView], log: LogMap) -> list[Task]:
-        """A task for each queue with entries that no message of it matched."""
-        return [
-            LeftoverTask(
-                self._request.store,
-                self._request.location,
-                key,
-                view.batch,
-                view.files,
-                tuple(view.leftover),
-                tuple(view.missing),
-                tuple(view.covered),
-                log,
-                self._request.not_after,
-                table.database if (table := self._copy.table_of(key)) is not None else None,
-            )
-            for key in keys_of(views)
-            if (view := views[key]).leftover
-        ]

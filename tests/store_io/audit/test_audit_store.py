@@ -9,7 +9,7 @@ import pytest
 from schemas.rows import AuditOutcome, FurthestRun
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
-from store_io.audit.rounds import task_making
+from store_io.audit.rounds import queue_making
 from store_io.base import packed
 from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
@@ -79,7 +79,7 @@ def test_very_many_queues_are_judged_as_few_are(tmp_path: Path, monkeypatch: pyt
         return outcome
 
     few = audited()
-    for module in (packed, task_making, file_columns):
+    for module in (packed, queue_making, file_columns):
         monkeypatch.setattr(module, "FEW", 5)
     monkeypatch.setattr(packed, "_PART", 3)
     many = audited()

@@ -9,7 +9,7 @@ import pytest
 from jobs.report.files.json_text import document
 from store_io.base import packed as subject
 from store_io.base.packed import PackedList, PackedMap, Waiting, joined, keys_of, opened, packed
-from store_io.base.tasks import WaitingTask, run_task
+from store_io.base.tasks import PackedTask, run_task
 
 ROWS = [{"topic": f"T{n}", "queue_id": n, "files": [{"file": "f", "size": n}] if n % 3 else []} for n in range(3000)]
 
@@ -71,9 +71,9 @@ def test_a_task_waits_until_it_runs() -> None:
     import pickle
 
     whole = _Task(store=3, bytes_to_read=7, paths=("a", "b"))
-    waiting = WaitingTask.of(whole)
+    waiting = PackedTask.of(whole)
     assert (waiting.store, waiting.not_after, waiting.bytes_to_read, waiting.paths) == (3, 0, 7, ("a", "b"))
-    assert waiting.waiting == WaitingTask.of(whole).waiting != WaitingTask.of(replace(whole, store=4)).waiting
+    assert waiting.waiting == PackedTask.of(whole).waiting != PackedTask.of(replace(whole, store=4)).waiting
     assert waiting.open() == pickle.loads(pickle.dumps(waiting)) == whole and run_task(waiting) == "done"
 
 

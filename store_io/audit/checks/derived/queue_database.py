@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from schemas.rows import NOTE, Finding
 from store_io.audit.evidence import Evidence
-from store_io.base.packed import keys_of
+from store_io.base.packed import items_of
 from store_io.formats.rocksdb.queue_table import QueueTable
 from store_io.rules.rocksdb.queue import RocksQueue
 
@@ -44,9 +44,7 @@ def _undecided(evidence: Evidence) -> Iterator[Finding]:
         return
     # An election puts what was not confirmed again, and decides it.
     memory = prediction.settled if prediction.controller is not None else prediction.after_load
-    queues = memory.queues if memory is not None else {}
-    for key in keys_of(queues):
-        queue = queues[key]
+    for key, queue in items_of(memory.queues if memory is not None else {}):
         other = queue.or_else if isinstance(queue, RocksQueue) else None
         if other is not None:
             yield Finding(

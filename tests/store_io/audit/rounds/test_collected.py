@@ -11,6 +11,7 @@ from store_io.audit.log_map import log_map
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.collected import LEFTOVERS_LATE, Collected
+from store_io.audit.rounds.queue_making import QueueMaker
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import Task
@@ -19,9 +20,9 @@ from store_io.scan.segment_edges import SegmentEdges
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
-MAKER = TaskMaker(request_of(), COPY)
+MAKER, QUEUES = TaskMaker(request_of(), COPY), QueueMaker(request_of(), COPY)
 KEY = ("T", 0)
-LEFTOVER = MAKER.leftovers({KEY: QueueView(KEY, False, "", leftover=[(0, 1)])}, log_map([], SEGMENT))[0]
+LEFTOVER = QUEUES.leftovers({KEY: QueueView(KEY, False, "", leftover=[(0, 1)])}, log_map([], SEGMENT))[0]
 
 
 def test_segments_are_known_by_path_and_sorted_by_place() -> None:
@@ -46,7 +47,7 @@ def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
 @pytest.mark.parametrize(
     ("task", "result", "where"),
     [
-        (MAKER.queues()[0], [QueueSummary(KEY, bytes_read=5, problem="refused")], "file_queues"),
+        (QUEUES.queues()[0], [QueueSummary(KEY, bytes_read=5, problem="refused")], "file_queues"),
         (MAKER.index()[0], IndexFileSummary("index/7", 100, bytes_read=5, problem="refused"), "index"),
         (LEFTOVER, LeftoverResult(KEY, problem="refused"), "leftovers"),
     ],

@@ -5,12 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, cast
 
-import pytest
-
 from schemas.rows import EarlierRun, EarlierSegment
-from store_io.audit.log_map import log_map
-from store_io.audit.queue_views import QueueView
-from store_io.audit.rounds import task_making
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.rules.prediction import Needs, ScanId
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
@@ -51,26 +46,11 @@ def test_second_looks_carry_every_cut_that_was_ever_asked_for() -> None:
     assert (found[whole].not_after, found[walk].not_after) == (0.0, 50.0)  # what was read already is little more
 
 
-@pytest.mark.parametrize(("name", "value"), [("QUEUE_GROUP_COUNT", 2), ("QUEUE_GROUP_BYTES", 400)])
-def test_small_queues_go_together(monkeypatch: pytest.MonkeyPatch, name: str, value: int) -> None:
-    monkeypatch.setattr(task_making, name, value)
-    groups = [cast(Any, group).tasks for group in TaskMaker(request_of(), COPY).queues()]
-    assert [len(group) for group in groups] == [2, 2, 1]
-    assert [task.key for group in groups for task in group] == sorted(COPY.queue_folders)
-
-
 def test_an_index_file_knows_the_end_of_the_one_before() -> None:
     first, second = (cast(Any, task) for task in TaskMaker(request_of(), COPY).index())
     assert (first.newest, first.previous_end, second.newest, second.previous_end) == (False, None, True, (0, 0))
 
 
-def test_the_quick_level_reads_no_index_and_the_last_files_of_queues() -> None:
+def test_the_quick_level_reads_no_index() -> None:
     maker = TaskMaker(request_of(level="quick"), COPY)
     assert maker.index() == [] and maker.base.index_files == ()
-    assert all(task.last_only for group in maker.queues() for task in cast(Any, group).tasks)
-
-
-def test_leftovers_are_only_asked_of_queues_that_have_some() -> None:
-    views = {("T", number): QueueView(("T", number), False, "", leftover=[(0, number)] if number else []) for number in (3, 0, 1)}
-    tasks = TaskMaker(request_of(), COPY).leftovers(views, log_map([], SEGMENT))
-    assert [cast(Any, task).key for task in tasks] == [("T", 1), ("T", 3)]
