@@ -2,7 +2,7 @@
 
 * `run_bench`: the command.
 * `measures`: what is measured in this process and its session.  `cold`: whole commands against a plain PySpark session.
-* `memory`: of this process.
+* `memory`: the most memory that this process has held.
 * `ratios`: the figures that are kept in a file, and how today's compare.
 * `store`: the store that is measured.
 * `scale`: stores larger than a disk, and what the driver holds of them.

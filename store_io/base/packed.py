@@ -214,7 +214,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
     def __getitem__(self, key: K) -> V:
         return self._part_with(key)[key]
 
-    # Of the methods below those that Mapping has would ask for each key by itself.
+    # Mapping's own versions of the next methods would look up each key by itself.
 
     def __contains__(self, key: object) -> bool:
         return key in self._part_with(key)  # type: ignore[arg-type]

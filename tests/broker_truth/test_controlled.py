@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ import pytest
 from tests.broker_truth.harness import own_network
 from tests.broker_truth.harness.damaged_copies import records
 from tests.broker_truth.harness.kinds import CONTROLLER, CONTROLLER_RELEASES, Session
-from tests.broker_truth.harness.real_broker import PREPARED, Broker, Jvm, Put, class_path, conf_of
+from tests.broker_truth.harness.real_broker import PREPARED, Put, class_path, conf_of
 from tests.broker_truth.harness.repairs import repair, valid_records
+from tests.broker_truth.harness.replicas import follow, planned
 from tests.support.answers import product
 from tests.support.damage import overwrite
 from tests.support.stores.builders import Record
@@ -30,18 +30,7 @@ SETTINGS: Mapping[str, Any] = {
     "maxMessageSize": 2048,
     **CONTROLLER,
 }
-State = dict[str, Any]
 Damage = Callable[[Path, list[Record]], object]
-
-
-@dataclass
-class Followed:
-    """What a real broker did. states: by the plan's name of the moment; none where it does not start."""
-
-    starts: bool = False
-    states: dict[str, State] = field(default_factory=dict)
-    confirm: int = 0
-    epochs: list[tuple[int, int]] = field(default_factory=list)
 
 
 def puts() -> list[Put]:
@@ -87,59 +76,6 @@ DAMAGES: Mapping[str, Damage] = {
 }
 
 
-def follow(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, int]]) -> list[Followed]:
-    """Start the release on each store and make it master of this epoch. To be run in a network of its own."""
-    with Jvm(release, jars) as jvm:
-        return [_follow(jvm.broker(root, SETTINGS), epoch) for root, epoch in stores]
-
-
-def _follow(broker: Broker, epoch: int) -> Followed:
-    with broker:
-        broker.fence()
-        if not broker.load():
-            return Followed()
-        states, confirmed = {"after_load": state(broker)}, int(broker.java.getConfirmOffset())
-        try:
-            broker.start()
-        except RuntimeError:
-            return Followed()
-        states["after_dispatch"] = state(broker)
-        assert broker.elect(epoch)
-        states["after_election"] = state(broker)
-        epochs = [(int(e.getEpoch()), int(e.getStartOffset())) for e in broker.java.getHaService().getEpochEntries()]
-        return Followed(True, states, confirmed, epochs)
-
-
-def state(broker: Broker) -> State:
-    """A state in the plan's words; the count of an index file without entries is told in two ways."""
-    told = broker.state()
-    keys = ("min_offset", "max_offset", "max_phy_offset")
-    return {
-        "commitlog": [{"file": f["name"], "wrote": f["wrotePosition"]} for f in told["commitLogFiles"]],
-        "queues": [{"topic": t, "queue_id": q, **dict(zip(keys, n, strict=True))} for (t, q), n in told["queues"].items()],
-        "index": [
-            {"begin_phy_offset": f["beginPhyOffset"], "end_phy_offset": f["endPhyOffset"], "index_count": max(f["indexCount"], 1)}
-            for f in told["indexFiles"]
-        ],
-    }
-
-
-def planned(root: Path, release: str) -> tuple[Followed, int]:
-    """The same of the audit's prediction; and the epoch of its election."""
-    audit = product.audit(root, release, conf_of(SETTINGS))
-    assert audit.broker is not None, audit.incomplete
-    if not audit.broker["starts"]:
-        return Followed(), 1
-    states = {moment: audit.broker[moment] for moment in ("after_load", "after_dispatch", "after_election")}
-    for one in states.values():
-        for file in one["index"]:
-            file["index_count"] = max(file["index_count"], 1)
-    fenced = audit.audit.prediction.controller  # type: ignore[union-attr]
-    assert fenced is not None
-    elected = fenced.elected
-    return Followed(True, states, fenced.confirm_offset, [(e.epoch, e.start) for e in elected.kept]), elected.epoch.epoch
-
-
 @pytest.mark.parametrize("release", CONTROLLER_RELEASES)
 def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
     if reason := own_network.allowed():
@@ -150,8 +86,8 @@ def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
     for number, (name, damage) in enumerate(DAMAGES.items()):
         stores[name] = Path(shutil.copytree(whole, tmp_path / str(number)))
         damage(stores[name], found)
-    plans = {name: planned(root, release) for name, root in stores.items()}
-    asked = [(root, plans[name][1]) for name, root in stores.items()]
+    plans = {name: planned(product.audit(root, release, conf_of(SETTINGS))) for name, root in stores.items()}
+    asked = [(root, SETTINGS, plans[name][1]) for name, root in stores.items()]
     real = own_network.run(follow, release, class_path(release), asked)
     assert {name: plan for name, (plan, _) in plans.items()} == dict(zip(stores, real, strict=True))
     assert {name for name, (plan, _) in plans.items() if not plan.starts} >= {"no epochs"}

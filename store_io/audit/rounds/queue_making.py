@@ -1,4 +1,4 @@
-"""The tasks on queues: those in files, in many a group; ranges of keys of those in RocksDB; both kinds against each other."""
+"""The tasks on queues: for those in files, many in one task; for those in RocksDB, by ranges of keys; and for both compared."""
 
 from __future__ import annotations
 

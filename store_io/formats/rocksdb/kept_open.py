@@ -32,7 +32,8 @@ class OpenDatabase:
 
 @dataclass
 class _Idle:
-    """By what distinguishes them, the one that was read last at the end. owner: a fork shares the pipes, so it takes none."""
+    """databases: by store, files and how they are read; the one that was read last is at the end.  owner: the process that may
+    use them, as a fork shares the pipes."""
 
     owner: int = field(default_factory=os.getpid)
     databases: dict[Hashable, OpenDatabase] = field(default_factory=dict)
