@@ -18,6 +18,7 @@ import numpy as np
 from schemas import consumequeue_layout as layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueKey
+from store_io.base.packed import PackedMap
 from store_io.formats.place import Place
 from store_io.formats.rocksdb.queue_entries import KeyedQueueStore
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase
@@ -84,6 +85,9 @@ class FileQueueStore:
 
     def __init__(self, source: ByteSource, paths: QueuePaths):
         self._source, self._paths = source, paths
+        for files in (paths.queues, paths.batch_queues, paths.ext):
+            if isinstance(files, PackedMap):
+                files.open_all()  # messages ask at random
         self._open_files: dict[str, ByteFile] = {}
 
     @property

@@ -32,7 +32,6 @@ from schemas.rows import (
     SegmentSummary,
 )
 from store_io.base.errors import StoreChanged, StoreError
-from store_io.base.packed import PackedMap
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import (
     HAS_MULTI_DISPATCH,
@@ -178,9 +177,6 @@ class _Scan:
         self.plausible = False
         self.probe = None
         if task.probe and (task.expect_queues or task.queue_files or task.batch_queue_files):
-            for files in (task.queue_files, task.batch_queue_files, task.ext_files):
-                if isinstance(files, PackedMap):
-                    files.open_all()  # messages ask at random
             paths = QueuePaths(task.queue_files, task.batch_queue_files, task.ext_files, task.database, task.stored_queues)
             store = open_queue_store(self.rules, source, paths)
             self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, self._part)
