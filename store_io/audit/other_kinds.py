@@ -48,17 +48,13 @@ def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) ->
     ):  # earlier ones do not know the setting
         found.append(f"storeType={store_type}: only default and {ROCKSDB_STORE_TYPE} are modelled")
     found += _ledgers(listing, rules)
-    for setting in ("duplicationEnable", "recheckReputOffsetFromCq"):
-        if rules.controller_mode and rules.value(setting):
-            found.append(f"{setting}=true beside enableControllerMode=true: the two together are not modelled")
-    apart = rules.controller_mode or rules.value("enableDLegerCommitLog")  # other sentences name these
-    if rules.value("recheckReputOffsetFromCq") and reads_rocksdb(rules) and not apart:
+    found += _beside_controller_mode(rules)
+    if rules.value("recheckReputOffsetFromCq") and reads_rocksdb(rules) and not rules.value("enableDLegerCommitLog"):
         found.append(
             "recheckReputOffsetFromCq=true with ConsumeQueues that are read in RocksDB: where a start begins to dispatch again"
             " depends on which queues the broker's services ask for before it, which is not modelled"
         )
-    if rules.reads_uncommitted and (rules.controller_mode or rules.value("duplicationEnable")):
-        found.append("readUnCommitted=true: what a broker then dispatches beyond confirmOffset is not modelled")
+    found += _beyond_confirmed(rules)
     if rules.tiered and _size(listing, TIERED_METADATA):
         found.append(
             f"{TIERED_METADATA}: load() opens a tiered store, too (messageStorePlugIn), and whether it can is not modelled"
@@ -70,6 +66,30 @@ def other_ledgers(listing: StoreListing, rules: BrokerRules) -> list[str]:
     """The folders with logs of other DLedger nodes beside this one's own: no start of this node reads them."""
     folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
     return [folder for folder in folders if folder != own] if own in folders else []
+
+
+def _beside_controller_mode(rules: BrokerRules) -> Iterable[str]:
+    """What is not modelled together with controller mode."""
+    if rules.controller_mode and rules.value("duplicationEnable"):
+        yield (
+            "duplicationEnable=true beside enableControllerMode=true: such a broker has no replication service, so it never"
+            " becomes master or slave, and serves nobody; set duplicationEnable=false"
+        )
+    if rules.controller_mode and rules.value("recheckReputOffsetFromCq") and not rules.controlled:
+        yield "recheckReputOffsetFromCq=true beside enableControllerMode=true: the two together are not modelled before 5.1.1"
+
+
+def _beyond_confirmed(rules: BrokerRules) -> Iterable[str]:
+    """What readUnCommitted dispatches and is not modelled. Without controller mode and duplicationEnable it changes nothing."""
+    if not rules.reads_uncommitted:
+        return
+    if rules.combined_queues and rules.waits_for_confirm:
+        yield (
+            "readUnCommitted=true beside rocksdbCQDoubleWriteEnable=true: start() compares the ends of both kinds of queues while"
+            " messages beyond confirmOffset are put into them, which is not modelled"
+        )
+    if rules.rocksdb_queues and rules.value("duplicationEnable"):
+        yield "readUnCommitted=true and duplicationEnable=true with ConsumeQueues in RocksDB: not modelled"
 
 
 def _beside_combined(rules: BrokerRules) -> Iterable[str]:

@@ -61,6 +61,7 @@ class Fold:
         self.dispatch = Dispatch(self.rules, self.batch_topics, self.disk, self.needs)
         self.queues, self.index = self.dispatch.queues, self.dispatch.index
         self.confirm = ConfirmOffset(self.checkpoint.confirm_phy_offset)
+        self.dispatched_to = -1  # where start() leaves the dispatching thread
         self._places = {f.path: i for i, f in enumerate(self.segments)}
 
     def run(self) -> Prediction:
@@ -78,10 +79,12 @@ class Fold:
         made = {f"{q.folder}/{f.start:020d}" for q in self.queues.values() for f in q.files if f.path is None}
         p.deleted_files = sorted(set(self.deleted) - made)
         p.after_load = self.memory()
+        self.dispatched_to = self.confirm.value
         try:
             self._start()
         except Refused as why:  # the dispatching thread throws at this message again and again: start() never catches up
             p.hangs_at, p.hangs_why = why.phy_offset, str(why)
+            self.dispatched_to = why.phy_offset
         p.after_dispatch = self.memory()
         if self.rules.controller_mode:
             p.controller = elected(self)
@@ -293,20 +296,27 @@ class Fold:
     def _start(self) -> None:
         """What start() dispatches: 4.x from the ConsumeQueues' maximum on, later ones only by a setting (recovery.md 9)."""
         rules = self.rules
-        if not rules.dispatches_at_start:
+        if rules.dispatches_at_start:
+            self.catch_up(max(self.min_offset(), 0, self.max_cq_phy()))
+        elif rules.reads_uncommitted and rules.waits_for_confirm:
+            self.catch_up(max(self.min_offset(), self.confirm.value))
+        else:
             return
-        self.catch_up(max(self.min_offset(), 0, self.max_cq_phy()))
         self.dispatch.puts.settle()
         if rules.catches_up:
             self.correct_minimums()
 
     def catch_up(self, at: int) -> None:
-        """What start() dispatches from this physical offset on: up to the log's end, with duplicationEnable to confirmOffset."""
-        if not self.rules.value("duplicationEnable"):
+        """What is dispatched from this physical offset on: up to the log's end, or to confirmOffset where that limits it and
+        readUnCommitted is off. start() waits for what is confirmed alone, and only where it looks at the queues."""
+        rules = self.rules
+        if rules.waits_for_confirm:
+            self.dispatch_on(at, None if rules.reads_uncommitted else self.confirm.value)
+            if rules.dispatches_at_start and self.dispatched_to < self.confirm.value:
+                self.prediction.hangs_at = self.dispatched_to
+        elif not rules.value("duplicationEnable"):
             self.prediction.hangs_at = self.dispatch_on(at)
-        elif self.rules.confirms_last:
-            self.prediction.hangs_at = self.dispatch_on(at, self.confirm.value)
-        elif self.rules.catches_up and at < self.log_end():
+        elif rules.catches_up and at < self.log_end():
             # confirmOffset is -1: nothing is dispatched, and start() waits for it.
             self.prediction.hangs_at = at
 
@@ -314,6 +324,7 @@ class Fold:
         """Dispatch as the dispatching thread does, from here to the log's end, or to what is confirmed; where it waits without
         end, else -1."""
         end = self.log_end() if confirmed is None else min(confirmed, self.log_end())
+        self.dispatched_to = at
         while at < end:
             found = self.find_segment(at)
             if found is None:
@@ -329,7 +340,7 @@ class Fold:
             self.dispatch.put(scan, summary, EVERYTHING)
             if summary.broker.position <= at:
                 return at  # no master: the record is read again without end
-            at = summary.broker.position
+            at = self.dispatched_to = summary.broker.position
         return -1
 
     def find_segment(self, phy_offset: int) -> tuple[int, LogFile] | None:

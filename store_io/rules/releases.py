@@ -324,6 +324,7 @@ class BrokerRules(ReleaseRules):
     controller_mode: bool  # a controller says which replica is master, and in which epoch
     controlled: bool  # confirmOffset limits what recovery dispatches, as with duplicationEnable
     confirms_last: bool  # duplicationEnable: recovery leaves confirmOffset at the start of the last message that it read
+    waits_for_confirm: bool  # start() dispatches up to confirmOffset alone
     accelerated: bool  # recovery after an unclean exit begins at logicsPhysicalOffset
     checks_phy_offset: bool  # recovery after an unclean exit stops at a record whose offset lies outside its file
     reads_uncommitted: bool  # readUnCommitted
@@ -434,6 +435,14 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         own = replace(own, lmq_leaves_out_slashes=False, reads_unconfirmed=False)
     elif lmq_in_rocksdb:
         own = replace(own, lmq_leaves_out_slashes=False)
+    controlled = own.keeps_confirm_offset and on("enableControllerMode")
+    confirms_last = (
+        own.knows_dup_info
+        and on("duplicationEnable")
+        and not on("enableDLegerCommitLog")
+        and not on("enableControllerMode")
+        and not in_rocksdb
+    )
     return BrokerRules(
         **vars(own),
         release=release,
@@ -450,12 +459,9 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         builds_index=on("messageIndexEnable") and (not own.knows_index_switch or on("indexFileWriteEnable")),
         dispatches_at_start=own.catches_up or on("recheckReputOffsetFromCq"),
         controller_mode=own.knows_controller_mode and on("enableControllerMode"),
-        controlled=own.keeps_confirm_offset and on("enableControllerMode"),
-        confirms_last=own.knows_dup_info
-        and on("duplicationEnable")
-        and not on("enableDLegerCommitLog")
-        and not on("enableControllerMode")
-        and not in_rocksdb,
+        controlled=controlled,
+        confirms_last=confirms_last,
+        waits_for_confirm=controlled or confirms_last,
         accelerated=own.start_by_logics_offset and on("enableAcceleratedRecovery"),
         checks_phy_offset=own.knows_offset_check and on("checkCommitLogOffsetOnRecover"),
         reads_uncommitted=own.knows_uncommitted and on("readUnCommitted"),

@@ -17,18 +17,37 @@ from tests.support.answers import product
 from tests.support.stores.random_stores import random_replica, random_settings
 
 SOME, MANY = range(40), range(40, 640)
-# Not modelled together with controller mode.
-LEFT_OUT = "duplicationEnable", "recheckReputOffsetFromCq", "readUnCommitted"
-WAITS = 15  # seconds after which start() waits without end
+LEFT_OUT = "duplicationEnable"  # with it no broker in controller mode ever becomes master
+WAITS = 3  # seconds after which start() waits without end
+ATTEMPTS = 3  # on a busy machine the dispatching thread may be done before an election comes to its cut (controller.md 4)
+# With each of these, too: from where on an election looks at the log depends on what start() has dispatched.
+SETTINGS = {
+    "own settings": "",
+    "recheck": "recheckReputOffsetFromCq=true\n",
+    "uncommitted": "readUnCommitted=true\n",
+    "uncommitted, recheck": "readUnCommitted=true\nrecheckReputOffsetFromCq=true\n",
+}
+CASES = [
+    pytest.param(release, more, id=f"{release}-{name}")
+    for release in CONTROLLER_RELEASES
+    for name, more in SETTINGS.items()
+    if release >= "5.3" or "readUnCommitted" not in more
+]
 
 
 @dataclass(frozen=True)
 class Replica:
     root: Path
     conf: str
-    done: str
+    what: str  # was done to it
     planned: Followed
     epoch: int  # of the election
+
+    def started(self) -> tuple[Path, str, int]:
+        """A new copy, for the release."""
+        copy = self.root.with_name("started")
+        shutil.rmtree(copy, ignore_errors=True)
+        return Path(shutil.copytree(self.root, copy)), self.conf, self.epoch
 
 
 @pytest.fixture(autouse=True)
@@ -38,37 +57,39 @@ def _network() -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("release", CONTROLLER_RELEASES)
-def test_the_plan_is_what_the_release_does(release: str, tmp_path: Path) -> None:
-    _hold(release, SOME, tmp_path)
+@pytest.mark.parametrize(("release", "more"), CASES)
+def test_the_plan_is_what_the_release_does(release: str, more: str, tmp_path: Path) -> None:
+    _hold(release, more, SOME, tmp_path)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("release", CONTROLLER_RELEASES)
-def test_the_plans_of_many_are(release: str, tmp_path: Path) -> None:
-    _hold(release, MANY, tmp_path)
+@pytest.mark.parametrize(("release", "more"), CASES)
+def test_the_plans_of_many_are(release: str, more: str, tmp_path: Path) -> None:
+    _hold(release, more, MANY, tmp_path)
 
 
-def _hold(release: str, numbers: range, folder: Path) -> None:
-    replicas = [_replica(folder / f"{number}", release, number) for number in numbers]
-    stores = [(replica.root, replica.conf, replica.epoch) for replica in replicas]
-    followed = own_network.run(follow, release, class_path(release), stores, WAITS)
-    wrong = []
-    for replica, real in zip(replicas, followed, strict=True):
-        found = _differences(replica.planned, real)
-        wrong += [f"{replica.root.parent.name}: {replica.done}; {' '.join(replica.conf.split())}", *found] if found else []
+def _hold(release: str, more: str, numbers: range, folder: Path) -> None:
+    replicas, wrong = [_replica(folder / f"{number}", release, more, number) for number in numbers], list[str]()
+    asked, whole = replicas, 0
+    for _ in range(ATTEMPTS):
+        followed = own_network.run(follow, release, class_path(release), [replica.started() for replica in asked], WAITS)
+        apart = [(replica, _differences(replica.planned, real)) for replica, real in zip(asked, followed, strict=True)]
+        whole += sum(real.starts and not real.waits for (_, found), real in zip(apart, followed, strict=True) if not found)
+        asked = [replica for replica, found in apart if found]
+        wrong = [line for replica, found in apart if found for line in (replica.what, *found)]
     assert not wrong, "\n".join(wrong)
-    assert sum(real.starts and not real.waits for real in followed) > len(numbers) / 3
+    assert whole > len(numbers) / 3
 
 
-def _replica(folder: Path, release: str, number: int) -> Replica:
+def _replica(folder: Path, release: str, more: str, number: int) -> Replica:
     random = Random(f"replica/{release}/{number}")
     store, done = random_replica(folder / "audited", random, release)
     lines = random_settings(random, store).splitlines(keepends=True)
-    conf = "".join(line for line in lines if not line.startswith(LEFT_OUT)) + conf_of(CONTROLLER)
-    ours, epoch = planned(product.audit(store.root, release, conf))
-    shutil.copytree(store.root, folder / "started")
-    return Replica(folder / "started", conf, done, ours, epoch)
+    conf = "".join(line for line in lines if not line.startswith(LEFT_OUT)) + conf_of(CONTROLLER) + more
+    conf += random.choice(["", "brokerId=-1\n"])  # as in the broker.conf that the releases come with
+    return Replica(
+        store.root, conf, f"{number}: {done}; {' '.join(conf.split())}", *planned(product.audit(store.root, release, conf))
+    )
 
 
 def _differences(ours: Followed, theirs: Followed) -> list[str]:

@@ -16,9 +16,9 @@ from typing import Protocol
 
 from schemas.rows import SegmentSummary
 from store_io.rules.controller.confirm_offset import ConfirmOffset
-from store_io.rules.controller.epochs import Epoch, elect
+from store_io.rules.controller.epochs import Elected, Epoch, elect
 from store_io.rules.dispatch import EVERYTHING, Dispatch
-from store_io.rules.prediction import Fenced, LogFile, Memory, Needs, Refused, ScanId
+from store_io.rules.prediction import Fenced, LogFile, Memory, Needs, Prediction, Refused, ScanId
 from store_io.rules.queue_state import QueueRefusal
 from store_io.rules.releases import BrokerRules
 
@@ -33,6 +33,8 @@ class FencedBroker(Protocol):
     scans: Mapping[ScanId, SegmentSummary]
     confirm: ConfirmOffset
     epochs: tuple[Epoch, ...]
+    dispatched_to: int
+    prediction: Prediction
 
     def memory(self) -> Memory: ...
     def min_offset(self) -> int: ...
@@ -53,7 +55,11 @@ class _Part:
 
 def elected(broker: FencedBroker) -> Fenced:
     """Hold the election. Where scans are missing they are put into the broker's `needs`, and the answer is not final."""
-    rules, at, end = broker.rules, broker.confirm.value, broker.max_offset()
+    rules, at, end = broker.rules, broker.dispatched_to, broker.max_offset()
+    confirm = broker.confirm.value if rules.controlled else -1
+    if broker.prediction.hangs_at >= 0:  # start() never returns, and nobody asks the controller
+        never = Elected(elect(broker.epochs, end, None).epoch, False, (), broker.epochs)
+        return Fenced(confirm, broker.epochs, never, None, broker.memory())
     truncated = None
     if rules.controlled and at < end:
         truncated = _dispatch(broker, max(at, broker.min_offset()), end)
@@ -66,7 +72,6 @@ def elected(broker: FencedBroker) -> Fenced:
         broker.truncate(cut_at, True)
     with suppress(QueueRefusal):  # the broker logs it, asks the controller again, and is not fenced then
         broker.correct_minimums()
-    confirm = at if rules.controlled else -1
     outcome = elect(broker.epochs, broker.max_offset(), truncated)
     return Fenced(confirm, broker.epochs, outcome, cut_at, broker.memory())
 

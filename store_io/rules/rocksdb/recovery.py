@@ -199,7 +199,9 @@ class RocksFold(Fold):
         return found
 
     def _start(self) -> None:
-        """start() dispatches nothing: `recheckReputOffsetFromCq` is not modelled here (rocksdb.md 5)."""
+        """What readUnCommitted dispatches, else nothing: `recheckReputOffsetFromCq` is not modelled here (rocksdb.md 5)."""
+        if not self.rules.dispatches_at_start:
+            super()._start()
 
     def compacts(self, runs: int) -> bool:
         """Whether RocksDB makes one table of so many while the broker starts. recoverAbnormally flushes the queues at its end."""

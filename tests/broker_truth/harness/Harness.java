@@ -159,19 +159,26 @@ public class Harness {
         java.util.Set alone = new java.util.HashSet();
         alone.add(Long.valueOf(1));
         call(service, "setLocalBrokerId", new Object[] {Long.valueOf(1)});
-        call(service, "setSyncStateSet", new Object[] {alone});
-        Object changed = call(service, "changeToMaster", new Object[] {Integer.valueOf(epoch)});
+        // Both are looked up first: between the two the dispatching thread goes on, and a broker comes from one to the other at once.
+        java.lang.reflect.Method confirms = method(service, "setSyncStateSet", 1);
+        java.lang.reflect.Method changes = method(service, "changeToMaster", 1);
+        confirms.invoke(service, new Object[] {alone});
+        Object changed = changes.invoke(service, new Object[] {Integer.valueOf(epoch)});
         fence(false);
         return ((Boolean) changed).booleanValue();
     }
 
-    /** The one method of this name and number of arguments; not every release has it. */
     private static Object call(Object object, String name, Object[] arguments) throws Exception {
+        return method(object, name, arguments.length).invoke(object, arguments);
+    }
+
+    /** The one method of this name and number of arguments; not every release has it. */
+    private static java.lang.reflect.Method method(Object object, String name, int arguments) throws Exception {
         java.lang.reflect.Method[] methods = object.getClass().getMethods();
         for (int i = 0; i < methods.length; i++) {
-            if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments.length) {
+            if (methods[i].getName().equals(name) && methods[i].getParameterTypes().length == arguments) {
                 methods[i].setAccessible(true);
-                return methods[i].invoke(object, arguments);
+                return methods[i];
             }
         }
         throw new NoSuchMethodException(name);

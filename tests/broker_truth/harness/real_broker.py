@@ -384,6 +384,8 @@ class Broker:
                 raise TimeoutError(f"start() has not returned after {seconds} s")
             time.sleep(0.005)
         self.catch_up(max(0.1, end - time.monotonic()))
+        if self.jvm.release >= "5.3" and self.java.getMessageStoreConfig().isReadUnCommitted():
+            self._stand_still()  # what is not confirmed is dispatched, too, and nothing waits for it
 
     def lead(self, seconds: float = 60) -> None:
         """Of a started DLedger store: wait until this node, alone in its group, leads, and all is committed and dispatched.
@@ -425,6 +427,15 @@ class Broker:
             if time.monotonic() > end:
                 raise TimeoutError(f"{self.java.dispatchBehindBytes()} bytes are not dispatched after {seconds} s")
             time.sleep(0.005)
+
+    def _stand_still(self) -> None:
+        """Wait until the dispatching thread moves no more, however far that is."""
+        seen, same = -1, 0
+        while same < 10:
+            time.sleep(0.02)
+            at = int(self.java.getReputFromOffset())
+            same = same + 1 if at == seen else 0
+            seen = at
 
     def shutdown(self) -> None:
         """A clean stop; 5.x takes more than three seconds for it."""

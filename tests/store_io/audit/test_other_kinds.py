@@ -62,13 +62,15 @@ def test_what_lies_in_rocksdb_beside_a_log_from_before_dledger_is_not_modelled(n
     assert sentence.startswith("commitlog/: a log from before DLedger")
 
 
-@pytest.mark.parametrize("other", ["duplicationEnable", "recheckReputOffsetFromCq"])
-def test_controller_mode_is_modelled_by_itself(other: str) -> None:
+def test_controller_mode_is_modelled_but_for_a_broker_that_never_takes_part() -> None:
     settings = {"enableControllerMode": Setting(True, "broker.conf")}
     assert unmodelled(listed({"epochFileCheckpoint": 5}), broker_rules(settings=settings)) == []
-    settings[other] = Setting(True, "broker.conf")
-    assert other in unmodelled(listed({}), broker_rules(settings=settings))[0]
-    assert unmodelled(listed({}), broker_rules("4.9.8", settings)) == []
+    looks = settings | {"recheckReputOffsetFromCq": Setting(True, "broker.conf")}
+    assert unmodelled(listed({}), broker_rules("5.1.1", looks)) == unmodelled(listed({}), broker_rules("4.9.8", looks)) == []
+    assert "before 5.1.1" in unmodelled(listed({}), broker_rules("5.1.0", looks))[0]
+    alone = settings | {"duplicationEnable": Setting(True, "broker.conf")}
+    assert "set duplicationEnable=false" in unmodelled(listed({}), broker_rules(settings=alone))[0]
+    assert unmodelled(listed({}), broker_rules("4.9.8", alone)) == []
 
 
 @pytest.mark.parametrize("beside", [None, "enableControllerMode", "enableDLegerCommitLog"])
@@ -76,19 +78,30 @@ def test_a_start_that_looks_at_queues_in_rocksdb_is_not_modelled(beside: str | N
     """It is said once, whatever lies beside them."""
     settings = {name: Setting(True, "broker.conf") for name in ("recheckReputOffsetFromCq", beside) if name}
     in_files = unmodelled(listed({}), broker_rules("5.4.0", settings))
-    assert any("recheckReputOffsetFromCq" in sentence for sentence in in_files) == (beside == "enableControllerMode")
+    assert not any("recheckReputOffsetFromCq" in sentence for sentence in in_files)
     settings["storeType"] = Setting("defaultRocksDB", "broker.conf")
     found = unmodelled(listed({}), broker_rules("5.4.0", settings))
     assert sum("recheckReputOffsetFromCq" in sentence for sentence in found) == 1
 
 
-@pytest.mark.parametrize("beside", ["enableControllerMode", "duplicationEnable"])
-def test_what_is_dispatched_uncommitted_is_not_modelled(beside: str) -> None:
-    settings = {"readUnCommitted": Setting(True, "broker.conf")}
-    assert unmodelled(listed({}), broker_rules("5.3.3", settings)) == []
-    settings[beside] = Setting(True, "broker.conf")
-    assert "readUnCommitted" in unmodelled(listed({}), broker_rules("5.3.3", settings))[0]
-    assert unmodelled(listed({}), broker_rules("5.2.0", settings)) == []
+@pytest.mark.parametrize(
+    ("beside", "modelled"),
+    [
+        ({"enableControllerMode": True}, True),
+        ({"duplicationEnable": True}, True),
+        ({"enableControllerMode": True, "storeType": "defaultRocksDB"}, True),
+        ({"enableControllerMode": True, "rocksdbCQDoubleWriteEnable": True}, False),
+        ({"duplicationEnable": True, "rocksdbCQDoubleWriteEnable": True}, False),
+        ({"duplicationEnable": True, "storeType": "defaultRocksDB"}, False),
+        ({"rocksdbCQDoubleWriteEnable": True}, True),
+    ],
+)
+def test_what_is_dispatched_uncommitted_is_modelled_but_beside_queues_in_rocksdb(
+    beside: dict[str, object], modelled: bool
+) -> None:
+    settings = {name: Setting(value, "broker.conf") for name, value in {"readUnCommitted": True, **beside}.items()}
+    found = unmodelled(listed({}), broker_rules("5.4.0", settings))
+    assert [sentence.startswith("readUnCommitted=true") for sentence in found] == [True] * (not modelled)
 
 
 @pytest.mark.parametrize(

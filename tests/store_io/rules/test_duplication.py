@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import damage
 from tests.support.answers import product
 from tests.support.damage import remove
 from tests.support.stores import dledger_stores
@@ -89,3 +90,14 @@ def test_with_dledger_start_waits_for_nothing(release: str, tmp_path: Path) -> N
             q["topic"]: q["max_offset"] for q in audit.broker["after_dispatch"]["queues"] if q["topic"] != "SCHEDULE_TOPIC_XXXX"
         }
         assert ends == {"Topic0": 20, "Topic1": 20}
+
+
+def test_uncommitted_messages_are_dispatched_too(tmp_path: Path) -> None:
+    """From the last message on, which recovery takes for confirmed, to the log's end; with a look at the queues all."""
+    lost = store(tmp_path / "lost", "5.3.1")
+    remove(lost.root / "consumequeue")
+    assert ends(lost, "5.3.1", DUPLICATION + "readUnCommitted=true\n" + RECHECK) == (-1, 20)
+    (lost.root / "commitlog").rename(tmp_path / "log")
+    damage.set_checkpoint(lost, confirm=5)
+    audit = product.audit(lost.root, "5.3.1", lost.broker_conf + DUPLICATION + RECHECK)
+    assert audit.audit.prediction is not None and audit.audit.prediction.hangs_at == 0  # for what is confirmed and gone

@@ -133,3 +133,40 @@ def test_a_gap_in_the_log_ends_it_at_an_election(tmp_path: Path) -> None:
     assert audit.broker is not None and audit.broker["controller"]["election"]["cut_at"] == gap
     (found,) = [f for f in audit.findings if f.code == "broker_drops_messages"]
     assert (found.file, found.start) == (f"commitlog/{gap:020d}", None)
+
+
+@pytest.mark.parametrize(
+    ("more", "cuts"),
+    [
+        ("", True),
+        ("recheckReputOffsetFromCq=true\n", False),  # it begins where the queues end, which is the log's end
+        ("readUnCommitted=true\n", False),  # the dispatching thread has passed the record by then
+        ("readUnCommitted=true\nbrokerId=1\n", True),  # it has not
+    ],
+)
+def test_an_election_looks_at_what_start_has_not_dispatched(more: str, cuts: bool, tmp_path: Path) -> None:
+    store = replica(tmp_path / "store", "5.3.1", messages=60)
+    victim = store.records[5]
+    damage.flip_in(store, victim, "propsLength", 0, 6)  # over another magic load() throws
+    audit = product.audit(store.root, store.release, store.broker_conf + more)
+    assert audit.broker is not None, audit.incomplete
+    assert audit.broker["controller"]["election"]["cut_at"] == (victim.at if cuts else None)
+    assert entries(audit.broker["after_election"]) == (5 if cuts else 60)
+
+
+def test_what_is_not_confirmed_is_dispatched_where_the_settings_say_so(tmp_path: Path) -> None:
+    store = replica(tmp_path / "store", undispatched=10, clean=False)
+    for more, fenced in (("", 30), ("recheckReputOffsetFromCq=true\n", 30), ("readUnCommitted=true\n", 40)):
+        audit = product.audit(store.root, store.release, store.broker_conf + more)
+        assert audit.broker is not None and entries(audit.broker["after_dispatch"]) == fenced
+        assert entries(audit.broker["after_election"]) == 40
+
+
+def test_a_start_that_looks_at_the_queues_waits_for_what_is_confirmed(tmp_path: Path) -> None:
+    """Nobody asks the controller then: no election, and no new epoch."""
+    store = replica(tmp_path / "store")
+    damage.set_checkpoint(store, confirm=store.records[20].at)
+    shutil.rmtree(store.root / "commitlog")
+    audit = product.audit(store.root, store.release, store.broker_conf + "recheckReputOffsetFromCq=true\n")
+    assert audit.broker is not None and "broker_hangs" in {finding.code for finding in audit.findings}
+    assert not audit.broker["controller"]["election"]["recorded"]
