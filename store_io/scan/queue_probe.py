@@ -32,7 +32,7 @@ from store_io.scan.segment_findings import Findings, Span, message_finding
 
 BATCH_CONSTANTS = (("compacted", -1), ("reserved", 0))  # what every entry holds, whatever its message
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
-MAX_ENTRIES, MIN_ENTRIES = 8192, 64  # kept of one queue
+MAX_ENTRIES, MIN_ENTRIES = 2048, 64  # kept of one queue
 FIRST_ENTRIES = 64  # read of a queue at first; then as many as the rest of the segment takes, judged by these
 BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueue's entries are read at once
 

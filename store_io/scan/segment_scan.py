@@ -42,7 +42,7 @@ from store_io.formats.commitlog.message_columns import (
     Stretch,
     TopicTable,
 )
-from store_io.formats.commitlog.segment_items import BATCH_ROWS, HOST_CHANGES, row_kinds
+from store_io.formats.commitlog.segment_items import BATCH_ROWS, BRIDGE_FLAGS, HOST_CHANGES, row_kinds
 from store_io.formats.commitlog.segment_walk import (
     FAST,
     Decoding,
@@ -372,7 +372,7 @@ class _Scan:
             self.timers.add(self.columns, self.topics.keys, self.window)
         if self.sink:
             self.sink.add(ScannedRows(self.columns, items, kinds, self.topics.keys, self.window, self.plausible))
-        for i in np.flatnonzero(rows["flag"] == bridges.FLAG):
+        for i in np.flatnonzero(rows["flag"] == bridges.FLAG) if self.met & BRIDGE_FLAGS else ():
             self._bridge(rows[i])
         for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.met & MALFORMED_PROPERTIES else ():
             if known := self.findings.room(codes.PROPERTIES):
@@ -406,18 +406,19 @@ class _Scan:
 
     def _parts(self, rows: np.ndarray) -> list[tuple[int, int, int]]:
         """The batch as ranges of messages that the same walks met."""
-        positions, count, low = rows["position"] - self.header, len(rows), 0
+        count, low = len(rows), 0
         if self.state == "before":
-            low = int(np.searchsorted(positions, self.broker_at, "left"))
+            at = self.broker_at + self.header
+            low = count if rows["position"][-1] < at else int(np.searchsorted(rows["position"], at, "left"))
             if low < count:
-                self.state = "together" if positions[low] == self.broker_at else "apart"
+                self.state = "together" if rows["position"][low] == at else "apart"
         parts = [(0, low, WALK_AUDIT)]
         if self.state == "together" and low < count:
             refused = low + self._accepted(rows[low:], self.broker)
             parts.append((low, refused, WALK_BOTH))
             low = refused
             if refused < count:
-                self.state, self.broker_at = "apart", int(positions[refused])
+                self.state, self.broker_at = "apart", int(rows["position"][refused]) - self.header
         parts.append((low, count, WALK_AUDIT))
         return [part for part in parts if part[0] < part[1]]
 

@@ -9,12 +9,13 @@ from schemas import rows as rows_module
 from schemas.rows import RUN_QUEUE, RUN_UNQUEUED
 from store_io.base.compiled import native
 from store_io.base.compiled.native import kept, peek_i32, peek_i64
-from store_io.formats.commitlog import message_columns
+from store_io.formats.commitlog import bridges, message_columns
 from store_io.formats.commitlog.message_columns import ROW_DTYPE
 
 KIND_BATCH = 3  # beside RUN_*: in a BatchConsumeQueue, where messages count, not entries
 BATCH_ROWS = 1 << 32  # beside the rows' own flags: one of them belongs to a BatchConsumeQueue
 HOST_CHANGES = 1 << 33  # beside them: one has another store host than the first
+BRIDGE_FLAGS = 1 << 34  # beside them: one has a bridge's flag
 FAR = 1 << 56  # no queue offset reaches it; keeps sums from wrapping
 
 
@@ -27,9 +28,9 @@ ROW = ROW_DTYPE.itemsize
 ) = (int(ROW_DTYPE.fields[name][1]) for name in ROW_DTYPE.names or () if ROW_DTYPE.fields)  # fmt: skip
 
 
-@kept(commitlog_layout, rows_module, message_columns, native)
+@kept(commitlog_layout, rows_module, bridges, message_columns, native)
 def row_kinds(rows, count, batch_refs, kinds):  # type: ignore[no-untyped-def]
-    """Fill `kinds` for the rows at that address; gives all their flags, BATCH_ROWS and HOST_CHANGES.
+    """Fill `kinds` for the rows at that address; gives all their flags, BATCH_ROWS, HOST_CHANGES and BRIDGE_FLAGS.
 
     batch_refs: per topic ref, whether it is a BatchConsumeQueue's.
     """
@@ -48,6 +49,8 @@ def row_kinds(rows, count, batch_refs, kinds):  # type: ignore[no-untyped-def]
         met |= peek_i32(row + FLAGS)
         if peek_i64(row + STORE_HOST) != host:
             met |= HOST_CHANGES
+        if peek_i32(row + FLAG) == bridges.FLAG:
+            met |= BRIDGE_FLAGS
     return met
 
 

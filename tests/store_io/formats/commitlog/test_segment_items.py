@@ -6,6 +6,7 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.rows import RUN_QUEUE, RUN_UNQUEUED
+from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog import segment_items as items
 from store_io.formats.commitlog.message_columns import HAS_KEYS, HAS_TAGS, ROW_DTYPE
 
@@ -22,6 +23,9 @@ def test_kinds_and_flags_of_rows() -> None:
     rows["store_host"][3] = 9
     assert items.row_kinds(rows.ctypes.data, 3, np.array([False, True]), kinds) == HAS_TAGS | HAS_KEYS
     assert items.row_kinds(rows.ctypes.data, 4, np.array([False, True]), kinds) & items.HOST_CHANGES
+    rows["flag"][2] = bridges.FLAG
+    assert not items.row_kinds(rows.ctypes.data, 2, np.array([False, True]), kinds) & items.BRIDGE_FLAGS
+    assert items.row_kinds(rows.ctypes.data, 3, np.array([False, True]), kinds) & items.BRIDGE_FLAGS
     assert items.row_kinds(rows.ctypes.data, 0, np.array([False]), kinds) == 0
 
 
