@@ -1,6 +1,7 @@
 """One CommitLog segment in one pass, whatever its bytes are.
 
 * `segment_scan`: the pass: what the audit and the broker make of each byte.
+* `batch_items`: a row for each queue that a message enters.
 * `segment_runs`: messages of one queue that follow each other, summed up.
 * `other_walks`: walks by the rules of other brokers, which one scan follows.
 * `resync`, `candidate_frames`: the next valid message after damage.

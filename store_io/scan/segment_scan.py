@@ -18,8 +18,6 @@ from schemas.commitlog_layout import FRAME_BYTES
 from schemas.rows import (
     EXTENT_MESSAGE,
     EXTENT_UNWRITTEN,
-    RUN_LMQ,
-    RUN_QUEUE,
     WALK_AUDIT,
     WALK_BOTH,
     WALK_BROKER,
@@ -34,7 +32,6 @@ from schemas.rows import (
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import (
-    HAS_MULTI_DISPATCH,
     MALFORMED_PROPERTIES,
     ODD_HEADER,
     Columns,
@@ -42,7 +39,7 @@ from store_io.formats.commitlog.message_columns import (
     Stretch,
     TopicTable,
 )
-from store_io.formats.commitlog.segment_items import BATCH_ROWS, BRIDGE_FLAGS, HOST_CHANGES, row_kinds
+from store_io.formats.commitlog.segment_items import BATCH_ROWS, BRIDGE_FLAGS, HOST_CHANGES
 from store_io.formats.commitlog.segment_walk import (
     FAST,
     Decoding,
@@ -56,8 +53,8 @@ from store_io.formats.queue_store import QueuePaths, open_queue_store
 from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.controller.compensation import THROWS, judged
 from store_io.rules.message_verdict import END, HALF, VALID, Verdict, properties_fault
-from store_io.rules.multi_dispatch import MultiDispatch, multi_dispatch
 from store_io.rules.releases import BrokerRules
+from store_io.scan.batch_items import BatchItems, part_of
 from store_io.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
 from store_io.scan.index.index_merge import IndexMerge
@@ -168,18 +165,13 @@ class _Scan:
         self.times = StoreTimes(task.path, self.base, self.findings)
         self.hosts = StoreHosts(task.path, self.findings)
         self.summary = SegmentSummary(task.path, task.base_offset, task.size)
-        self.batch_refs = np.zeros(0, bool)
-        self.kinds = np.zeros(capacity_for(len(self.window.buffer)), np.uint8)
-        self.faults: list[tuple[np.void, str]] = []  # of this batch: messages with an LMQ offset that is no number
-        self.uneven: list[tuple[np.void, str]] = []  # of this batch: messages whose LMQ names and offsets differ in number
-        self.met = 0  # all flags of this batch's messages, and BATCH_ROWS
         self.messages = 0
         self.plausible = False
         self.probe = None
         if task.probe and (task.expect_queues or task.queue_files or task.batch_queue_files):
             paths = QueuePaths(task.queue_files, task.batch_queue_files, task.ext_files, task.database, task.stored_queues)
             store = open_queue_store(self.rules, source, paths)
-            self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, self._part)
+            self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, partial(part_of, self.window))
         self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
         self.index = None
         if task.index_files and task.walk_audit and task.reput is task.elect is task.unconfirmed is None:
@@ -195,6 +187,7 @@ class _Scan:
         want_keys = self.index is not None or sink is not None and sink.want_keys
         self.columns = Columns(capacity_for(len(self.window.buffer)), want_keys)
         self._decoding = Decoding(self.decode, self.window, self.columns, self.topics)
+        self.batch = BatchItems(self.rules, self._decoding, task.batch_topics)
         # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
         self.state = "before"
         self.broker_at = task.broker_from
@@ -260,55 +253,6 @@ class _Scan:
             if stopped is not None:
                 return stopped, None
 
-    def _items(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, kinds) of a batch, with a row more for each multi-dispatch queue that a message names, in dispatch order."""
-        rows = self.columns.rows
-        self._know_queues()
-        self.met = row_kinds(rows.ctypes.data, count, self.batch_refs, self.kinds)
-        self.faults, self.uneven = [], []
-        if not self.met & HAS_MULTI_DISPATCH:
-            return rows[:count], self.kinds[:count]
-        of_rows: list[int] = []
-        refs: list[int] = []
-        offsets: list[int] = []
-        for i in np.flatnonzero(rows["flags"][:count] & HAS_MULTI_DISPATCH).tolist():
-            if self.kinds[i] != RUN_QUEUE:
-                continue
-            for key, queue_offset in self._lmq_entries(rows[i]):
-                of_rows.append(i)
-                refs.append(self.topics.number_of(*key))
-                offsets.append(queue_offset)
-        if not of_rows:
-            return rows[:count], self.kinds[:count]
-        self._know_queues()
-        extra = rows[of_rows]
-        extra["topic_ref"], extra["queue_offset"] = refs, offsets
-        after = np.array(of_rows) + 1
-        return np.insert(rows[:count], after, extra), np.insert(self.kinds[:count], after, RUN_LMQ)
-
-    def _know_queues(self) -> None:
-        keys = self.topics.keys
-        if len(keys) > len(self.batch_refs):
-            self.batch_refs = np.array([topic in self.task.batch_topics for topic, _ in keys], bool)
-
-    def _lmq_entries(self, row: np.void) -> list[tuple[QueueKey, int]]:
-        """The multi-dispatch queues that a message enters, with its offsets there."""
-        found = self._entered(self.rules, row)
-        if found.uneven is not None:
-            names, offsets = found.uneven
-            self.uneven.append((row, f"{names} multi-dispatch queues and {offsets} offsets: a broker skips them"))
-        if found.fault is not None:
-            self.faults.append((row, found.fault))
-        return found.entries
-
-    def _entered(self, rules: BrokerRules, row: np.void) -> MultiDispatch:
-        return multi_dispatch(rules, self.topics.keys[row["topic_ref"]], self._part(row, "props"))
-
-    def _part(self, row: np.void, name: str) -> bytes:
-        """The bytes of one part of a message, as the columns locate it."""
-        start = int(row["position"]) + int(row[name + "_at"])
-        return self.window.read(start, start + int(row[name + "_len"]))
-
     def _fold_rows(self, items: np.ndarray, kinds: np.ndarray, low: int, high: int, walk: int, audit: bool) -> np.ndarray:
         """Give messages [low, high) of the columns, with their items, to the runs; returns those whose store time fell."""
         rows, keys = self.columns.rows[: self.columns.count], self.topics.keys
@@ -319,9 +263,9 @@ class _Scan:
         falls = self.runs.add(ItemRange(items, kinds, keys, item_low, item_high), walk, audit, self.plausible)
         if len(items) != len(rows):
             falls = np.searchsorted(rows["position"], items["position"][falls])
-        if self.faults and walk & WALK_BROKER:
+        if self.batch.faults and walk & WALK_BROKER:
             last = rows["position"][high - 1]
-            faults = [(int(r["phy_offset"]), t) for r, t in self.faults if rows["position"][low] <= r["position"] <= last]
+            faults = [(int(r["phy_offset"]), t) for r, t in self.batch.faults if rows["position"][low] <= r["position"] <= last]
             self.summary.lmq_faults += faults[: MAX_LMQ_FAULTS - len(self.summary.lmq_faults)]
         return falls
 
@@ -360,10 +304,10 @@ class _Scan:
     def _audit_rows(self, count: int) -> None:
         rows = self.columns.rows[:count]
         self.messages += count
-        items, kinds = self._items(count)
+        items, kinds = self.batch.read(count)
         if self.probe:
-            self.probe.match_batch(items, kinds if self.met & BATCH_ROWS else kinds[:0], self.topics.keys)
-        self.others.met(self.met, rows, self.index is not None, self._entered)
+            self.probe.match_batch(items, kinds if self.batch.met & BATCH_ROWS else kinds[:0], self.topics.keys)
+        self.others.met(self.batch.met, rows, self.index is not None, self.batch.entered)
         for low, high, walk in self.others.parts(self._parts(rows), rows, self._accepted):
             self.times.feed(rows[low:high], self._fold_rows(items, kinds, low, high, walk, True) - low)
         if self.index:
@@ -372,22 +316,22 @@ class _Scan:
             self.timers.add(self.columns, self.topics.keys, self.window)
         if self.sink:
             self.sink.add(ScannedRows(self.columns, items, kinds, self.topics.keys, self.window, self.plausible))
-        for i in np.flatnonzero(rows["flag"] == bridges.FLAG) if self.met & BRIDGE_FLAGS else ():
+        for i in np.flatnonzero(rows["flag"] == bridges.FLAG) if self.batch.met & BRIDGE_FLAGS else ():
             self._bridge(rows[i])
-        for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.met & MALFORMED_PROPERTIES else ():
+        for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.batch.met & MALFORMED_PROPERTIES else ():
             if known := self.findings.room(codes.PROPERTIES):
-                data = self._part(rows[i], "props")
+                data = part_of(self.window, rows[i], "props")
                 self.summary.torn.append(torn_properties(rows[i], data))
             self._malformed(rows[i], properties_fault(data) if known else "")
-        self.hosts.feed(rows, bool(self.met & HOST_CHANGES))
-        for i in np.flatnonzero(rows["flags"] & ODD_HEADER) if self.met & ODD_HEADER else ():
+        self.hosts.feed(rows, bool(self.batch.met & HOST_CHANGES))
+        for i in np.flatnonzero(rows["flags"] & ODD_HEADER) if self.batch.met & ODD_HEADER else ():
             found, torn = odd_header(self.task.path, rows[i], self.topics.keys[rows[i]["topic_ref"]], self.window)
             self.summary.torn += torn if any(self.findings.room(f.code, f.severity) for f in found) else []
             for finding in found:
                 self.findings.add(finding)
-        for row, text in self.faults:
+        for row, text in self.batch.faults:
             self._malformed(row, f"an offset {text!r} in INNER_MULTI_QUEUE_OFFSET: a broker with multi-dispatch fails on it")
-        for row, text in self.uneven:  # a broker writes one offset for each queue, so these properties are damaged (P19)
+        for row, text in self.batch.uneven:  # a broker writes one offset for each queue, so these properties are damaged (P19)
             self._malformed(row, text)
 
     def _bridge(self, row: np.void) -> None:
@@ -497,7 +441,7 @@ class _Scan:
 
     def _dispatched_rows(self, count: int) -> None:
         if count:
-            items, kinds = self._items(self.columns.count)
+            items, kinds = self.batch.read(self.columns.count)
             self._fold_rows(items, kinds, 0, count, WALK_BROKER, False)
 
     def _reput(self, position: int, log_end: int) -> None:
