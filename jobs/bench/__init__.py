@@ -1,6 +1,7 @@
 """The benchmark: ratios against reading and summing the same bytes.
 
 * `run_bench`: the command.
+* `figures`: the lines of its table, and their limits.
 * `measures`: what is measured in this process and its session.  `cold`: whole commands against a plain PySpark session.
 * `memory`: the most memory that this process has held.
 * `ratios`: the figures that are kept in a file, and how today's compare.

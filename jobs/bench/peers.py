@@ -70,6 +70,16 @@ def measure_loads(root: Path, jars: Path, folder: Path, rounds: int) -> LoadTime
     return LoadTimes(release, best["kept"], best["rebuilt"])
 
 
+def measure_load(root: Path, jars: Path, folder: Path, rounds: int) -> float:
+    """Least seconds of load() on a copy below `folder` of the store as it is. Raises BenchFailed."""
+    best, copy = float("inf"), folder / "peer"
+    for _ in range(rounds):
+        shutil.copytree(root, copy)
+        best = min(best, _load(copy, jars))
+        shutil.rmtree(copy)
+    return best
+
+
 def _load(root: Path, jars: Path) -> float:
     """Seconds of one load(). The JVM's own start does not count."""
     with _jvm(jars) as jvm:

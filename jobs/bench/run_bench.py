@@ -11,17 +11,31 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jobs.bench import ratios
-from jobs.bench.cold import COLD_RUNS, cold_runs, measure_cold
+from jobs.bench.cold import cold_runs, measure_cold
+from jobs.bench.figures import (
+    FLOOR,
+    Figure,
+    audit_figures,
+    cold_figures,
+    command_figure,
+    kind_figures,
+    load_figures,
+    peak_figure,
+    peer_figures,
+    repair_figures,
+    scale_figures,
+    scan_figures,
+    session_figure,
+    table,
+)
 from jobs.bench.measures import (
     AuditTimes,
     KindTimes,
-    RepairTimes,
-    ScanTimes,
     measure_audits,
     measure_command,
     measure_kind,
@@ -29,27 +43,17 @@ from jobs.bench.measures import (
     measure_repair,
     measure_scans,
 )
-from jobs.bench.peers import LoadTimes, measure_loads, release_of
-from jobs.bench.scale import SHAPES, ScaleTimes, measure_scale
-from jobs.bench.store import BenchFailed, can_write, scratch_folder, write_store
+from jobs.bench.peers import measure_load, measure_loads, release_of
+from jobs.bench.scale import SHAPES, measure_scale
+from jobs.bench.store import BODIES, BenchFailed, can_write, scratch_folder, write_store
 from jobs.command_line import parser, places
 from jobs.command_line.options import Command
-from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text
-from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.sample_kinds import CONF, KINDS, TIMERS
 from store_io.sample_store import SampleStore
 
-BODIES = (200, 1024, 16384)  # nominal, bytes
 REPAIRED_BODIES = (200, 1024, 4096, 16384)
-REPAIR_LIMIT = 1.5  # times a copy of the same bytes
-TASK_LIMITS = {200: 5.0, 1024: 2.0, 16384: 2.0}  # times the floor
-INDEX_LIMITS = {200: 10.0, 1024: 3.0, 16384: 2.0}
-AUDIT_LIMIT, TABLES_LIMIT, COMMAND_LIMIT = 1.5, 2.0, 12.0  # seconds
-FLOOR = "1.00"  # the ratio of what others are compared with
-PEAK_LIMIT = 600_000_000  # bytes
-DRIVER_LIMIT = 2_000_000_000  # bytes
 PARTS = ("scan", "audit", "datasets", "memory", "command", "cold")  # kinds of store, repairs and scale: where they are asked for
 SEGMENT_BYTES = 1 << 30
 TIMERS_PER_GIB = 200_000
@@ -75,24 +79,6 @@ class Asked:
     peers: str | None = None  # a folder of a release's jars
     shapes: tuple[str, ...] = ()  # of the part "scale"
     part: float = 1.0  # of each of them
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One line of the table; empty texts where a column says nothing. met: None without a limit."""
-
-    what: str
-    bodies: str
-    value: str
-    rate: str = ""
-    ratio: str = ""
-    limit: str = ""
-    met: bool | None = None
-
-    @property
-    def name(self) -> str:
-        """What it is called beside other runs' figures: without what a run itself may change."""
-        return f"{self.what.partition(' (')[0]} {self.bodies}".strip()
 
 
 def run(command: Command) -> int:
@@ -163,7 +149,11 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     if "repair" in asked.parts:
         for body in REPAIRED_BODIES:
             root = _make(folder, f"damaged-{body}", audit_store(asked.audit_size, body), asked)
-            figures += repair_figures(measure_repair(root, body, own_words, asked.rounds))
+            repaired = measure_repair(root, body, own_words, asked.rounds)
+            figures += repair_figures(repaired)
+            if repaired is not None and asked.peers:
+                load = measure_load(root, Path(asked.peers), folder, min(2, asked.rounds))
+                figures += load_figures(repaired, release_of(Path(asked.peers)), load)
             _drop(root, asked)
     if "scale" in asked.parts:
         with session.start(spark_words) as started:
@@ -177,7 +167,7 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     if {"audit", "datasets", "memory"} & asked.parts:
         began = time.perf_counter()
         with session.start(spark_words) as started:
-            figures.append(Figure("start of the session", "", _seconds(time.perf_counter() - began)))
+            figures.append(session_figure(time.perf_counter() - began))
             if audited is not None and {"audit", "datasets"} & asked.parts:
                 done = measure_audits(started, audited, folder / "out", asked.rounds, "datasets" in asked.parts)
                 figures += audit_figures(done, asked.audit_size)
@@ -188,7 +178,7 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
                     _drop(large, asked)
     if audited is not None and "command" in asked.parts:
         seconds = measure_command(audited, folder / "command", spark_words, min(3, asked.rounds))
-        figures.append(_timed("audit command, everything installed", asked.audit_size, seconds, COMMAND_LIMIT))
+        figures.append(command_figure(asked.audit_size, seconds))
     if audited is not None and "cold" in asked.parts:
         small = _make(folder, "small", SMALL_STORE, asked)
         figures += cold_figures(measure_cold(cold_runs(small, audited, folder / "cold", own_words), asked.rounds))
@@ -256,157 +246,6 @@ def _check_room(asked: Asked, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if largest > free:
         raise BenchFailed(f"{folder}: up to {bytes_text(largest)} are needed, {bytes_text(free)} are free (--dir, --size)")
-
-
-# ---- the table -------------------------------------------------------------------------------------------------------
-
-
-def scan_figures(times: ScanTimes) -> list[Figure]:
-    """The three lines of one body size."""
-    bodies = _bodies(times.body)
-    lines = [
-        Figure(
-            f"floor: read and CRC-32 ({checksum.ENGINE})",
-            bodies,
-            _seconds(times.floor),
-            _rate(times.size_bytes, times.floor),
-            FLOOR,
-        )
-    ]
-    for what, seconds, limits in (
-        ("segment task", times.task, TASK_LIMITS),
-        ("segment task with index", times.with_index, INDEX_LIMITS),
-    ):
-        ratio, limit = seconds / times.floor, limits[times.body]
-        rate = _rate(times.size_bytes, seconds)
-        lines.append(Figure(what, bodies, _seconds(seconds), rate, f"{ratio:.2f}", f"{limit:g} x floor", ratio <= limit))
-    return lines
-
-
-def audit_figures(done: AuditTimes, size: int) -> list[Figure]:
-    """The lines of the audits in a session."""
-    lines = [
-        _timed("first audit in the session, with tables", size, done.first, None),
-        _timed("repeated audit, to plan and findings", size, done.audit, AUDIT_LIMIT),
-        _timed("Delta tables on top", size, done.tables, TABLES_LIMIT),
-    ]
-    if done.datasets is not None:
-        lines.append(_timed("datasets (all three) on top", size, done.datasets, None))
-    return lines
-
-
-def cold_figures(least: Mapping[str, float] | None) -> list[Figure]:
-    """The plain PySpark session and what is compared with it: whole commands, from their start to their exit code."""
-    if least is None:
-        return [Figure("commands, everything installed", "", "not measured: no environment")]
-    floor, *rest = least.items()
-    lines = [Figure(floor[0], "", _seconds(floor[1]), "", FLOOR)]
-    for what, seconds in rest:
-        ratio, limit = seconds / floor[1], COLD_RUNS[what]
-        lines.append(Figure(what, "", _seconds(seconds), "", f"{ratio:.4f}", f"{limit:g} x", ratio <= limit))
-    return lines
-
-
-def peer_figures(loads: LoadTimes, size: int, audit: float | None) -> list[Figure]:
-    """The two lines of a release's own load(). audit: seconds of a repeated audit of the same store, where it was measured."""
-    lines = []
-    for what, seconds in (("queues kept", loads.kept), ("queues and index rebuilt", loads.rebuilt)):
-        than = f", {seconds / audit:.1f} times the repeated audit" if audit else ""
-        lines.append(_timed(f"load() of RocketMQ {loads.release}, {what}{than}", size, seconds, None))
-    return lines
-
-
-def kind_figures(measured: Iterable[KindTimes | str]) -> list[Figure]:
-    """Two lines for each kind: the floor of its log, and the audit with its ratio and its entries a second."""
-    lines = []
-    for times in measured:
-        if isinstance(times, str):
-            lines.append(Figure(f"audit, {times}", "", "not measured: rocksdict is not installed"))
-            continue
-        what, bodies = f"audit, {times.kind} ({times.entries / times.audit / 1e6:.2f} M entries/s)", _bodies(BODIES[1])
-        floor, audit = _rate(times.size_bytes, times.floor), _rate(times.size_bytes, times.audit)
-        lines.append(Figure(f"floor of the log, {times.kind}", bodies, _seconds(times.floor), floor, FLOOR))
-        lines.append(Figure(what, bodies, _seconds(times.audit), audit, f"{times.audit / times.floor:.2f}"))
-    return lines
-
-
-def repair_figures(times: RepairTimes | None) -> list[Figure]:
-    """The lines of one body size: the copy that a repair is held against, and the repair."""
-    if times is None:
-        return [Figure("repair command", "", "not measured: no environment, or no cp")]
-    bodies, lines = _bodies(times.body), []
-    for what, seconds, limit in (
-        ("floor: cp -r of the store", times.copy, None),
-        ("the same, and flushed to the disk", times.flushed, None),
-        ("repair command: queues and index made anew, flushed", times.repair, REPAIR_LIMIT),
-    ):
-        ratio, rate = seconds / times.copy, _rate(times.size_bytes, seconds)
-        met = ratio <= limit if limit else None
-        lines.append(Figure(what, bodies, _seconds(seconds), rate, f"{ratio:.2f}", f"{limit:g} x floor" if limit else "", met))
-    return lines
-
-
-def scale_figures(times: ScaleTimes) -> list[Figure]:
-    """The lines of one shape: what its tasks take, what the driver takes and holds."""
-    sizes = [(times.segments, "segments"), (times.queues, "queues"), (times.queue_files, "queue files")]
-    found = ", ".join(f"{number:,} {what}" for number, what in sizes)
-    lines = [
-        Figure(f"{times.shape}: {found}", "", f"{times.messages:,} messages", "", "", "", None),
-        Figure(f"{times.shape}: tasks, one after the other", "", _seconds(times.tasks), _rate(times.log_bytes, times.tasks)),
-        Figure(f"{times.shape}: command, to the tables", "", _seconds(times.wall), _rate(times.log_bytes, times.wall)),
-        Figure(f"{times.shape}: processor time of the driver, to the files", "", _seconds(times.driver)),
-        Figure(f"{times.shape}: the same of the tables", "", _seconds(times.tables)),
-        Figure(
-            f"{times.shape}: the driver's time for a segment, queue or file", "", f"{times.driver / times.units * 1e6:.0f} us"
-        ),
-    ]
-    if times.findings:
-        lines.append(Figure(f"{times.shape}: findings, also those that are only counted", "", f"{times.findings:,}"))
-    if times.peak is None or times.started is None:
-        return [*lines, Figure(f"{times.shape}: memory of the driver", "", "not known on this system")]
-    peak = Figure(
-        f"{times.shape}: peak memory of the driver, of it {bytes_text(times.started)} before",
-        "", bytes_text(times.peak), limit=bytes_text(DRIVER_LIMIT), met=times.peak < DRIVER_LIMIT,
-    )  # fmt: skip
-    return [*lines, peak]
-
-
-def peak_figure(size: int, peak: int | None) -> Figure:
-    """The line of one segment size."""
-    what = f"peak memory of a worker, segment of {size / _GIB:g} GiB"
-    if peak is None:
-        return Figure(what, _bodies(BODIES[1]), "not known on this system")
-    return Figure(what, _bodies(BODIES[1]), bytes_text(peak), limit=bytes_text(PEAK_LIMIT), met=peak < PEAK_LIMIT)
-
-
-def _timed(what: str, size: int, seconds: float | None, limit: float | None) -> Figure:
-    what = f"{what} ({size / _GIB:g} GiB)"
-    if seconds is None:
-        return Figure(what, _bodies(BODIES[1]), "not measured: no environment")
-    text = f"{limit:g} s" if limit else ""
-    return Figure(
-        what, _bodies(BODIES[1]), _seconds(seconds), _rate(size, seconds), "", text, None if limit is None else seconds < limit
-    )
-
-
-def table(figures: Sequence[Figure]) -> str:
-    """The figures as text, columns aligned."""
-    rows = [("", "bodies", "value", "GB/s", "x floor", "limit", "met")]
-    rows += [(f.what, f.bodies, f.value, f.rate, f.ratio, f.limit, {None: "", True: "yes", False: "NO"}[f.met]) for f in figures]
-    head, *lines = in_columns(rows, range(1, len(rows[0])), [""] * len(rows), Paint(False))
-    return "\n".join([head, "-" * max(map(len, lines)), *lines])
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3f} s"
-
-
-def _rate(size: int, seconds: float) -> str:
-    return f"{size / seconds / 1e9:.2f}"
-
-
-def _bodies(size: int) -> str:
-    return f"{size} B" if size < 1024 else f"{size // 1024} KiB"
 
 
 def _machine() -> str:

@@ -14,6 +14,8 @@ from store_io.base.errors import StoreError
 from store_io.sample_kinds import FAMILIES, ROCKSDB, Pairs, Piece
 from store_io.sample_store import SampleStore, sample_pieces
 
+BODIES = (200, 1024, 16384)  # nominal, bytes
+
 
 class BenchFailed(StoreError):
     """What is to be measured cannot be made or does not work."""

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.bench import cold
 from jobs.bench.cold import COLD_RUNS, YARDSTICK, ColdRun, measure_cold
-from jobs.bench.run_bench import cold_figures
+from jobs.bench.figures import cold_figures
 from jobs.bench.store import BenchFailed
 from jobs.environment import setup as environment
 

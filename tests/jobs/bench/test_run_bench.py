@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -16,9 +15,9 @@ import pytest
 from jobs import session
 from jobs.bench import run_bench as bench
 from jobs.bench import store as bench_store
-from jobs.bench.measures import KindTimes, RepairTimes, ScanTimes, measure_audits, measure_kind, measure_peak
-from jobs.bench.peers import LoadTimes
-from jobs.bench.store import BenchFailed, write_store
+from jobs.bench.figures import PEAK_LIMIT
+from jobs.bench.measures import measure_audits, measure_kind, measure_peak
+from jobs.bench.store import BODIES, BenchFailed, write_store
 from jobs.command_line import options
 from jobs.environment import setup as environment
 from store_io.base.errors import UsageError
@@ -34,43 +33,7 @@ def test_audits_and_memory_are_measured_in_a_session(spark_session: session.Sess
     assert (tmp_path / "out" / "store" / "plan.json").exists()
     assert list((tmp_path / "out" / "tables" / "messages").rglob("*.parquet"))
     peak = measure_peak(spark_session, root)
-    assert peak is None or 50_000_000 < peak < bench.PEAK_LIMIT
-
-
-def test_limits_stand_beside_the_figures() -> None:
-    figures = bench.scan_figures(ScanTimes(1024, 1 << 30, 880_000, 0.1, 0.2, 0.31))
-    figures += [bench.peak_figure(2 << 30, 700_000_000), bench.peak_figure(1 << 30, None)]
-    lines = bench.table(figures).splitlines()
-    assert re.search(r"^segment task +1 KiB +0\.200 s +5\.37 +2\.00 +2 x floor +yes$", lines[3])
-    assert re.search(r"^segment task with index +1 KiB +0\.310 s +3\.46 +3\.10 +3 x floor +NO$", lines[4])
-    assert lines[5].endswith("NO") and "segment of 2 GiB" in lines[5]
-    assert lines[6].endswith("not known on this system")
-
-
-def test_a_repair_stands_beside_a_copy_of_the_same_bytes() -> None:
-    figures = bench.repair_figures(RepairTimes(4096, 2**30, 1.0, 1.5, 1.4))
-    assert [(f.ratio, f.met) for f in figures] == [("1.00", None), ("1.50", None), ("1.40", True)]
-    assert bench.repair_figures(RepairTimes(4096, 2**30, 1.0, 1.5, 1.6))[-1].met is False
-    assert "no cp" in bench.repair_figures(None)[0].value
-
-
-def test_a_release_s_own_load_is_held_against_the_audit() -> None:
-    figures = bench.peer_figures(LoadTimes("5.3.3", 0.5, 4.2), 3 << 29, 0.7)
-    figures += bench.peer_figures(LoadTimes("4.9.8", 1, 2), 1 << 30, None)
-    lines = bench.table(figures).splitlines()
-    said = "load() of RocketMQ 5.3.3, queues and index rebuilt, 6.0 times the repeated audit (1.5 GiB)"
-    assert lines[3].startswith(said) and "4.200 s" in lines[3]
-    assert lines[4].startswith("load() of RocketMQ 4.9.8, queues kept (1 GiB)")
-    with pytest.raises(BenchFailed, match=r"one rocketmq-store-RELEASE\.jar is needed"):
-        bench.asked_of(options.parse(["bench", "--peers", "/"]))
-
-
-def test_kinds_have_their_floor_and_their_entries() -> None:
-    figures = bench.kind_figures([KindTimes("dledger", 1 << 30, 880_000, 0.1, 1.76), "rocksdb"])
-    lines = bench.table(figures).splitlines()
-    assert re.search(r"^floor of the log, dledger +1 KiB +0\.100 s +10\.74 +1\.00$", lines[2].rstrip())
-    assert re.search(r"^audit, dledger \(0\.50 M entries/s\) +1 KiB +1\.760 s +0\.61 +17\.60$", lines[3].rstrip())
-    assert lines[4].split("  ")[0] == "audit, rocksdb" and lines[4].rstrip().endswith("rocksdict is not installed")
+    assert peak is None or 50_000_000 < peak < PEAK_LIMIT
 
 
 def test_a_kind_is_measured_on_its_own_store(tmp_path: Path) -> None:
@@ -82,6 +45,11 @@ def test_a_kind_is_measured_on_its_own_store(tmp_path: Path) -> None:
     (tmp_path / "timerwheel").unlink()
     with pytest.raises(BenchFailed, match="not found sound"):
         measure_kind(tmp_path, TIMERS, f"mappedFileSizeCommitLog={store.segment_bytes}\n{conf}", 1)
+
+
+def test_a_folder_of_peers_holds_one_release() -> None:
+    with pytest.raises(BenchFailed, match=r"one rocketmq-store-RELEASE\.jar is needed"):
+        bench.asked_of(options.parse(["bench", "--peers", "/"]))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +73,7 @@ def test_faults_of_the_command_line(words: list[str], said: str) -> None:
 def test_the_store_to_scan_has_equal_parts_of_each_body_size(size: int, segments: int, segment_bytes: int) -> None:
     store = bench.scan_store(size)
     assert (len(store.bodies), store.segment_bytes) == (segments, segment_bytes)
-    assert [list(store.bodies).count(body) for body in bench.BODIES] == [segments // 3] * 3
+    assert [list(store.bodies).count(body) for body in BODIES] == [segments // 3] * 3
 
 
 def test_the_store_to_audit_ends_in_its_last_segment() -> None:
