@@ -324,6 +324,9 @@ class QueueSummary:
     bytes_read: int = 0
     problem: str = ""
 
+    def file_count(self) -> int:
+        return len(self.digests)
+
 
 @dataclass
 class IndexFileSummary:

@@ -152,7 +152,8 @@ class RepeatedLocation(DerivedLocation):
 
 
 class _Template:
-    """What a template says; of each queue, its rows in the order of their queue offsets."""
+    """What a template says. Of its rows only `counts` and `span` are kept, until a file is worked out from them: a driver holds
+    none, so that its memory is that of an audit."""
 
     def __init__(self, root: str):
         self.source = open_source(StoreLocation(root))
@@ -160,17 +161,37 @@ class _Template:
         self.names = [(topic, queue) for topic, queue in about["names"]]
         self.segment_bytes, self.queue_file_bytes = int(about["segment_bytes"]), int(about["queue_file_bytes"])
         self.text_at = int(about["text_at"])
+        rows = self._read()
+        self.counts = np.bincount(self._owners(rows), minlength=len(self.names))
+        self.span = (len(rows) - 1) // MESSAGES_PER_MILLISECOND + 1  # ms from one repetition to the next
+
+    def _read(self) -> np.ndarray:
         with self.source.open(ROWS) as file:
-            self.rows = np.frombuffer(file.read(0, file.size), TEMPLATE_DTYPE)
-        self.positions = np.ascontiguousarray(self.rows["position"])
-        self.counts = np.bincount(self.rows["queue"], minlength=len(self.names))
-        light = self.rows["light"] >= 0
-        self.counts += np.bincount(self.rows["light"][light], minlength=len(self.names))
-        owner = np.concatenate([self.rows["queue"], self.rows["light"][light]])
-        places = np.concatenate([np.arange(len(self.rows)), np.flatnonzero(light)])
-        self.order = places[np.argsort(owner, kind="stable")].astype(np.int32)
-        self.starts = np.concatenate([[0], np.cumsum(self.counts)])
-        self.span = (len(self.rows) - 1) // MESSAGES_PER_MILLISECOND + 1  # ms from one repetition to the next
+            return np.frombuffer(file.read(0, file.size), TEMPLATE_DTYPE)
+
+    @staticmethod
+    def _owners(rows: np.ndarray) -> np.ndarray:
+        """The queue of each row, then the light queue of each that has one."""
+        return np.concatenate([rows["queue"], rows["light"][rows["light"] >= 0]])
+
+    @functools.cached_property
+    def rows(self) -> np.ndarray:
+        return self._read()
+
+    @functools.cached_property
+    def positions(self) -> np.ndarray:
+        return np.ascontiguousarray(self.rows["position"])
+
+    @functools.cached_property
+    def order(self) -> np.ndarray:
+        """Of each queue, its rows in the order of their queue offsets."""
+        places = np.concatenate([np.arange(len(self.rows)), np.flatnonzero(self.rows["light"] >= 0)])
+        order: np.ndarray = places[np.argsort(self._owners(self.rows), kind="stable")].astype(np.int32)
+        return order
+
+    @functools.cached_property
+    def starts(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self.counts)])
 
     @functools.cached_property
     def numbers(self) -> dict[tuple[str, int], int]:

@@ -28,7 +28,7 @@ from schemas import rows
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
-from store_io.base.packed import PackedList, packed
+from store_io.base.packed import PackedList, packed, weight_of_row
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
 
@@ -187,7 +187,7 @@ class _PlainWithParts(_Plain):
     _left = _ROWS_BYTES
 
     def persistent_load(self, parts: Any) -> Sequence[Any]:
-        return packed(row for part in parts for row in self._rows(part))
+        return packed((row for part in parts for row in self._rows(part)), weight_of_row)
 
     def _rows(self, part: bytes) -> list[Any]:
         content = zlib.decompressobj().decompress(part, _PART_BYTES + 1)

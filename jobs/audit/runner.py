@@ -39,6 +39,7 @@ PARTITIONS_PER_CORE = 3
 # whose answers are larger. So a large round is several jobs: the first shows how large answers are.
 ANSWER_BYTES = 64 << 20  # of one job
 _MANY_FINDINGS = 100  # of one result
+_MANY_FILES = 10
 FIRST_PARTITIONS_PER_CORE = 16  # of the first job: smaller rounds are one job
 
 
@@ -122,9 +123,9 @@ def _waiting(answer: bytes) -> Any:
 
 
 def _is_large(result: Any) -> bool:
-    """Whether it is of many queues, or has many findings."""
+    """Whether it is of many queues or files, or has many findings."""
     if isinstance(result, list):
-        return len(result) > 1
+        return len(result) > 1 or any(len(getattr(one, "digests", ())) > _MANY_FILES for one in result)
     return not hasattr(result, "summary") and len(getattr(result, "findings", ())) > _MANY_FINDINGS
 
 

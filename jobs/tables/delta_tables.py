@@ -28,12 +28,15 @@ from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, MONTH, RUN_ID, STORE, TABLES, Column
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
+from store_io.base.packed import weight_of_row
 
 if TYPE_CHECKING:
     from jobs.session import Session
 
 RUNS = "runs"
 _ROWS_TOGETHER = 8192
+_INSIDE_TOGETHER = 1 << 15  # of the lists in these rows
+_FILE_BYTES = 32 << 20  # of one Parquet file's rows, as Arrow holds them
 SELDOM = ("replica_parts",)  # not made before there is a row for it
 
 
@@ -79,8 +82,8 @@ class Tables:
             if name in DATASETS:
                 log.replace_run(run.run_id, datasets.get(name, ()))
             else:
-                table = arrow_table(rows[name], TABLES[name])
-                log.replace_run(run.run_id, [log.write_file(run.run_id, table, month)] if rows[name] else [])
+                tables = _arrow_tables(rows[name], TABLES[name])
+                log.replace_run(run.run_id, [log.write_file(run.run_id, table, month) for table in tables])
 
         with ThreadPoolExecutor(len(work)) as threads:
             for done in [threads.submit(replace, name) for name in work]:
@@ -125,6 +128,34 @@ class Tables:
             return self._logs[name].frame()
         columns = (*DATASETS[name], STORE, RUN_ID) if name in DATASETS else (*TABLES[name], RUN_ID, MONTH)
         return self._started.spark.createDataFrame([], spark_schema(columns))
+
+
+def _arrow_tables(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[pa.Table]:
+    """As `arrow_table`, in tables of bounded size: one, but for very many rows. None where there is no row."""
+    held, size = [], 0
+    for part in _parts(rows):
+        table = arrow_table(part, columns)
+        held.append(table)
+        size += table.nbytes
+        if size >= _FILE_BYTES:
+            yield pa.concat_tables(held)
+            held, size = [], 0
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Some rows at a time, fewer of them where there is much in each."""
+    part: list[Row] = []
+    inside = 0
+    for row in rows:
+        part.append(row)
+        inside += weight_of_row(row)
+        if len(part) >= _ROWS_TOGETHER or inside >= _INSIDE_TOGETHER:
+            yield part
+            part, inside = [], 0
+    if part:
+        yield part
 
 
 def arrow_table(rows: Iterable[Row], columns: Sequence[Column]) -> pa.Table:

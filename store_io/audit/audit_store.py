@@ -169,10 +169,13 @@ class StoreAudit:
         """All results. The same bytes give the same, but for `seconds`."""
         try:
             return self._outcome()
+        except StoreError as error:
+            self.failed = True
+            self._short.add_new([str(error)])
         except Exception as fault:  # one store's must not end the others' audit
             self.failed = True
             self._fault(fault)
-            return self._outcome()
+        return self._outcome()
 
     def _outcome(self) -> AuditOutcome:
         seconds = time.monotonic() - self._began

@@ -197,7 +197,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     if rules.batch_queues and not rules.rocksdb_queues:
         # 4.x does not know the folder: its queues of these topics are ordinary ones.
         folders = joined(folders, queue_folders(tree, BATCH_QUEUES))
-    queue_files = PackedMap.of((key, tuple(numbered_files(tree, folder))) for key, folder in folders.items())
+    queue_files = PackedMap.of(((key, tuple(numbered_files(tree, folder))) for key, folder in folders.items()), weigh=len)
     twins = TwinQueues(table, folders, queue_files) if rules.combined_queues and table is not None else None
     if twins is not None and reads_rocksdb(rules):
         folders, queue_files = PackedMap(), PackedMap()
@@ -205,7 +205,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         table = None
         if light_from_rocksdb(rules):
             folders = PackedMap.of((key, folder) for key, folder in folders.items() if not key[0].startswith(LMQ_PREFIX))
-            queue_files = PackedMap.of((key, queue_files[key]) for key in folders)
+            queue_files = PackedMap.of(((key, queue_files[key]) for key in folders), weigh=len)
     index_files, ledger_index = _index_files(tree), _ledger_index(tree, loaded)
     stored = _marks(source, rules, short)
     return OpenedCopy(

@@ -116,7 +116,11 @@ def queue_views(
             key, batch, folder, files, known.summaries, own, covered, missing, leftover, deleted_topic, keyed, of_other_kind, lmq
         )
 
-    return PackedMap.of(((key, view(key)) for key in keys_of(there, runs)), _closed, reopened)
+    return PackedMap.of(((key, view(key)) for key in keys_of(there, runs)), _closed, reopened, _file_count)
+
+
+def _file_count(view: QueueView) -> int:
+    return len(view.files)
 
 
 def _closed(view: QueueView) -> tuple[Any, ...]:

@@ -2,7 +2,7 @@
 
 * `errors`: what can go wrong, with its exit code; `exit_codes`: all of them, and which counts for more.
 * `tasks`: what can be done apart from everything else.
-* `packed`: very many small values in little memory.
+* `packed`: very many small values in little memory; `spill`: their bytes in temporary files without a name.
 * `ranges`, `members`: half-open ranges of numbers: union, intersection, difference; sets of numbers.
 * `java_compat`: numbers, texts and splits as Java has them.
 * `crc`: CRC-32 of bytes, and what follows from it.

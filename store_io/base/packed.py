@@ -1,7 +1,8 @@
-"""Very many small values of plain Python in little memory: as compressed pickles, of which few are open at a time.
+"""Very many small values of plain Python in little memory: as compressed pickles in temporary files, of which few are open at a
+time.
 
-A row of a dict and its texts takes 500 bytes to 2 KB of memory, packed with its neighbours a tenth of that or less. Where there
-are few, nothing is packed: they are a plain list, and a plain dict.
+A row of a dict and its texts takes 500 bytes to 2 KB of memory, packed with its neighbours a tenth of that or less, and that lies
+in a file (`spill`). Where there are few, nothing is packed: they are a plain list, and a plain dict.
 """
 
 from __future__ import annotations
@@ -15,31 +16,71 @@ from heapq import merge
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar, overload
 
+from store_io.base.spill import Spilled, spill
+
 V = TypeVar("V")
 T = TypeVar("T")
 K = TypeVar("K", bound=tuple[Any, ...] | str)
 
-FEW = 8192  # values that are never packed
+FEW = 8192  # values that are never packed, but where much is in each
+FEW_INSIDE = 8 * FEW  # of what all of them hold: a queue may have a thousand files
 _TOGETHER = 1024
 _PART = 256  # neighbours in a map, where the map makes its own parts
+_INSIDE = 4 * _PART  # of what they hold; a value that holds more is a part of its own
 _OPEN = 8  # parts of a map
 
 
-def packed(values: Iterable[V]) -> Sequence[V]:
-    """The values in their order: a list where they are `FEW`, else packed. They must not be changed any more."""
+def packed(values: Iterable[V], weigh: Callable[[V], int] | None = None) -> Sequence[V]:
+    """The values in their order: a list where they are `FEW`, else packed. They must not be changed any more.
+
+    weigh: how many things each holds, where these may be many."""
     going = iter(values)
-    first = list(islice(going, FEW + 1))
-    if len(first) <= FEW:
-        return first
-    return PackedList(chain(first, going))
+    first: list[V] = []
+    inside = 0
+    for value in going:
+        first.append(value)
+        inside += weigh(value) if weigh is not None else 0
+        if len(first) > FEW or inside > FEW_INSIDE:
+            return PackedList(chain(first, going), weigh)
+    return first
 
 
-def _pack(value: Any) -> bytes:
-    return zlib.compress(pickle.dumps(value, protocol=5), 1)
+def weight_of_row(row: dict[str, Any]) -> int:
+    """How much the lists in a row hold."""
+    return sum(len(value) for value in row.values() if isinstance(value, list))
 
 
-def _unpack(data: bytes) -> Any:
-    return pickle.loads(zlib.decompress(data))
+def _in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None) -> Iterator[list[V]]:
+    """So many items at a time, fewer where there is much in each."""
+    going = iter(items)
+    if weigh is None:
+        while part := list(islice(going, most)):
+            yield part
+        return
+    part, inside = [], 0
+    for item in going:
+        part.append(item)
+        inside += weigh(item)
+        if len(part) >= most or inside >= _INSIDE:
+            yield part
+            part, inside = [], 0
+    if part:
+        yield part
+
+
+Part = Spilled | bytes  # a compressed pickle; one that came from another process is in memory
+
+
+def _pack(value: Any) -> Spilled:
+    return spill(zlib.compress(pickle.dumps(value, protocol=5), 1))
+
+
+def _unpack(data: Part) -> Any:
+    return pickle.loads(zlib.decompress(_bytes_of(data)))
+
+
+def _bytes_of(data: Part) -> bytes:
+    return data if isinstance(data, bytes) else data.read()
 
 
 class Waiting:
@@ -69,19 +110,21 @@ def opened(result: Any) -> Any:
 class PackedList(Sequence[V]):
     """A list that can be read from its start to its end with one part of it open, and by place more slowly."""
 
-    def __init__(self, values: Iterable[V]):
-        self._parts: list[bytes] = []
+    def __init__(self, values: Iterable[V], weigh: Callable[[V], int] | None = None):
+        """weigh: as `packed` has it."""
+        self._parts: list[Part] = []
+        self._starts: list[int] = []  # of each part, the place of its first value
         self._count = 0
         self._last: tuple[int, list[V]] = (-1, [])  # the part that was read last, by place
-        going = iter(values)
-        while part := list(islice(going, _TOGETHER)):
+        for part in _in_parts(values, _TOGETHER, weigh):
             self._parts.append(_pack(part))
+            self._starts.append(self._count)
             self._count += len(part)
 
     @property
     def parts(self) -> tuple[bytes, ...]:
         """Compressed pickles of lists, in order."""
-        return tuple(self._parts)
+        return tuple(map(_bytes_of, self._parts))
 
     def __len__(self) -> int:
         return self._count
@@ -101,10 +144,10 @@ class PackedList(Sequence[V]):
             place += self._count
         if not 0 <= place < self._count:
             raise IndexError(place)
-        number, at = divmod(place, _TOGETHER)
+        number = bisect_right(self._starts, place) - 1
         if self._last[0] != number:
             self._last = number, _unpack(self._parts[number])
-        return self._last[1][at]
+        return self._last[1][place - self._starts[number]]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, (str, bytes)) or len(other) != self._count:
@@ -120,12 +163,20 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
     A pass in the order of the keys opens each part once; asking for keys at random opens parts again and again.
     """
 
-    def __init__(self, close: Callable[[V], Any] | None = None, reopen: Callable[[K, Any], V] | None = None) -> None:
-        """close: what is packed of a value; reopen: makes it anew of its key and that. Without them all of it is packed."""
-        self._close, self._reopen = close, reopen
-        self._packs = False
+    def __init__(
+        self,
+        close: Callable[[V], Any] | None = None,
+        reopen: Callable[[K, Any], V] | None = None,
+        weigh: Callable[[V], int] | None = None,
+    ) -> None:
+        """close: what is packed of a value; reopen: makes it anew of its key and that. Without them all of it is packed.
+
+        weigh: how many things a value holds, where these may be many."""
+        self._close, self._reopen, self._weigh = close, reopen, weigh
+        self.packs = False  # whether its parts are packed
+        self._inside = 0
         self._firsts: list[K] = []  # the smallest key of each part, ascending once it is read
-        self._parts: dict[K, dict[K, V] | bytes] = {}  # by its smallest key
+        self._parts: dict[K, dict[K, V] | Part] = {}  # by its smallest key
         self._open: OrderedDict[K, dict[K, V]] = OrderedDict()
         self._count = 0
         self._sorted = True
@@ -136,17 +187,17 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         items: Iterable[tuple[K, V]],
         close: Callable[[V], Any] | None = None,
         reopen: Callable[[K, Any], V] | None = None,
+        weigh: Callable[[V], int] | None = None,
     ) -> PackedMap[K, V]:
         """These items, which come in the order of their keys, each key once."""
-        made = cls(close, reopen)
-        going = iter(items)
-        while part := dict(islice(going, _PART)):
-            made.add(part)
+        made = cls(close, reopen, weigh)
+        for part in _in_parts(items, _PART, None if weigh is None else lambda item: weigh(item[1])):
+            made.add(dict(part))
         return made
 
     def of_same(self, items: Iterable[tuple[K, V]]) -> PackedMap[K, V]:
         """Other items, packed in the same way."""
-        return self.of(items, self._close, self._reopen)
+        return self.of(items, self._close, self._reopen, self._weigh)
 
     def add(self, part: Mapping[K, V]) -> None:
         """Add a part, in the place of an earlier one with the same first key. Its values must not be changed any more."""
@@ -162,24 +213,26 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             self._open.pop(first, None)
         self._count += len(part)
         self._parts[first] = dict(part)
-        if self._count > FEW:
-            for key in [first] if self._packs else self._firsts:
+        if not self.packs and self._weigh is not None:
+            self._inside += sum(map(self._weigh, part.values()))
+        if self._count > FEW or self._inside > FEW_INSIDE:
+            for key in [first] if self.packs else self._firsts:
                 self._parts[key] = self._packed(self._parts[key])
-            self._packs = True
+            self.packs = True
 
-    def _packed(self, part: dict[K, V] | bytes) -> bytes:
-        assert not isinstance(part, bytes)
+    def _packed(self, part: dict[K, V] | Part) -> Part:
+        assert isinstance(part, dict)
         close = self._close
         return _pack(part if close is None else {key: close(value) for key, value in part.items()})
 
-    def _unpacked(self, part: bytes) -> dict[K, V]:
+    def _unpacked(self, part: Part) -> dict[K, V]:
         found: dict[K, Any] = _unpack(part)
         reopen = self._reopen
         return found if reopen is None else {key: reopen(key, value) for key, value in found.items()}
 
     def _of(self, first: K) -> dict[K, V]:
         part = self._parts[first]
-        if not isinstance(part, bytes):
+        if isinstance(part, dict):
             return part
         found = self._open.get(first)
         if found is None:
@@ -197,7 +250,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
     def open_all(self) -> None:
         """Open all parts and keep them open: for a process that asks at random."""
         for first, part in self._parts.items():
-            if isinstance(part, bytes):
+            if not isinstance(part, dict):
                 self._parts[first] = self._unpacked(part)
         self._open.clear()
 
@@ -209,7 +262,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             return {}
         first = firsts[place]
         part = self._parts[first]
-        return self._of(first) if isinstance(part, bytes) else part
+        return part if isinstance(part, dict) else self._of(first)
 
     def __getitem__(self, key: K) -> V:
         return self._part_with(key)[key]

@@ -36,6 +36,9 @@ class LoadedQueue:
     files: list[MappedFile] = field(default_factory=list)
     ext_files: list[MappedFile] = field(default_factory=list)
 
+    def file_count(self) -> int:
+        return len(self.files) + len(self.ext_files)
+
 
 @dataclass
 class LoadedStore:
@@ -180,7 +183,7 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], nam
     for batch in (False, True):
         if batch and not rules.batch_queues or rules.rocksdb_queues:
             continue
-        found = PackedMap.of(_loaded_queues(tree, rules, batch, (batch_topics, named), loaded))
+        found = PackedMap.of(_loaded_queues(tree, rules, batch, (batch_topics, named), loaded), weigh=LoadedQueue.file_count)
         loaded.queues = joined(loaded.queues, found)
     for entry in tree.children(INDEX):
         if parse_number(name_of(entry.path), 64) is None:

@@ -114,6 +114,9 @@ class QueueState:
         kept.pieces = self.pieces.copy()
         return kept
 
+    def file_count(self) -> int:
+        return len(self.files)
+
     def closed(self) -> tuple[Any, ...]:
         """The queue without what it shares with all others; see `reopened`."""
         files = [(file.path, file.start, file.size, file.wrote) for file in self.files]

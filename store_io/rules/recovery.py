@@ -101,7 +101,7 @@ class Fold:
 
     def _queues_now(self) -> Mapping[QueueKey, BrokerQueue]:
         shared = self.rules, self.disk, self.dispatch.scan_ids, self.queue_summaries
-        return PackedMap.of(self._snapshots(), QueueState.closed, partial(QueueState.reopened, shared))
+        return PackedMap.of(self._snapshots(), QueueState.closed, partial(QueueState.reopened, shared), QueueState.file_count)
 
     def _snapshots(self) -> Iterator[tuple[QueueKey, QueueState]]:
         loaded = self.prediction.after_load

@@ -173,6 +173,12 @@ def test_scratch_files_are_written_into_a_temporary_folder_alone() -> None:
     }
 
 
+def test_what_is_spilled_lies_in_files_without_a_name() -> None:
+    path = ROOT / "store_io" / "base" / "spill.py"
+    assert {name for name, _ in calls(path) if name.startswith("tempfile.")} == {"tempfile.TemporaryFile", "tempfile.gettempdir"}
+    assert not [name for name, _ in calls(path) if name in OPENERS or name.rsplit(".", 1)[-1] in CHANGERS]
+
+
 def test_compiled_code_is_written_beside_its_name_alone() -> None:
     """A new file of a name of its own, which then takes the name that it is to have; what is removed has the function's name."""
     found = list(calls(ROOT / "store_io" / "base" / "compiled" / "code_files.py"))

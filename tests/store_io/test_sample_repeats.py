@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -39,10 +41,25 @@ def test_each_repetition_is_sound(folder: Path, monkeypatch: pytest.MonkeyPatch)
     with open_source(location).open(f"commitlog/{3 * 65536:020d}") as file:
         whole = file.read(0, file.size)
         assert b"".join(file.read(at, 13) for at in range(0, file.size, 13)) == whole
+    for few, inside in ((2, packed.FEW_INSIDE), (packed.FEW, 2)):  # many queues; few queues of many files
+        monkeypatch.setattr(packed, "FEW", few)
+        monkeypatch.setattr(packed, "FEW_INSIDE", inside)
+        again = audited(location)
+        assert isinstance(again.queues, packed.PackedList) and document(again.plan) == document(outcome.plan)
+        assert isinstance(again.plan["inputs"], packed.PackedList) == (few == 2) and again.queues == outcome.queues
+
+
+def test_a_full_disk_of_temporary_files_is_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    whole = audited(RepeatedLocation(str(folder), repeats=4))  # which needs no such file
     monkeypatch.setattr(packed, "FEW", 2)
-    again = audited(location)
-    assert isinstance(again.queues, packed.PackedList) and isinstance(again.plan["inputs"], packed.PackedList)
-    assert document(again.plan) == document(outcome.plan) and again.queues == outcome.queues
+    outcome = audited(RepeatedLocation(str(folder), repeats=4))
+    assert (whole.exit_code, outcome.exit_code, outcome.complete) == (0, 3, False)
+    (sentence,) = outcome.incomplete
+    assert "cannot write a temporary file of this run: No space left on device (TMPDIR" in sentence
 
 
 def test_light_queues(tmp_path: Path) -> None:

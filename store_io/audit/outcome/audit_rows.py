@@ -27,7 +27,7 @@ from schemas.rows import (
 )
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import FAR, NO_RUNS
-from store_io.base.packed import keys_of, packed
+from store_io.base.packed import keys_of, packed, weight_of_row
 from store_io.base.ranges import total, union
 
 _EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
@@ -109,7 +109,7 @@ def _unread_row(evidence: Evidence, file: MappedFile, row: Row) -> Row:
 
 def queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Sequence[Row]:
     """One row per queue that the log, the disk or the broker's memory knows, by topic and queue id."""
-    return packed(_queue_rows(evidence, findings))
+    return packed(_queue_rows(evidence, findings), weight_of_row)
 
 
 def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row]:

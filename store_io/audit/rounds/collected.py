@@ -54,7 +54,7 @@ class Collected:
         self.segments: list[SegmentSummary] = []
         self.by_path: dict[str, SegmentSummary] = {}
         self.keys = KeyTable()
-        self.file_queues: PackedMap[QueueKey, QueueSummary] = PackedMap()
+        self.file_queues: PackedMap[QueueKey, QueueSummary] = PackedMap(weigh=QueueSummary.file_count)
         self.keyed_queues: dict[QueueKey, QueueSummary] = {}
         self.queue_problems = 0
         self.twin_gaps: list[TwinGap] = []

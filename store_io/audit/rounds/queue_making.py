@@ -11,7 +11,7 @@ from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.queue_leftovers import LeftoverTask
 from store_io.audit.queue_views import QueueView
-from store_io.base.packed import FEW, items_of, keys_of
+from store_io.base.packed import FEW, PackedMap, items_of, keys_of
 from store_io.base.tasks import PackedTask, Task
 from store_io.formats.consumequeue_reader import QueueGroup, QueueTask
 from store_io.formats.rocksdb.queue_keys import queue_prefix
@@ -23,6 +23,7 @@ from store_io.scan.twin_queues import TwinQueue, TwinTask
 
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
+QUEUE_GROUP_FILES = 1024
 RANGE_ENTRIES = 1_000_000  # of a database, in one task
 
 
@@ -45,19 +46,21 @@ class QueueMaker:
 
     def _queue_groups(self, folders: Mapping[QueueKey, str], files: Mapping[QueueKey, tuple[MappedFile, ...]]) -> list[Task]:
         groups = (QueueGroup(group, self._request.not_after) for group in self._grouped(folders, files))
-        return [PackedTask.of(group) for group in groups] if len(folders) > FEW else list(groups)
+        many = len(folders) > FEW or isinstance(files, PackedMap) and files.packs
+        return [PackedTask.of(group) for group in groups] if many else list(groups)
 
     def _grouped(
         self, folders: Mapping[QueueKey, str], files: Mapping[QueueKey, tuple[MappedFile, ...]]
     ) -> Iterator[tuple[QueueTask, ...]]:
         group: list[QueueTask] = []
-        size = 0
+        size = count = 0
         for key, folder in items_of(folders):
-            if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT:
+            if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT or count >= QUEUE_GROUP_FILES:
                 yield tuple(group)
-                group, size = [], 0
+                group, size, count = [], 0, 0
             group.append(self._queue(key, folder, files[key]))
             size += sum(f.size for f in group[-1].audit_files)
+            count += len(group[-1].audit_files)
         if group:
             yield tuple(group)
 

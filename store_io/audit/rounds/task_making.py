@@ -69,7 +69,7 @@ class TaskMaker:
             queue_files=self._files_below(QUEUES),
             expect_queues=not copy.unmodelled,
             batch_queue_files=self._files_below(BATCH_QUEUES),
-            ext_files=PackedMap.of((key, files) for key, files in ext if files),
+            ext_files=PackedMap.of(((key, files) for key, files in ext if files), weigh=len),
             database=table.database if table is not None else None,
             stored_queues=stored,
             index_files=() if request.quick else tuple(self._index_ref(i) for i in range(len(copy.index_files))),
@@ -140,7 +140,7 @@ class TaskMaker:
     def _files_below(self, kind: str) -> Mapping[QueueKey, tuple[MappedFile, ...]]:
         files = self._copy.queue_files
         items = ((key, files[key]) for key, folder in self._copy.queue_folders.items() if folder.startswith(kind + "/"))
-        return PackedMap.of((key, own) for key, own in items if own)
+        return PackedMap.of(((key, own) for key, own in items if own), weigh=len)
 
     def _index_ref(self, number: int) -> IndexFileRef:
         files, headers = self._copy.index_files, self._copy.headers

@@ -297,6 +297,17 @@ def name_of(columns: Any) -> str:
     return next(name for name, now in TABLES_NOW.items() if names <= {c.name for c in now})
 
 
+def test_very_many_rows_are_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"store": "s", "topic": f"T{n}", "queue_id": n, "files": [{"file": "f"}] * (n % 7)} for n in range(60)]
+    whole = arrow_table(rows, TABLES["queues"])
+    assert [table.equals(whole) for table in tables_module._arrow_tables(rows, TABLES["queues"])] == [True]
+    monkeypatch.setattr(tables_module, "_INSIDE_TOGETHER", 10)
+    monkeypatch.setattr(tables_module, "_FILE_BYTES", 5000)
+    several = list(tables_module._arrow_tables(iter(rows), TABLES["queues"]))
+    assert len(several) > 2 and pa.concat_tables(several).equals(whole)
+    assert not list(tables_module._arrow_tables([], TABLES["queues"]))
+
+
 def test_a_place_that_cannot_be_written_is_told_in_a_sentence(spark_session: Session, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TablesFailed, match="file"):

@@ -8,7 +8,7 @@ import pytest
 
 from jobs.report.files.json_text import document
 from store_io.base import packed as subject
-from store_io.base.packed import PackedList, PackedMap, Waiting, joined, keys_of, opened, packed
+from store_io.base.packed import PackedList, PackedMap, Waiting, joined, keys_of, opened, packed, weight_of_row
 from store_io.base.tasks import PackedTask, run_task
 
 ROWS = [{"topic": f"T{n}", "queue_id": n, "files": [{"file": "f", "size": n}] if n % 3 else []} for n in range(3000)]
@@ -75,6 +75,22 @@ def test_a_task_waits_until_it_runs() -> None:
     assert (waiting.store, waiting.not_after, waiting.bytes_to_read, waiting.paths) == (3, 0, 7, ("a", "b"))
     assert waiting.waiting == PackedTask.of(whole).waiting != PackedTask.of(replace(whole, store=4)).waiting
     assert waiting.open() == pickle.loads(pickle.dumps(waiting)) == whole and run_task(waiting) == "done"
+
+
+def test_what_holds_much_is_packed_where_it_is_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five queues of a thousand files each are as much as five thousand of one."""
+    monkeypatch.setattr(subject, "FEW_INSIDE", 100)
+    monkeypatch.setattr(subject, "_INSIDE", 20)
+    rows = [{"topic": f"T{n}", "files": list(range(n))} for n in range(30)]
+    made = packed(iter(rows), weight_of_row)
+    assert (
+        isinstance(made, PackedList) and made == rows and [made[n] for n in (29, 0, 17, -2)] == [rows[n] for n in (29, 0, 17, 28)]
+    )
+    assert len(made.parts) > 10 and isinstance(packed(rows[:14], weight_of_row), list)
+    found = PackedMap.of(((row["topic"], row["files"]) for row in rows[10:]), weigh=len)
+    assert found.packs and dict(found) == {row["topic"]: row["files"] for row in rows[10:]}
+    assert max(len(part) for part in found.parts()) <= 2
+    assert not PackedMap.of(((row["topic"], row["files"]) for row in rows[10:14]), weigh=len).packs
 
 
 @dataclass(frozen=True)
