@@ -83,8 +83,9 @@ class Fold:
         try:
             self._start()
         except Refused as why:  # the dispatching thread throws at this message again and again: start() never catches up
-            p.hangs_at, p.hangs_why = why.phy_offset, str(why)
             self.dispatched_to = why.phy_offset
+            if self.rules.dispatches_at_start or not self.rules.controlled:  # else it is the election that waits
+                p.hangs_at, p.hangs_why = why.phy_offset, str(why)
         p.after_dispatch = self.memory()
         if self.rules.controller_mode:
             p.controller = elected(self)

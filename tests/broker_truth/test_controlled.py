@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JError
 
 from tests.broker_truth.harness import own_network
 from tests.broker_truth.harness.damaged_copies import records
 from tests.broker_truth.harness.kinds import CONTROLLER, CONTROLLER_RELEASES, Session
-from tests.broker_truth.harness.real_broker import PREPARED, Put, class_path, conf_of
+from tests.broker_truth.harness.real_broker import PREPARED, Broker, Jvm, Put, class_path, conf_of
 from tests.broker_truth.harness.repairs import repair, valid_records
 from tests.broker_truth.harness.replicas import follow, planned
 from tests.support.answers import product
 from tests.support.damage import overwrite
 from tests.support.stores.builders import Record
-from tests.support.stores.replica import epoch_text
+from tests.support.stores.replica import epoch_text, with_a_light_queue
 
 pytestmark = pytest.mark.broker
 
@@ -91,6 +94,41 @@ def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
     real = own_network.run(follow, release, class_path(release), asked)
     assert {name: plan for name, (plan, _) in plans.items()} == dict(zip(stores, real, strict=True))
     assert {name for name, (plan, _) in plans.items() if not plan.starts} >= {"no epochs"}
+
+
+@pytest.mark.parametrize("release", CONTROLLER_RELEASES)
+def test_an_election_waits_for_a_message_that_no_thread_can_dispatch(release: str, tmp_path: Path) -> None:
+    """As the plan says (tests/store_io/rules/controller/test_election.py): nothing is cut, and the new epoch is written."""
+    if reason := own_network.allowed():
+        pytest.skip(reason)
+    store = with_a_light_queue(tmp_path / "store", release)
+    audit = product.audit(store.root, release, store.broker_conf)
+    assert audit.broker is not None and "broker_hangs" in {finding.code for finding in audit.findings}
+    ends = {queue["topic"]: queue["max_offset"] for queue in audit.broker["after_election"]["queues"]}
+    election = audit.broker["controller"]["election"]
+    plan = audit.broker["truncate_at"], (election["epoch"], election["start"]), ends
+    assert own_network.run(_never_elected, release, class_path(release), store.root, store.broker_conf) == plan
+
+
+def _never_elected(release: str, jars: Sequence[Path], root: Path, conf: str) -> tuple[int, tuple[int, int], dict[str, int]]:
+    """The log's end, the last epoch and the queues' ends of a broker whose election has not ended after some seconds."""
+    with Jvm(release, jars) as jvm:
+        broker = jvm.broker(root, conf)
+        broker.fence()
+        assert broker.load()
+        broker.start()
+        election = Thread(target=_elect, args=(broker,), daemon=True)
+        election.start()
+        election.join(8)
+        assert election.is_alive()
+        *_, last = broker.java.getHaService().getEpochEntries()
+        ends = {topic: numbers[1] for (topic, _), numbers in broker.queues().items()}
+        return broker.state()["maxPhyOffset"], (int(last.getEpoch()), int(last.getStartOffset())), ends
+
+
+def _elect(broker: Broker) -> None:
+    with suppress(Py4JError):  # of a JVM that is gone
+        broker.elect(2)
 
 
 def test_each_start_cuts_what_was_appended_without_a_property_crc(tmp_path: Path) -> None:

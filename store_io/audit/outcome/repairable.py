@@ -23,12 +23,6 @@ if TYPE_CHECKING:  # a repair asks here before it loads what audits
     from store_io.audit.evidence import Evidence
     from store_io.audit.opened_copy import OpenedCopy
 
-_UNKNOWN_TO_TWINS = {
-    "enableControllerMode": "controller mode",
-    "duplicationEnable": "duplicationEnable",
-    "recheckReputOffsetFromCq": "recheckReputOffsetFromCq",
-}
-
 
 def no_repair(copy: OpenedCopy) -> str:
     """Why no repair can be made of a store of this kind, a sentence or two; "" where one can."""
@@ -47,9 +41,8 @@ def _beside_twins(copy: OpenedCopy) -> str:
         return ""
     if copy.batch_topics:
         return "topics of type BatchCQ"
-    for name, words in _UNKNOWN_TO_TWINS.items():
-        if rules.value(name):
-            return words
+    if rules.value("duplicationEnable"):
+        return "duplicationEnable"
     loads, light_alone = combination(rules).loads, combination(rules).light_in_rocksdb
     if rules.lmq_in_files != rules.lmq_in_rocksdb and not light_alone:
         return f"light queues in {'files' if rules.lmq_in_files else 'RocksDB'} alone"

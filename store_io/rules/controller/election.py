@@ -60,41 +60,47 @@ def elected(broker: FencedBroker) -> Fenced:
     if broker.prediction.hangs_at >= 0:  # start() never returns, and nobody asks the controller
         never = Elected(elect(broker.epochs, end, None).epoch, False, (), broker.epochs)
         return Fenced(confirm, broker.epochs, never, None, broker.memory())
-    truncated = None
+    truncated = waits = None
     if rules.controlled and at < end:
-        truncated = _dispatch(broker, max(at, broker.min_offset()), end)
+        truncated, waits = _dispatch(broker, max(at, broker.min_offset()), end)
     cut_at = truncated if truncated is not None and truncated < end else None
-    if cut_at is not None:
+    if cut_at is not None and waits is None:
         with suppress(Refused):  # the dispatching thread throws at this message; after five seconds the log is cut all the same
             broker.dispatch_on(cut_at)
     broker.dispatch.puts.settle()
     if cut_at is not None:
         broker.truncate(cut_at, True)
-    with suppress(QueueRefusal):  # the broker logs it, asks the controller again, and is not fenced then
-        broker.correct_minimums()
+    if waits is not None:  # for the dispatching thread, once the new epoch is written
+        broker.prediction.hangs_at, broker.prediction.hangs_why = waits.phy_offset, f"the election does not end: {waits}"
+    else:
+        with suppress(QueueRefusal):  # the broker logs it, asks the controller again, and is not fenced then
+            broker.correct_minimums()
     outcome = elect(broker.epochs, broker.max_offset(), truncated)
     return Fenced(confirm, broker.epochs, outcome, cut_at, broker.memory())
 
 
-def _dispatch(broker: FencedBroker, at: int, end: int) -> int:
-    """Dispatch from `at` on; the physical offset where the check ends: `end`, or that of what it refuses."""
+def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refused | None]:
+    """Dispatch from `at` on; the physical offset where the check ends: `end`, or that of what it refuses; and the message at
+    which the dispatching thread throws again and again. The check passes that one."""
+    waits: Refused | None = None
     while at < end:
         found = broker.find_segment(at)
         if found is None or at - found[1].file.start >= found[1].wrote:
-            return at
+            return at, waits
         number, file = found
         part = _read(broker, number, file, at)
         if part is None:
-            return end
-        try:
-            broker.dispatch.put(part.scan, part.summary, EVERYTHING)
-        except Refused as why:  # the dispatching thread throws at this message again and again: the election never ends
-            return why.phy_offset
+            return end, waits
+        if waits is None:
+            try:
+                broker.dispatch.put(part.scan, part.summary, EVERYTHING)
+            except Refused as why:
+                waits = why
         stop = part.summary.broker
         if stop.kind != "end" and stop.position < file.wrote:
-            return file.file.start + stop.position
+            return file.file.start + stop.position, waits
         at = file.file.start + (file.file.size if stop.kind == "end" else file.wrote)
-    return end
+    return end, waits
 
 
 def _read(broker: FencedBroker, number: int, file: LogFile, at: int) -> _Part | None:

@@ -41,10 +41,11 @@ MORE_DAMAGES: Mapping[str, Callable[[Path], object]] = DAMAGES | {
     "queue gone, log torn": lambda s: (one_queue_gone(s), zero(s, 0.7, 20)),
     "database bit, unclean": lambda s: (database_bit(s), unclean(s)),
 }
+LOOKS: Mapping[str, Any] = {"recheckReputOffsetFromCq": "true"}
 WRITTEN = (("5.4.0", False), ("5.5.0", True))  # release, whether it was killed
 SETTINGS: Mapping[str, list[Mapping[str, Any]]] = {
-    "5.4.0": [{}, READS, READS | NUMBERS, NUMBERS],
-    "5.5.0": [{}, READS],  # a whole broker of 5.5.0 with other numbers ends after load()
+    "5.4.0": [{}, READS, READS | NUMBERS, NUMBERS, LOOKS],
+    "5.5.0": [{}, READS, LOOKS],  # a whole broker of 5.5.0 with other numbers ends after load()
 }
 
 

@@ -28,3 +28,15 @@ def replica(
     (root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0), (2, store.records[9].at)))
     (root / "brokerIdentity").write_bytes(b"cluster#broker-a#1")
     return store
+
+
+def with_a_light_queue(root: Path, release: str) -> Store:
+    """A replica's store after a crash, 20 of 40 messages confirmed. The 26th says of its light queue a number that is none."""
+    builder = StoreBuilder(release, SIZES, settings={"enableControllerMode": "true", "enableMultiDispatch": "true"})
+    for n in range(40):
+        light = ("INNER_MULTI_DISPATCH", "light"), ("INNER_MULTI_QUEUE_OFFSET", "x" if n == 25 else str(n))
+        builder.put(Message("Topic", 0, b"body %d " % n, uniq=f"7F0000010{n:08X}", properties=light))
+    confirmed = builder.records[20].at
+    store = builder.write(root, clean=False, undispatched=20, checkpoint={"confirm": confirmed})
+    (root / "epochFileCheckpoint").write_bytes(epoch_text((1, 0)))
+    return store

@@ -52,8 +52,8 @@ def test_queues_that_are_written_twice_are_refused_beside_what_no_repair_knows(m
     settings = {name: Setting(True, "broker.conf") for name in ("rocksdbCQDoubleWriteEnable", more) if name}
     evidence = evidence_of(copy_of({}))
     copy = replace(evidence.copy, rules=broker_rules("5.4.0", settings))
-    named = {"enableLmq": "light queues in RocksDB alone", "enableControllerMode": "controller mode"}.get(more, more)
-    assert no_repair(copy) == (NO_TWIN_REPAIR.format(named) if more else "")
+    named = {"enableLmq": "light queues in RocksDB alone"}.get(more, more)
+    assert no_repair(copy) == (NO_TWIN_REPAIR.format(named) if more in ("enableLmq", "duplicationEnable") else "")
 
 
 @pytest.mark.parametrize(

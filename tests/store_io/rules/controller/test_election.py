@@ -12,7 +12,7 @@ import pytest
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.stores.builders import Store
-from tests.support.stores.replica import epoch_text, replica
+from tests.support.stores.replica import epoch_text, replica, with_a_light_queue
 
 
 def broker_of(store: Store, release: str | None = None) -> dict[str, Any]:
@@ -170,3 +170,17 @@ def test_a_start_that_looks_at_the_queues_waits_for_what_is_confirmed(tmp_path: 
     audit = product.audit(store.root, store.release, store.broker_conf + "recheckReputOffsetFromCq=true\n")
     assert audit.broker is not None and "broker_hangs" in {finding.code for finding in audit.findings}
     assert not audit.broker["controller"]["election"]["recorded"]
+
+
+@pytest.mark.parametrize("more", ["", "readUnCommitted=true\n"])
+def test_an_election_waits_for_a_message_that_no_thread_can_dispatch(more: str, tmp_path: Path) -> None:
+    """The log is not cut there, and the new epoch is written before. Releases: tests/broker_truth/test_controlled."""
+    store = with_a_light_queue(tmp_path / "store", "5.3.3")
+    audit = product.audit(store.root, store.release, store.broker_conf + more)
+    assert audit.broker is not None and audit.broker["starts"]
+    (found,) = [finding for finding in audit.findings if finding.code == "broker_hangs"]
+    assert found.phy_offset == store.records[25].at and "the election does not end" in found.message
+    end = store.records[-1].at + store.records[-1].size
+    assert audit.broker["controller"]["election"] == {"epoch": 2, "start": end, "recorded": True, "removed": [], "cut_at": None}
+    ends = {queue["topic"]: queue["max_offset"] for queue in audit.broker["after_election"]["queues"]}
+    assert ends == {"Topic": 26, "light": 25}
