@@ -26,7 +26,8 @@ from store_io.base.java_compat import string_hash
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.sample_kinds import Piece, small_file
 from store_io.sample_store import FIRST_STORE_TIME, MESSAGES_PER_MILLISECOND, SampleStore, segment_parts, topic_table
-from store_io.source.byte_source import BasicFile, ByteFile, ByteSource, DerivedLocation, Found, StoreLocation, open_source
+from store_io.source.byte_file import BasicFile, ByteFile, Found
+from store_io.source.byte_source import ByteSource, DerivedLocation, StoreLocation, open_source
 
 SEGMENT, ROWS, STORE = "segment", "rows", "store.json"
 _LIGHT_CONF = "enableLmq=true\nenableMultiDispatch=true\n"
@@ -204,7 +205,7 @@ def _template(root: str) -> _Template:
 
 
 class _Repeated:
-    """The store as a folder (`byte_source._Folder`)."""
+    """The store as a folder (`byte_file.Folder`)."""
 
     def __init__(self, location: RepeatedLocation):
         self._location, self._of = location, _template(location.root)

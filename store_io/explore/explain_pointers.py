@@ -26,7 +26,7 @@ from store_io.rules.index_keys import index_keys, key_hash, key_text, tag_key
 from store_io.rules.message_verdict import Message, tags_code_of
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import ByteFile
+from store_io.source.byte_file import ByteFile
 
 SEARCH_BYTES = 64 << 20  # of queue files that are looked through for entries
 SEARCH_FILES = 4096

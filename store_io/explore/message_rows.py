@@ -30,7 +30,8 @@ from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capaci
 from store_io.rules.message_verdict import parse_properties
 from store_io.scan.resync import Resync
 from store_io.scan.row_texts import gather_bytes, record_bytes
-from store_io.source.byte_source import ByteFile, ByteSource, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
 BATCH_BYTES = 32 << 20  # of bodies in one batch, unless a single one is larger

@@ -23,8 +23,9 @@ from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.index_keys import UNIQUE_KEY, has_key
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
+from store_io.source.byte_file import ByteFile
 from store_io.source.byte_search import last_place
-from store_io.source.byte_source import ByteFile, ByteSource, open_source
+from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 1 << 16

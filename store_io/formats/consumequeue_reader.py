@@ -17,7 +17,8 @@ from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE, STORED_BATCH_DTYPE, STORED
 from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.ranges import union
-from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import PieceDigest
 
 WINDOW_BYTES = 1 << 20

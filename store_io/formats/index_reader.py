@@ -22,7 +22,8 @@ from store_io.base.java_compat import divide
 from store_io.formats.settings import infer_slots
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import PieceDigest
 
 WINDOW_BYTES = 1 << 20

@@ -25,7 +25,8 @@ from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.releases import BrokerRules
 from store_io.rules.rocksdb.combination import light_from_rocksdb
-from store_io.source.byte_source import ByteFile, ByteSource
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource
 
 OPEN_FILES = 512
 SCAN_BYTES = 1 << 20

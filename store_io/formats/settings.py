@@ -47,7 +47,8 @@ from store_io.rules.releases import (
     parse_release,
     taken_setting,
 )
-from store_io.source.byte_source import ByteFile, ByteSource, folder_of, name_of, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, folder_of, name_of, open_source
 from store_io.source.file_columns import Chosen
 from store_io.source.store_dir import DLEDGER, StoreListing
 

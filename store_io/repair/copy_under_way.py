@@ -24,7 +24,8 @@ from store_io.base.errors import StoreChanged
 from store_io.repair.repair_copy import COPY_THREADS, Copied, check_source, plan_copy
 from store_io.repair.repair_work import RepairRequest
 from store_io.repair.writing.store_writer import StoreWriter
-from store_io.source.byte_source import BasicFile, ByteFile, ByteSource, DerivedLocation, StoreLocation, open_source
+from store_io.source.byte_file import BasicFile, ByteFile
+from store_io.source.byte_source import ByteSource, DerivedLocation, StoreLocation, open_source
 
 EARLY_FLUSH_BYTES = 16 << 20  # of a file from which on it is flushed as soon as it is there
 _WHOLE = 1 << 63

@@ -21,7 +21,8 @@ from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
 from store_io.replicas.replica_parts import GAPS, MAX_PIECES, Difference, QueueTotal, ReplicaPart, ReplicaRange, State
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import ByteFile, OpenFiles, StoreLocation, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import OpenFiles, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20

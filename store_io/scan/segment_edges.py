@@ -14,7 +14,8 @@ from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.message_verdict import END, VALID
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 EDGE_BYTES = 4096  # at each end of the file

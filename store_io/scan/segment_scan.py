@@ -68,7 +68,8 @@ from store_io.scan.segment_runs import ItemRange, RunBuilder
 from store_io.scan.segment_times import StoreTimes
 from store_io.scan.timer.timer_records import TimerRecords
 from store_io.scan.torn_copies import torn_properties
-from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20

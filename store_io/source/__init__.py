@@ -1,6 +1,9 @@
 """The copy as files. Everything below reads through here.
 
-* `byte_source`: opens a store's files, read-only; with `s3_folder` and `hdfs_folder` the only one that does.
+* `byte_source`: a store's files by their paths, read-only.
+* `byte_file`: a file that is read, and a tree of files: what every medium offers.
+* `local_folder`: a tree on this machine; with `s3_folder`, `hdfs_folder` and `arrow_folder` all that opens a store's files.
+* `arrow_folder`: a tree on a file system that pyarrow reaches.
 * `remote_file`: a file of another machine, read in blocks with as few requests as can be, and what a process keeps of it.
 * `s3_folder`, `s3_client`: a store whose files are objects of an S3-compatible server; how it is reached, what its errors mean.
 * `hdfs_folder`, `hdfs_client`: the same for HDFS.

@@ -11,7 +11,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from store_io.source.byte_source import ByteFile
+from store_io.source.byte_file import ByteFile
 
 WINDOW_BYTES = 4 << 20
 PART_BYTES = 64 << 20  # of a file that a thread of its own is worth

@@ -1,25 +1,19 @@
-"""Bytes of a copied store: with `s3_folder` and `hdfs_folder` the only module that opens its files, and only to read.
+"""Bytes of a copied store, wherever its files lie.
 
 A store lies under one root; parts of it (`commitlog`, `consumequeue`, `index`) may lie elsewhere. All paths here are those of
-`StoreFile.path`: relative to the root, with "/", wherever their files lie. Local folders are read with system calls, objects
-(`s3://`) by `s3_folder`, `hdfs://` by `hdfs_folder`, other file systems through pyarrow.
-
-Nothing of the source is changed: no file is opened but a regular one of the store itself (a link that leads out of it is not),
-never for writing, and its access time is left alone where the system allows that. Reads are plain reads, so a file that shrinks
-underneath is an error, not a crash.
+`StoreFile.path`: relative to the root, with "/". Files are opened by the folders alone: `local_folder` on this machine,
+`s3_folder` and `hdfs_folder` for `s3://` and `hdfs://`, `arrow_folder` for other file systems. None of them writes.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -28,9 +22,12 @@ import pyarrow.fs as pafs
 
 from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
-from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+from store_io.base.errors import NotAStore, StoreError, Unreadable, UsageError
 from store_io.base.paths import is_hdfs, is_inner_path, is_s3, is_uri, without_login
 from store_io.base.read_rate import PIECE_BYTES, ReadRate
+from store_io.source.arrow_folder import ArrowFolder
+from store_io.source.byte_file import ByteFile, Folder, reason
+from store_io.source.local_folder import LocalFolder
 
 if TYPE_CHECKING:
     from store_io.source.hdfs_folder import HdfsFolder
@@ -40,11 +37,6 @@ MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is li
 SMALL_BYTES = 64 << 20
 
 TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
-_NO_ATIME = getattr(os, "O_NOATIME", 0)
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-
-Found = tuple[str, str, int, int]  # (path below the folder, kind, size, mtime_ns)
-Entries = list[tuple[str, os.stat_result | None]]  # (name, lstat; None where even that failed)
 
 
 @dataclass(frozen=True)
@@ -88,118 +80,6 @@ def name_of(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-class ByteFile(Protocol):
-    """One open file. A context manager; `path` as it was asked for, `size` as it was when it was opened."""
-
-    path: str
-    size: int
-
-    def read_into(self, position: int, buffer: memoryview | np.ndarray) -> int:
-        """Fill the buffer with the bytes from `position` on; the number of bytes read, short only at the file's end.
-
-        Raises StoreChanged where the file has become shorter than `size`, Unreadable where the medium fails.
-        """
-
-    def read(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes from `position` on, fewer only at the file's end."""
-        buffer = bytearray(max(0, min(size, self.size - position)))
-        self.read_into(position, memoryview(buffer))
-        return bytes(buffer)
-
-    def next_data(self, position: int) -> int:
-        """A position p >= `position` such that all bytes between are zero: where a sparse file's next data begins, or its end."""
-        return min(position, self.size)
-
-    def next_hole(self, position: int) -> int:
-        """A position after `position` up to which there is data; the file's end where the file system does not say."""
-        return self.size
-
-    def descriptor(self) -> int | None:
-        """The open file's descriptor, to read only, for copies that the system itself makes; None where it has none."""
-        return None
-
-    @property
-    def allocated(self) -> int:
-        """Bytes of the medium that the file takes: less than `size` where it has holes, if the file system says."""
-        return self.size
-
-    def close(self) -> None: ...
-
-    def __enter__(self) -> ByteFile:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-
-class BasicFile(ByteFile):
-    """Reads by `_fill` of the subclass: (position, view) -> bytes read, 0 at the end only."""
-
-    def _fill(self, position: int, view: memoryview) -> int:
-        raise NotImplementedError
-
-    def read_into(self, position: int, buffer: memoryview | np.ndarray) -> int:
-        view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
-        wanted = max(0, min(len(view), self.size - position))
-        done = 0
-        try:
-            while done < wanted:
-                count = self._fill(position + done, view[done:wanted])
-                if count == 0:
-                    raise StoreChanged(f"{self.path}: had {self.size} bytes and ended at {position + done} while it was read")
-                done += count
-        except (OSError, pa.ArrowException) as error:
-            raise Unreadable(f"{self.path}: cannot be read at {position + done}: {_reason(error)}") from error
-        return done
-
-
-class _LocalFile(BasicFile):
-    def __init__(self, path: str, descriptor: int, size: int):
-        self.path, self.size, self._descriptor = path, size, descriptor
-
-    def _fill(self, position: int, view: memoryview) -> int:
-        return os.preadv(self._descriptor, [view], position)
-
-    def next_data(self, position: int) -> int:
-        if position >= self.size:
-            return self.size
-        try:
-            return min(self.size, os.lseek(self._descriptor, position, os.SEEK_DATA))
-        except OSError as error:
-            # ENXIO: nothing but a hole follows. Anything else: this file system does not say.
-            return self.size if error.errno == errno.ENXIO else position
-
-    def next_hole(self, position: int) -> int:
-        try:
-            return min(self.size, os.lseek(self._descriptor, position, os.SEEK_HOLE))
-        except OSError:
-            return self.size
-
-    def descriptor(self) -> int | None:
-        return self._descriptor
-
-    @property
-    def allocated(self) -> int:
-        return os.fstat(self._descriptor).st_blocks * 512
-
-    def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-
-class _ArrowFile(BasicFile):
-    def __init__(self, path: str, file: Any):
-        self.path, self._file, self.size = path, file, file.size()
-
-    def _fill(self, position: int, view: memoryview) -> int:
-        self._file.seek(position)
-        return int(self._file.readinto(view))
-
-    def close(self) -> None:
-        self._file.close()
-
-
 class _RatedFile(ByteFile):
     """A file of which no more is read than its machine may read in that time."""
 
@@ -214,7 +94,7 @@ class _RatedFile(ByteFile):
             try:
                 self._rate.wait(size)
             except OSError as error:
-                raise Unreadable(f"{self.path}: cannot be read at {position + done}: {_reason(error)}") from error
+                raise Unreadable(f"{self.path}: cannot be read at {position + done}: {reason(error)}") from error
             done += self._file.read_into(position + done, view[done : done + size])
         return done
 
@@ -232,176 +112,10 @@ class _RatedFile(ByteFile):
         self._file.close()
 
 
-class _Folder(Protocol):
-    """One tree of files: the store's root, or a part that lies elsewhere."""
-
-    def has(self, relative: str) -> bool: ...
-
-    def open(self, relative: str, path: str) -> ByteFile: ...
-
-    def walk(self, relative: str, depth: int) -> Iterator[Found]:
-        """Everything below the folder `relative` ("" is the tree itself), down to `depth` levels. An absent one is empty."""
-
-
-class _LocalFolder:
-    def __init__(self, root: str):
-        self.root = os.path.abspath(root)
-        self.real = os.path.realpath(self.root)
-        self.allowed: tuple[str, ...] = (self.real,)  # real folders that links may lead to
-        self._real_folders = {"": self.real}  # of the folders of files opened so far: most files share theirs with others
-
-    def has(self, relative: str) -> bool:
-        return os.path.lexists(os.path.join(self.root, relative))
-
-    def _inside(self, real: str) -> bool:
-        return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.allowed)
-
-    def _real(self, relative: str) -> str:
-        """`os.path.realpath` below the root, but for asking about each folder on the way again and again."""
-        folder, _, name = relative.rpartition("/")
-        if folder not in self._real_folders:
-            self._real_folders[folder] = self._real(folder)
-        path = os.path.join(self._real_folders[folder], name)
-        return os.path.realpath(path) if os.path.islink(path) else path
-
-    def open(self, relative: str, path: str) -> ByteFile:
-        real = self._real(relative)
-        if not self._inside(real):
-            raise Unreadable(f"{path}: a link that leads out of the store, which is never followed")
-        try:
-            # Looked at before it is opened: opening a FIFO or a device may already do something.
-            _regular(os.stat(real, follow_symlinks=False), path)
-            descriptor = _open_unmarked(real)
-        except FileNotFoundError as error:
-            raise StoreChanged(f"{path}: is not there any more") from error
-        except OSError as error:
-            raise Unreadable(f"{path}: cannot be opened: {_reason(error)}") from error
-        try:
-            return _LocalFile(path, descriptor, _regular(os.fstat(descriptor), path).st_size)
-        except BaseException:
-            os.close(descriptor)
-            raise
-
-    def walk(self, relative: str, depth: int) -> Iterator[Found]:
-        folder = os.path.join(self.root, relative) if relative else self.root
-        if self._inside(os.path.realpath(folder)):
-            yield from self._walk(folder, self._entries(folder), "", depth, set())
-
-    def _walk(self, folder: str, entries: Entries, prefix: str, depth: int, linked: set[str]) -> Iterator[Found]:
-        """linked: real folders entered through a link. Each is entered once, so that links among folders cannot multiply."""
-        for name, entry in entries:
-            path = prefix + _readable(name)
-            if path != prefix + name:  # no text in any encoding that results are written in
-                yield path, "unreadable", 0, 0
-                continue
-            full = os.path.join(folder, name)
-            kind, size, mtime_ns, real = self._look(entry, full, folder)
-            if real is not None and kind == "directory":
-                kind = "link_out" if real in linked else kind
-                linked.add(real)
-            below: Entries = []
-            if kind == "directory" and depth > 1:
-                try:
-                    below = self._entries(full)
-                except Unreadable:
-                    kind = "unreadable"
-            yield path, kind, size, mtime_ns
-            yield from self._walk(full, below, path + "/", depth - 1, linked)
-
-    def _look(self, entry: os.stat_result | None, full: str, folder: str) -> tuple[str, int, int, str | None]:
-        """(kind, size, mtime_ns, real path where it is a link)."""
-        real = None
-        if entry is not None and stat.S_ISLNK(entry.st_mode):
-            real = os.path.realpath(full)
-            inside = os.path.realpath(folder)
-            circle = inside == real or inside.startswith(real.rstrip(os.sep) + os.sep)
-            if circle or not self._inside(real):
-                return "link_out", 0, entry.st_mtime_ns, real
-            try:
-                entry = os.stat(full)
-            except OSError:
-                entry = None
-        if entry is None:
-            return "unreadable", 0, 0, real
-        if stat.S_ISDIR(entry.st_mode):
-            return "directory", 0, entry.st_mtime_ns, real
-        if stat.S_ISREG(entry.st_mode):
-            return "file", entry.st_size, entry.st_mtime_ns, real
-        return "special", 0, entry.st_mtime_ns, real
-
-    @staticmethod
-    def _entries(folder: str) -> Entries:
-        """(name, lstat) of everything in the folder, by name; None where even that fails. An absent folder is empty."""
-        try:
-            descriptor = _open_unmarked(folder, getattr(os, "O_DIRECTORY", 0), follow=True)
-        except (FileNotFoundError, NotADirectoryError):
-            return []
-        except OSError as error:
-            raise Unreadable(f"{folder}: cannot be listed: {_reason(error)}") from error
-        found: Entries = []
-        try:
-            with os.scandir(descriptor) as entries:
-                for entry in entries:
-                    try:
-                        found.append((entry.name, os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False)))
-                    except OSError:
-                        found.append((entry.name, None))
-        except OSError as error:
-            raise Unreadable(f"{folder}: cannot be listed: {_reason(error)}") from error
-        finally:
-            os.close(descriptor)
-        return sorted(found, key=lambda item: item[0])
-
-
-class _ArrowFolder:
-    """A tree on any file system that pyarrow reaches. Links do not exist there, and what is no file or folder is special."""
-
-    def __init__(self, file_system: pafs.FileSystem, root: str):
-        self.file_system, self.root = file_system, root.rstrip("/")
-
-    def _full(self, relative: str) -> str:
-        return f"{self.root}/{relative}" if relative else self.root
-
-    def kind(self, relative: str) -> str:
-        """ "file", "directory", or "" where nothing is there."""
-        try:
-            kind = self.file_system.get_file_info(self._full(relative)).type
-        except (OSError, pa.ArrowException) as error:
-            raise Unreadable(f"{self._full(relative)}: cannot be looked up: {_reason(error)}") from error
-        return {pafs.FileType.Directory: "directory", pafs.FileType.NotFound: ""}.get(kind, "file")
-
-    def has(self, relative: str) -> bool:
-        return bool(self.kind(relative))
-
-    def open(self, relative: str, path: str) -> ByteFile:
-        try:
-            if self.file_system.get_file_info(self._full(relative)).type == pafs.FileType.Directory:
-                raise Unreadable(f"{path}: a directory, not a file")
-            return _ArrowFile(path, self.file_system.open_input_file(self._full(relative)))
-        except FileNotFoundError as error:
-            raise StoreChanged(f"{path}: is not there any more") from error
-        except (OSError, pa.ArrowException) as error:
-            raise Unreadable(f"{path}: cannot be opened: {_reason(error)}") from error
-
-    def walk(self, relative: str, depth: int) -> Iterator[Found]:
-        base = self._full(relative)
-        try:
-            selector = pafs.FileSelector(base, allow_not_found=True, recursive=depth > 1)
-            infos = self.file_system.get_file_info(selector)
-        except (OSError, pa.ArrowException) as error:
-            raise Unreadable(f"{relative or self.root}: cannot be listed: {_reason(error)}") from error
-        kinds = {pafs.FileType.File: "file", pafs.FileType.Directory: "directory"}
-        skipped = base.lstrip("/")
-        for info in sorted(infos, key=lambda i: i.path):
-            path = info.path.lstrip("/")[len(skipped) :].strip("/")
-            if path:
-                yield path, kinds.get(info.type, "special"), max(0, info.size or 0), info.mtime_ns or 0
-
-
 class ByteSource:
     """All files of one store. Paths as in `StoreFile.path`."""
 
-    def __init__(self, location: StoreLocation, root: _Folder, parts: dict[str, list[_Folder]]):
+    def __init__(self, location: StoreLocation, root: Folder, parts: dict[str, list[Folder]]):
         self.location = location
         self._root, self._parts = root, parts
         self._rate = ReadRate(location.max_rate) if location.max_rate else None
@@ -416,7 +130,7 @@ class ByteSource:
     def address(self, path: str) -> str:
         """Where the file lies: a local path, or a URI."""
         folder, relative = self._locate(path)
-        if isinstance(folder, _LocalFolder):
+        if isinstance(folder, LocalFolder):
             return os.path.join(folder.root, relative)
         return f"{self.location.root.rstrip('/')}/{path}"
 
@@ -463,7 +177,7 @@ class ByteSource:
                 yield StoreFile(full, kind, sizes.setdefault(size, size), mtime_ns)
             met |= own
 
-    def _locate(self, path: str) -> tuple[_Folder, str]:
+    def _locate(self, path: str) -> tuple[Folder, str]:
         if not is_inner_path(path):
             raise Unreadable(f"{path!r}: no path inside a store")
         first, _, relative = path.partition("/")
@@ -514,7 +228,7 @@ def open_source(location: StoreLocation) -> ByteSource:
             raise UsageError(f"{name}: {len(folders)} folders, only the CommitLog can have several")
     root = _open_folder(location.root, location.since)
     parts = {name: [_open_folder(folder, location.since) for folder in folders] for name, folders in location.parts}
-    local = [f for f in (root, *(f for part in parts.values() for f in part)) if isinstance(f, _LocalFolder)]
+    local = [f for f in (root, *(f for part in parts.values() for f in part)) if isinstance(f, LocalFolder)]
     for folder in local:
         folder.allowed = tuple(f.real for f in local)
     return ByteSource(location, root, parts)
@@ -529,7 +243,7 @@ def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | Non
         path = local_path(location.root)
         if path is not None:
             around, name = os.path.split(os.path.realpath(path))
-            folder: _Folder = _LocalFolder(around)
+            folder: Folder = LocalFolder(around)
         else:
             around, _, name = location.root.rstrip("/").rpartition("/")
             folder = _open_folder(around, location.since)
@@ -572,23 +286,23 @@ def check_root(location: str) -> None:
     except FileNotFoundError as error:
         raise NotAStore(f"{shown(location)}: there is nothing of this name") from error
     except (OSError, ValueError) as error:
-        raise Unreadable(f"{shown(location)}: cannot be looked up: {_reason(error)}") from error
+        raise Unreadable(f"{shown(location)}: cannot be looked up: {reason(error)}") from error
     if not stat.S_ISDIR(entry.st_mode):
         raise NotAStore(f"{shown(location)}: a file, not a store directory")
     if not os.access(path, os.R_OK | os.X_OK):
         raise Unreadable(f"{shown(location)}: no permission to list it")
 
 
-def _open_folder(location: str, since: int) -> _Folder:
+def _open_folder(location: str, since: int) -> Folder:
     path = local_path(location)
     if path is not None:
         if not path or "\0" in path:
             raise UsageError(f"{location!r}: not a path")
-        return _LocalFolder(path)
+        return LocalFolder(path)
     return _open_remote(location, since)
 
 
-def _open_remote(location: str, since: int) -> _ArrowFolder | HdfsFolder | S3Folder:
+def _open_remote(location: str, since: int) -> ArrowFolder | HdfsFolder | S3Folder:
     if is_s3(location):
         from store_io.source.s3_folder import S3Folder  # its client takes 0.2 s to load
 
@@ -600,43 +314,7 @@ def _open_remote(location: str, since: int) -> _ArrowFolder | HdfsFolder | S3Fol
     try:
         file_system, root = pafs.FileSystem.from_uri(location)
     except (ValueError, pa.ArrowException) as error:
-        raise UsageError(f"{shown(location)}: not a URI that can be read: {_reason(error)}") from error
+        raise UsageError(f"{shown(location)}: not a URI that can be read: {reason(error)}") from error
     except OSError as error:
-        raise NotAStore(f"{shown(location)}: the file system does not answer: {_reason(error)}") from error
-    return _ArrowFolder(file_system, root)
-
-
-def _open_unmarked(path: str, flags: int = 0, follow: bool = False) -> int:
-    """A descriptor to read, without leaving an access time where this process may do so (its own files, or as root)."""
-    flags |= _OPEN_FLAGS & ~getattr(os, "O_NOFOLLOW", 0) if follow else _OPEN_FLAGS
-    if _NO_ATIME:
-        try:
-            return os.open(path, flags | _NO_ATIME)
-        except PermissionError:
-            pass
-    return os.open(path, flags)
-
-
-def _regular(entry: os.stat_result, path: str) -> os.stat_result:
-    if stat.S_ISREG(entry.st_mode):
-        return entry
-    kinds = {
-        stat.S_IFDIR: "a directory",
-        stat.S_IFLNK: "a link in a circle",
-        stat.S_IFIFO: "a FIFO",
-        stat.S_IFSOCK: "a socket",
-        stat.S_IFCHR: "a device",
-        stat.S_IFBLK: "a device",
-    }
-    raise Unreadable(f"{path}: {kinds.get(stat.S_IFMT(entry.st_mode), 'something else')}, not a file")
-
-
-def _readable(name: str) -> str:
-    """The name as text: bytes that are no UTF-8 are shown as \\xNN."""
-    return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-def _reason(error: BaseException) -> str:
-    """The system's words for what went wrong, without its number."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return without_login(" ".join(text.split())) or type(error).__name__
+        raise NotAStore(f"{shown(location)}: the file system does not answer: {reason(error)}") from error
+    return ArrowFolder(file_system, root)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from store_io.base.errors import StoreChanged, StoreError, Unreadable
 from store_io.base.paths import name_node_and_path
-from store_io.source.byte_source import ByteFile, Found
+from store_io.source.byte_file import ByteFile, Found
 from store_io.source.hdfs_client import client, data_client, failing, is_denied, problem
 from store_io.source.remote_file import RemoteFile
 
@@ -57,7 +57,7 @@ class HdfsFolder:
         return HdfsFile(self.server, self._full(relative), path, self._since)
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
-        """Everything below the folder `relative`; see `byte_source`. Raises StoreError where it cannot be listed; a folder below
+        """Everything below the folder `relative`; see `byte_file`. Raises StoreError where it cannot be listed; a folder below
         that this user may not list is unreadable."""
         listed = self._listed(self._full(relative))
         if isinstance(listed, StoreError):

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from store_io.source.byte_source import BasicFile
+from store_io.source.byte_file import BasicFile
 
 BLOCK_BYTES = 4 << 20
 AHEAD = 2  # blocks that are read before they are asked for

@@ -13,7 +13,7 @@ from typing import Any
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, Unreadable
 from store_io.base.paths import bucket_and_key
-from store_io.source.byte_source import ByteFile, Found
+from store_io.source.byte_file import ByteFile, Found
 from store_io.source.remote_file import RemoteFile
 from store_io.source.s3_client import client, is_code, problem
 
@@ -59,7 +59,7 @@ class S3Folder:
         return S3File(self.bucket, self._key(relative), path, self._since)
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
-        """Everything below the folder `relative`; see `byte_source`. Raises StoreError.
+        """Everything below the folder `relative`; see `byte_file`. Raises StoreError.
 
         A key that is no path ("a//b", "..") is listed as special. Raises Unreadable where a name is an object and a folder: no
         file system has that, and only one of both could be read.

@@ -9,7 +9,7 @@ import numpy as np
 from store_io.base.crc import checksum
 from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 from store_io.base.errors import StoreChanged
-from store_io.source.byte_source import ByteFile
+from store_io.source.byte_file import ByteFile
 
 DIGEST_PIECE_BYTES = 1 << 20
 STREAM_BYTES = 1 << 20

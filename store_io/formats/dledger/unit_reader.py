@@ -15,7 +15,8 @@ from schemas import dledger_layout as layout
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.rules.dledger.ledger_walks import MAX_STRETCHES, UnitRun, UnitWalk
-from store_io.source.byte_source import ByteFile, ByteSource, OpenFiles, StoreLocation, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, OpenFiles, StoreLocation, open_source
 
 WINDOW_UNITS = 1 << 15
 LARGEST_INDEX = np.iinfo(np.int64).max // layout.UNIT_BYTES  # units of larger ones would lie beyond any file

@@ -17,7 +17,8 @@ from schemas.rows import StoreFile
 from store_io.base.errors import Unreadable
 from store_io.base.paths import is_uri
 from store_io.base.scratch import Scratch
-from store_io.source.byte_source import ByteFile, ByteSource, DerivedLocation, local_path
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, DerivedLocation, local_path
 
 # What an opened database reads. Options are given by the reader; IDENTITY and LOCK have no effect.
 _READ = re.compile(r"CURRENT|MANIFEST-[0-9]{1,20}|[0-9]{1,20}\.(sst|log)")

@@ -14,7 +14,8 @@ import numpy as np
 from schemas import timer_layout as layout
 from schemas.rows import MappedFile
 from schemas.timer_rows import UNIT_DTYPE
-from store_io.source.byte_source import ByteFile, ByteSource
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource
 from store_io.source.segment_window import PieceDigest
 
 WINDOW_UNITS = 40_000

@@ -26,7 +26,7 @@ from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.loading import Tree
 from store_io.scan.segment_scan import SegmentTask, scan_segment
-from store_io.source.byte_source import ByteFile
+from store_io.source.byte_file import ByteFile
 from store_io.source.segment_window import SegmentWindow
 
 COPY_BYTES = 4 << 20

@@ -18,7 +18,8 @@ from store_io.repair.log.segments import message_extents, segment_path, window_o
 from store_io.rules.loading import Tree, segments_of
 from store_io.rules.message_verdict import VALID
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation, open_source, shown
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.source.store_dir import list_store
 
 COMPARED_BYTES, MOST_COMPARED = 512, 8

@@ -35,7 +35,8 @@ from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.scan.tables.half_messages import told_by
 from store_io.scan.tables.index_entries import index_entries, indexed_messages
-from store_io.source.byte_source import ByteFile, StoreLocation, open_source
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import StoreLocation, open_source
 
 FRAME_ENTRIES = 1 << 14
 FRAME_BYTES = 8 << 20  # each key of a message holds its unique key again

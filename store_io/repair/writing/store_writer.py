@@ -30,7 +30,8 @@ import numpy as np
 from store_io.base.errors import StoreError
 from store_io.base.paths import is_inner_path
 from store_io.repair.writing.flushed import Flushed
-from store_io.source.byte_source import ByteFile, ByteSource, StoreLocation
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource, StoreLocation
 
 COPY_BYTES = 16 << 20  # copied by one call of the system
 FLUSH_THREADS = 16  # files flushed at once: the disk does so in one go

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreChanged
-from store_io.source.byte_source import BasicFile, ByteFile, ByteSource, DerivedLocation, StoreLocation, open_source
+from store_io.source.byte_file import BasicFile, ByteFile
+from store_io.source.byte_source import ByteSource, DerivedLocation, StoreLocation, open_source
 
 FILES, TABLES = "files", "tables"
 _TABLE_BYTES = 1 << 32

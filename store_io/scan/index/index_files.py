@@ -9,7 +9,7 @@ import numpy as np
 from schemas import index_layout as layout
 from schemas.entries import STORED_INDEX_DTYPE
 from store_io.formats.index_reader import entry_position
-from store_io.source.byte_source import ByteFile
+from store_io.source.byte_file import ByteFile
 
 PHY_OFFSET_POSITION, SECONDS_POSITION = 4, 12  # in an entry, after its hash
 BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is right though some of its entries are not

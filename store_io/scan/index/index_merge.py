@@ -36,7 +36,8 @@ from store_io.scan.index.index_files import (
 from store_io.scan.index.odd_entries import NONE, MessageKeys, OddEntries
 from store_io.scan.index.wrong_times import WrongTimes
 from store_io.scan.segment_findings import Findings
-from store_io.source.byte_source import ByteFile, ByteSource
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource
 
 CHUNK_ENTRIES = 32_768
 ALIGN_EXPECTED, ALIGN_FOUND = 48, 96  # entries of either stream that an alignment looks at

@@ -17,8 +17,8 @@ from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.repair_copy import COPY_THREADS, check_source
 from store_io.repair.repair_plan import RepairPlan
 from store_io.repair.writing import store_writer
-from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation
+from store_io.source.local_folder import LocalFile
 from tests.support.answers.repaired import content, plan_of, previewed, repaired
 from tests.support.stores import corpus_tools, dledger_stores
 from tests.support.stores.corpus_tools import Case
@@ -70,14 +70,14 @@ def test_a_source_that_changes_while_it_is_copied(
 def test_a_source_that_cannot_be_read(
     damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = byte_source._LocalFile._fill
+    real = LocalFile._fill
 
     def fill(self: Any, position: int, view: memoryview) -> int:
         if self.path.startswith("commitlog/") and position >= 4096:
             bad_medium()
         return real(self, position, view)
 
-    monkeypatch.setattr(byte_source._LocalFile, "_fill", fill)
+    monkeypatch.setattr(LocalFile, "_fill", fill)
     with pytest.raises(StoreError, match="commitlog/"):
         repaired(damaged[0], tmp_path / "new", damaged[1])
     assert not list(tmp_path.iterdir())

@@ -12,8 +12,9 @@ import pyarrow.fs as pafs
 import pytest
 
 from store_io.base.errors import NotAStore, StoreChanged, Unreadable, UsageError
-from store_io.source import byte_source
+from store_io.source.arrow_folder import ArrowFolder
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, folder_of, open_source, shown
+from store_io.source.local_folder import LocalFolder
 
 SEGMENT = "commitlog/00000000000000000000"
 
@@ -27,7 +28,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, ByteSou
     location = StoreLocation(str(root))
     if request.param == "local":
         return root, open_source(location)
-    folder = byte_source._ArrowFolder(pafs.LocalFileSystem(), str(root))
+    folder = ArrowFolder(pafs.LocalFileSystem(), str(root))
     return root, ByteSource(location, folder, {})
 
 
@@ -220,7 +221,7 @@ def test_a_link_from_one_part_into_another_stays_inside_the_store(tmp_path: Path
 
 def test_the_source_keeps_its_access_times(store: tuple[Path, ByteSource]) -> None:
     root, source = store
-    if not isinstance(source._root, byte_source._LocalFolder) or os.stat(root).st_uid != os.geteuid():
+    if not isinstance(source._root, LocalFolder) or os.stat(root).st_uid != os.geteuid():
         pytest.skip("only a local file of one's own can be read without a trace")
     for path in (root / SEGMENT, root / "commitlog"):
         os.utime(path, (1, 1))  # older than the change: a read would mark it

@@ -16,7 +16,8 @@ from store_io.audit.healing.judgement import judged
 from store_io.audit.healing.places import all_places
 from store_io.audit.healing.witnesses import LogOrder
 from store_io.scan.segment_scan import SegmentTask, scan_segment
-from store_io.source.byte_source import BasicFile, ByteFile, ByteSource, StoreLocation, open_source
+from store_io.source.byte_file import BasicFile, ByteFile
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 

@@ -1,0 +1,195 @@
+"""A folder of this machine, read by system calls: the only module that opens the copy's files there.
+
+Nothing of it is changed: no file is opened but a regular one of the store itself (a link that leads out of it is not), never for
+writing, and its access time is left alone where the system allows that.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from store_io.base.errors import StoreChanged, Unreadable
+from store_io.source.byte_file import BasicFile, ByteFile, Found, reason
+
+_NO_ATIME = getattr(os, "O_NOATIME", 0)
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+Entries = list[tuple[str, os.stat_result | None]]  # (name, lstat; None where even that failed)
+
+
+class LocalFile(BasicFile):
+    def __init__(self, path: str, descriptor: int, size: int):
+        self.path, self.size, self._descriptor = path, size, descriptor
+
+    def _fill(self, position: int, view: memoryview) -> int:
+        return os.preadv(self._descriptor, [view], position)
+
+    def next_data(self, position: int) -> int:
+        if position >= self.size:
+            return self.size
+        try:
+            return min(self.size, os.lseek(self._descriptor, position, os.SEEK_DATA))
+        except OSError as error:
+            # ENXIO: nothing but a hole follows. Anything else: this file system does not say.
+            return self.size if error.errno == errno.ENXIO else position
+
+    def next_hole(self, position: int) -> int:
+        try:
+            return min(self.size, os.lseek(self._descriptor, position, os.SEEK_HOLE))
+        except OSError:
+            return self.size
+
+    def descriptor(self) -> int | None:
+        return self._descriptor
+
+    @property
+    def allocated(self) -> int:
+        return os.fstat(self._descriptor).st_blocks * 512
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class LocalFolder:
+    def __init__(self, root: str):
+        self.root = os.path.abspath(root)
+        self.real = os.path.realpath(self.root)
+        self.allowed: tuple[str, ...] = (self.real,)  # real folders that links may lead to
+        self._real_folders = {"": self.real}  # of the folders of files opened so far: most files share theirs with others
+
+    def has(self, relative: str) -> bool:
+        return os.path.lexists(os.path.join(self.root, relative))
+
+    def _inside(self, real: str) -> bool:
+        return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.allowed)
+
+    def _real(self, relative: str) -> str:
+        """`os.path.realpath` below the root, but for asking about each folder on the way again and again."""
+        folder, _, name = relative.rpartition("/")
+        if folder not in self._real_folders:
+            self._real_folders[folder] = self._real(folder)
+        path = os.path.join(self._real_folders[folder], name)
+        return os.path.realpath(path) if os.path.islink(path) else path
+
+    def open(self, relative: str, path: str) -> ByteFile:
+        real = self._real(relative)
+        if not self._inside(real):
+            raise Unreadable(f"{path}: a link that leads out of the store, which is never followed")
+        try:
+            # Looked at before it is opened: opening a FIFO or a device may already do something.
+            _regular(os.stat(real, follow_symlinks=False), path)
+            descriptor = _open_unmarked(real)
+        except FileNotFoundError as error:
+            raise StoreChanged(f"{path}: is not there any more") from error
+        except OSError as error:
+            raise Unreadable(f"{path}: cannot be opened: {reason(error)}") from error
+        try:
+            return LocalFile(path, descriptor, _regular(os.fstat(descriptor), path).st_size)
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def walk(self, relative: str, depth: int) -> Iterator[Found]:
+        folder = os.path.join(self.root, relative) if relative else self.root
+        if self._inside(os.path.realpath(folder)):
+            yield from self._walk(folder, self._entries(folder), "", depth, set())
+
+    def _walk(self, folder: str, entries: Entries, prefix: str, depth: int, linked: set[str]) -> Iterator[Found]:
+        """linked: real folders entered through a link. Each is entered once, so that links among folders cannot multiply."""
+        for name, entry in entries:
+            path = prefix + _readable(name)
+            if path != prefix + name:  # no text in any encoding that results are written in
+                yield path, "unreadable", 0, 0
+                continue
+            full = os.path.join(folder, name)
+            kind, size, mtime_ns, real = self._look(entry, full, folder)
+            if real is not None and kind == "directory":
+                kind = "link_out" if real in linked else kind
+                linked.add(real)
+            below: Entries = []
+            if kind == "directory" and depth > 1:
+                try:
+                    below = self._entries(full)
+                except Unreadable:
+                    kind = "unreadable"
+            yield path, kind, size, mtime_ns
+            yield from self._walk(full, below, path + "/", depth - 1, linked)
+
+    def _look(self, entry: os.stat_result | None, full: str, folder: str) -> tuple[str, int, int, str | None]:
+        """(kind, size, mtime_ns, real path where it is a link)."""
+        real = None
+        if entry is not None and stat.S_ISLNK(entry.st_mode):
+            real = os.path.realpath(full)
+            inside = os.path.realpath(folder)
+            circle = inside == real or inside.startswith(real.rstrip(os.sep) + os.sep)
+            if circle or not self._inside(real):
+                return "link_out", 0, entry.st_mtime_ns, real
+            try:
+                entry = os.stat(full)
+            except OSError:
+                entry = None
+        if entry is None:
+            return "unreadable", 0, 0, real
+        if stat.S_ISDIR(entry.st_mode):
+            return "directory", 0, entry.st_mtime_ns, real
+        if stat.S_ISREG(entry.st_mode):
+            return "file", entry.st_size, entry.st_mtime_ns, real
+        return "special", 0, entry.st_mtime_ns, real
+
+    @staticmethod
+    def _entries(folder: str) -> Entries:
+        """(name, lstat) of everything in the folder, by name; None where even that fails. An absent folder is empty."""
+        try:
+            descriptor = _open_unmarked(folder, getattr(os, "O_DIRECTORY", 0), follow=True)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise Unreadable(f"{folder}: cannot be listed: {reason(error)}") from error
+        found: Entries = []
+        try:
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    try:
+                        found.append((entry.name, os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False)))
+                    except OSError:
+                        found.append((entry.name, None))
+        except OSError as error:
+            raise Unreadable(f"{folder}: cannot be listed: {reason(error)}") from error
+        finally:
+            os.close(descriptor)
+        return sorted(found, key=lambda item: item[0])
+
+
+def _open_unmarked(path: str, flags: int = 0, follow: bool = False) -> int:
+    """A descriptor to read, without leaving an access time where this process may do so (its own files, or as root)."""
+    flags |= _OPEN_FLAGS & ~getattr(os, "O_NOFOLLOW", 0) if follow else _OPEN_FLAGS
+    if _NO_ATIME:
+        try:
+            return os.open(path, flags | _NO_ATIME)
+        except PermissionError:
+            pass
+    return os.open(path, flags)
+
+
+def _regular(entry: os.stat_result, path: str) -> os.stat_result:
+    if stat.S_ISREG(entry.st_mode):
+        return entry
+    kinds = {
+        stat.S_IFDIR: "a directory",
+        stat.S_IFLNK: "a link in a circle",
+        stat.S_IFIFO: "a FIFO",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    raise Unreadable(f"{path}: {kinds.get(stat.S_IFMT(entry.st_mode), 'something else')}, not a file")
+
+
+def _readable(name: str) -> str:
+    """The name as text: bytes that are no UTF-8 are shown as \\xNN."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
