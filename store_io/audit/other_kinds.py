@@ -123,10 +123,8 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
     if rules.rocksdb_queues and not rules.flushes_after_unclean_exit:
         yield "ConsumeQueues in RocksDB beside a DLedger CommitLog: not modelled before 5.3.2"
     if any(e.kind == "file" and e.size and e.path.startswith(f"{COMMITLOG}/") for e in listing.files):
-        beside = ["ConsumeQueues in RocksDB"] if rules.rocksdb_queues and rules.flushes_after_unclean_exit else []
-        beside += ["index or transactions in rocksdbstore/"] if keeps_other_tables(rules) else []
-        for kind in beside:
-            yield f"{COMMITLOG}/: a log from before DLedger, with {kind}: the two together are not modelled"
+        if keeps_other_tables(rules):
+            yield f"{COMMITLOG}/: a log from before DLedger, with index or transactions in rocksdbstore/: not modelled"
     for setting in ("duplicationEnable", "recheckReputOffsetFromCq") if rules.rocksdb_queues else ():
         if rules.value(setting):
             yield f"{setting}=true beside a DLedger CommitLog and ConsumeQueues in RocksDB: not modelled"

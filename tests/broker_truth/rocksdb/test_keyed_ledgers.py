@@ -15,8 +15,9 @@ from py4j.protocol import Py4JError
 from schemas.finding_codes import STARTS_DISPATCH
 from tests.broker_truth.harness import ledgers, own_network
 from tests.broker_truth.harness.damaged_copies import older, planned, seen_by
-from tests.broker_truth.harness.kinds import ROCKSDB, ROCKSDB_RELEASES
-from tests.broker_truth.harness.real_broker import Broker, Jvm, Put, class_path, conf_of
+from tests.broker_truth.harness.kinds import DLEDGER, ROCKSDB, ROCKSDB_RELEASES
+from tests.broker_truth.harness.real_broker import Broker, Jvm, Put, PutAnswer, class_path, conf_of
+from tests.broker_truth.harness.repairs import POLICIES, Key, expected, repair, served, valid_records
 from tests.broker_truth.harness.table_stores import put_transactions
 from tests.broker_truth.test_ledgers import LEDGER, index_gone, sparse, tail, wrong_body, wrong_position
 from tests.support.answers import product
@@ -64,6 +65,16 @@ DAMAGES: Mapping[str, Sequence[Callable[[Path], object]]] = {
 }
 
 
+REPAIRED = "wrong body, unclean", "older, unclean", "database gone"
+OF_MIXED: Mapping[str, Sequence[Callable[[Path], object]]] = {
+    "before": [],  # the first start with DLedger
+    "before, unclean": [unclean],
+    "before, database gone": [database_gone],
+    "before, database gone, unclean": [database_gone, unclean],
+    "first file gone": [lambda s: min((s / "commitlog").iterdir()).unlink()],
+}
+
+
 def tables_gone(store: Path) -> None:
     remove(store / "rocksdbstore")
 
@@ -89,23 +100,30 @@ WITH_TABLES = {
 }
 
 
-def write(release: str, jars: Sequence[Path], folder: Path, settings: Settings) -> None:
-    """Two lives of a node that is alone; `older` is the database after the first."""
+def write(release: str, jars: Sequence[Path], folder: Path, settings: Settings, mixed: bool = False) -> None:
+    """Two lives of a node that is alone; `older` is the database after the first. mixed: the first one is without DLedger."""
     with Jvm(release, jars) as jvm:
         for life, wanted in enumerate((PUTS[:100], PUTS[100:])):
-            broker = jvm.broker(folder / "store", settings)
+            plain = mixed and not life
+            own = {key: value for key, value in settings.items() if key not in DLEDGER} if plain else settings
+            broker = jvm.broker(folder / "store", own)
             assert broker.load()
             broker.start()
-            broker.lead()
+            if not plain:
+                broker.lead()
             if settings.get("transRocksDBEnable"):
                 put_transactions(broker, 10 * life)
             broker.put(wanted)
             broker.catch_up()
-            time.sleep(ledgers.CHECKPOINT_SECONDS)
-            _wait_for_checkpoint(folder / "store")
+            if not plain:
+                time.sleep(ledgers.CHECKPOINT_SECONDS)
+                _wait_for_checkpoint(folder / "store")
             with suppress(Py4JError):
                 broker.shutdown()
-            _wait_for_checkpoint(folder / "store")
+            if not plain:
+                _wait_for_checkpoint(folder / "store")
+            if plain:
+                shutil.copytree(folder / "store", folder / "before", copy_function=sparse)
             if not (folder / "older").exists():
                 shutil.copytree(folder / "store" / "consumequeue", folder / "older")
                 if (folder / "store" / "rocksdbstore").exists():
@@ -190,6 +208,62 @@ def test_plans_of_damaged_logs(release: str, tmp_path: Path) -> None:
     compare(release, tmp_path, DAMAGES, SETTINGS)
 
 
+@pytest.mark.parametrize("release", ROCKSDB_RELEASES)
+def test_plans_of_damaged_logs_that_began_before_dledger(release: str, tmp_path: Path) -> None:
+    compare(release, tmp_path, DAMAGES | OF_MIXED, SETTINGS, mixed=True)
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["plain", "mixed"])
+@pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
+def test_repaired_logs_are_served(release: str, mixed: bool, tmp_path: Path) -> None:
+    """All that is valid, new messages with the next queue offsets, and the same after a second start."""
+    jars = written(release, tmp_path, SETTINGS, mixed)
+    stores = damaged(tmp_path, {name: DAMAGES[name] for name in REPAIRED})
+    wanted: dict[str, dict[Key, bytes]] = {}
+    for number, (name, root) in enumerate(stores.items()):
+        policy, target = POLICIES[number % 2], root.with_name("new")
+        valid, made = expected(valid_records(root)), repair(root, release, conf_of(SETTINGS), policy, target)
+        assert made.exit_code == 0, (name, made.report.get("problems"))
+        audit = product.audit(target, release, conf_of(SETTINGS))
+        assert audit.above_note == [] and audit.broker is not None and audit.broker["lost"]["messages"] == 0
+        wanted[name] = {key: data for key, data in valid.items() if key[3] < made.report["log_end"]}
+        assert policy == "broker" or wanted[name] == valid
+    asked = [(root.with_name("new"), wanted[name]) for name, root in stores.items()]
+    wrong = own_network.run(serve, release, jars, asked)
+    assert {name: found for name, found in zip(stores, wrong, strict=True) if found} == {}
+
+
+def serve(release: str, jars: Sequence[Path], stores: Sequence[tuple[Path, dict[Key, bytes]]]) -> list[list[object]]:
+    """What is not as it should be, of each store."""
+    with Jvm(release, jars) as jvm:
+        return [_not_served(jvm, root, wanted) for root, wanted in stores]
+
+
+def _not_served(jvm: Jvm, root: Path, wanted: dict[Key, bytes]) -> list[object]:
+    found: list[object] = []
+    keys, new = sorted({(key[0], key[1]) for key in wanted}), list[PutAnswer]()
+    ends: dict[tuple[str, int], int] = {}
+    for _ in range(2):
+        with jvm.broker(root, SETTINGS) as broker:
+            assert broker.load(), root
+            broker.start()
+            broker.lead()
+            _settled(broker, dict.fromkeys(keys))
+            queues = broker.serve(keys=False)
+            got = served(queues)
+            found += sorted(key for key, data in wanted.items() if got.get(key) != data)
+            found += [len(got)] if len(got) != len(wanted) + len(new) else []
+            if not new:
+                ends = {key: queues.queues[key].max_offset for key in keys}
+                new = broker.put([Put(topic, b"new", queue_id) for topic, queue_id in keys])
+                broker.catch_up()
+                time.sleep(ledgers.CHECKPOINT_SECONDS)
+            with suppress(Py4JError):
+                broker.shutdown()
+    offsets = {key: answer.queue_offset for key, answer in zip(keys, new, strict=True)}
+    return [*found, offsets] if offsets != ends else found
+
+
 @pytest.mark.parametrize("queues", ["default", "defaultRocksDB"])
 @pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
 def test_plans_of_damaged_logs_beside_tables_in_rocksdb(release: str, queues: str, tmp_path: Path) -> None:
@@ -197,23 +271,39 @@ def test_plans_of_damaged_logs_beside_tables_in_rocksdb(release: str, queues: st
     compare(release, tmp_path, WITH_TABLES, ledgers.SETTINGS | tables | {"storeType": queues})
 
 
-def compare(
-    release: str, tmp_path: Path, damages_of: Mapping[str, Sequence[Callable[[Path], object]]], settings: Settings
-) -> None:
+def written(release: str, folder: Path, settings: Settings, mixed: bool) -> list[Path]:
+    """The release's jars, once it has written a store, in which an audit finds nothing."""
     if reason := own_network.allowed():
         pytest.skip(reason)
     jars = class_path(release, dledger=True)
-    own_network.run(write, release, jars, tmp_path, settings)
-    sound = product.audit(tmp_path / "store", release, conf_of(settings))
+    own_network.run(write, release, jars, folder, settings, mixed)
+    sound = product.audit(folder / "store", release, conf_of(settings))
     assert not sound.above_note and not sound.incomplete and not sound.outcome.not_judged
+    return jars
+
+
+def damaged(folder: Path, damages_of: Mapping[str, Sequence[Callable[[Path], object]]]) -> dict[str, Path]:
+    """A copy for each of these damages, by name."""
     stores: dict[str, Path] = {}
     for number, (name, damages) in enumerate(damages_of.items()):
-        stores[name] = tmp_path / str(number) / "store"
-        shutil.copytree(tmp_path / "store", stores[name], copy_function=sparse)
-        for older_parts in tmp_path.glob("older*"):
+        stores[name] = folder / str(number) / "store"
+        shutil.copytree(folder / ("before" if "before" in name else "store"), stores[name], copy_function=sparse)
+        for older_parts in folder.glob("older*"):
             shutil.copytree(older_parts, stores[name].parent / older_parts.name)
         for damage in damages:
             damage(stores[name])
+    return stores
+
+
+def compare(
+    release: str,
+    tmp_path: Path,
+    damages_of: Mapping[str, Sequence[Callable[[Path], object]]],
+    settings: Settings,
+    mixed: bool = False,
+) -> None:
+    jars = written(release, tmp_path, settings, mixed)
+    stores = damaged(tmp_path, damages_of)
     audits = {name: product.audit(root, release, conf_of(settings)) for name, root in stores.items()}
     plans = {name: plan_of(audit) for name, audit in audits.items()}
     real = own_network.run(look, release, jars, [(root, plans[name]) for name, root in stores.items()], settings)
