@@ -26,6 +26,7 @@ from schemas.rows import SegmentSummary
 from store_io.base.crc import checksum
 from store_io.base.packed import Waiting
 from store_io.base.tasks import NotRead, Task, too_late
+from store_io.formats.rocksdb.kept_open import databases_kept_open
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
 
@@ -225,6 +226,7 @@ def _worker(
         checksum.trust()
         context = TaskContext.get()
         with ExitStack() as stack:
+            stack.enter_context(databases_kept_open())
             run = run_here
             if context is not None and context.attemptNumber():  # a worker was lost with one of these tasks
                 run = stack.enter_context(Apart()).run

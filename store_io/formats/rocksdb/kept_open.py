@@ -1,5 +1,6 @@
-"""Databases that stay open while one audit runs in this process. Opening one costs a copy of its files and a process, some fifty
-milliseconds, and an audit reads the same database again and again: its ends, its entries, and those for each segment.
+"""Databases that stay open while one audit, or one partition of tasks, runs in this process. Opening one costs a copy of its
+files and a process, some fifty milliseconds, and an audit reads the same database again and again: its ends, its entries, and
+those for each segment.
 """
 
 from __future__ import annotations

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import gc
+import os
 import pickle
 import weakref
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from jobs.audit import runner
 from jobs.audit.runner import PARTITION_BYTES, PARTITIONS_PER_CORE, Runner, partition, spare_the_collector
 from store_io.base.packed import Waiting, opened
 from store_io.base.tasks import Task
+from store_io.formats.rocksdb.database import Database
+from store_io.formats.rocksdb.private_folder import PrivateFolder
 from store_io.rules.releases import broker_rules
 from store_io.scan.segment_scan import SegmentTask
-from store_io.source.byte_source import StoreLocation
+from store_io.source.byte_source import StoreLocation, open_source
+from tests.support.stores.rocksdb_stores import write_database
 
 
 def segments(*sizes: int) -> list[Task]:
@@ -72,3 +81,38 @@ def test_only_an_audit_gets_results_that_wait(monkeypatch: pytest.MonkeyPatch) -
     assert runner.run(tasks, "healing") == results
     waiting, single = runner.answers(tasks, "audit")
     assert isinstance(waiting, Waiting) and [opened(waiting), single] == results
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Counts the keys of a database."""
+
+    folder: str
+    store: int = 0
+    not_after: float = 0
+    bytes_to_read: int = 1
+    paths: tuple[str, ...] = ()
+
+    def run(self) -> int:
+        source = open_source(StoreLocation(self.folder))
+        with Database(source, "a", source.list_tree("a")) as database:
+            return sum(1 for batch in database.scan("default") for _ in batch.pairs())
+
+
+def test_the_tasks_of_a_partition_fetch_a_database_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rocksdict")
+    write_database(tmp_path / "a", {"default": [(b"%d" % i, b"v") for i in range(9)]})
+    monkeypatch.setattr(runner, "spare_the_collector", lambda: None)
+    made: list[str] = []
+    enter = PrivateFolder.__init__
+
+    def noted(self: PrivateFolder, *words: Any) -> None:
+        enter(self, *words)
+        made.append(self.path)
+
+    monkeypatch.setattr(PrivateFolder, "__init__", noted)
+    tasks = [Counted(str(tmp_path))] * 4
+    work = runner._worker(SimpleNamespace(value=runner.pack(tasks, [[0, 1, 2], [3]])), lambda *_: None, None, ())
+    assert [pickle.loads(answer) for _, _, answer in work([0])] == [9, 9, 9] and len(made) == 1
+    assert [pickle.loads(answer) for _, _, answer in work([1])] == [9] and len(made) == 2
+    assert not any(os.path.exists(path) for path in made)
