@@ -19,7 +19,7 @@ from tests.broker_truth.harness.kinds import DLEDGER, ROCKSDB, ROCKSDB_RELEASES
 from tests.broker_truth.harness.real_broker import Broker, Jvm, Put, PutAnswer, class_path, conf_of
 from tests.broker_truth.harness.repairs import POLICIES, Key, expected, repair, served, valid_records
 from tests.broker_truth.harness.table_stores import put_transactions
-from tests.broker_truth.test_ledgers import LEDGER, index_gone, sparse, tail, wrong_body, wrong_position
+from tests.broker_truth.test_ledgers import LEDGER, index_gone, tail, wrong_body, wrong_position
 from tests.support.answers import product
 from tests.support.damage import remove
 
@@ -123,7 +123,7 @@ def write(release: str, jars: Sequence[Path], folder: Path, settings: Settings, 
             if not plain:
                 _wait_for_checkpoint(folder / "store")
             if plain:
-                shutil.copytree(folder / "store", folder / "before", copy_function=sparse)
+                ledgers.copy(folder / "store", folder / "before")
             if not (folder / "older").exists():
                 shutil.copytree(folder / "store" / "consumequeue", folder / "older")
                 if (folder / "store" / "rocksdbstore").exists():
@@ -287,7 +287,7 @@ def damaged(folder: Path, damages_of: Mapping[str, Sequence[Callable[[Path], obj
     stores: dict[str, Path] = {}
     for number, (name, damages) in enumerate(damages_of.items()):
         stores[name] = folder / str(number) / "store"
-        shutil.copytree(folder / ("before" if "before" in name else "store"), stores[name], copy_function=sparse)
+        ledgers.copy(folder / ("before" if "before" in name else "store"), stores[name])
         for older_parts in folder.glob("older*"):
             shutil.copytree(older_parts, stores[name].parent / older_parts.name)
         for damage in damages:
