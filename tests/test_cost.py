@@ -222,7 +222,9 @@ def test_memory_for_a_text_that_no_broker_writes(filler: str) -> None:
 
 
 def test_memory_for_a_file_of_which_nothing_is_kept(tmp_path: Path) -> None:
-    filters = {f"topic{number}": {f"group{each}": [number, each] for each in range(20)} for number in range(1000)}
+    data = {"consumerGroup": "g", "topic": "t", "bornTime": 17, "clientVersion": 18, "dead": False}
+    groups = {"groupFilterData": {f"group{each}": data for each in range(20)}, "topic": "t"}
+    filters = {f"topic{number}": groups for number in range(300)}
     path = tmp_path / "config" / "consumerFilter.json"
     path.parent.mkdir()
     (tmp_path / "commitlog").mkdir()

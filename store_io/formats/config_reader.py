@@ -14,7 +14,18 @@ from typing import Any
 from schemas import commitlog_layout
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
-from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, never_closed, parse_tolerant, parse_written
+from store_io.formats.config.beans import LeftOut
+from store_io.formats.config.fastjson import (
+    ANYWHERE,
+    NOWHERE,
+    OF_NUMBERS,
+    OTHER_SHAPE,
+    ConfigFault,
+    Pairs,
+    never_closed,
+    parse_tolerant,
+    parse_written,
+)
 from store_io.formats.config.held_tables import OFFSETS, Decode, HeldTable, read_held, with_newer
 from store_io.formats.config.tables import (
     PLAIN_GROUP,
@@ -24,10 +35,12 @@ from store_io.formats.config.tables import (
     form_of,
     groups_of,
     integer,
+    lmq_offsets_of,
     member,
     offsets_of,
     topics_of,
 )
+from store_io.formats.config.values import NotExact
 from store_io.rules.config.built_in import built_in_groups, built_in_topics
 from store_io.rules.config.databases import table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_files
@@ -40,7 +53,7 @@ from store_io.rules.config.reading import (
     tables_database,
 )
 from store_io.rules.releases import BrokerRules
-from store_io.source.byte_source import ByteSource
+from store_io.source.byte_source import ByteSource, name_of
 from store_io.source.store_dir import StoreListing
 
 # What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
@@ -178,8 +191,12 @@ _TABLES: dict[str, Decode] = {
     TOPICS: topics_of,
     GROUPS: groups_of,
     CONSUMER_OFFSETS: offsets_of,
-    LMQ_OFFSETS: offsets_of,
+    LMQ_OFFSETS: lmq_offsets_of,
     DELAY_OFFSETS: delays_of,
+}
+_INTEGER_KEYS = {
+    **dict.fromkeys((CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS), OF_NUMBERS),
+    "config/consumerOrderInfo.json": ANYWHERE,
 }
 
 
@@ -244,10 +261,17 @@ def load(source: ByteSource, listing: StoreListing, path: str, rules: ConfigRule
 def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
     """Whether this file is the one that is taken. The entries of one that fails after it was added stay."""
     path = name.removesuffix(BACKUP)
-    hook = SharedSettings() if path in (TOPICS, GROUPS) else None if path in _TABLES else _nothing
+    hook = SharedSettings() if path in (TOPICS, GROUPS) else None if path in _TABLES else LeftOut(name_of(path))
+    decode = _TABLES.get(path) or form_of(name_of(path))
     try:
         read, odd = _parse(name, data, rules, hook)
-        table = _TABLES.get(path, form_of)(read, rules)
+        try:
+            table = decode(read, rules)
+        except NotExact:
+            read = parse_tolerant(data, rules)
+            table = decode(read, rules)
+        if isinstance(read, Pairs) and read.doubt:
+            raise ConfigFault(read.doubt, known=False)
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         fault = error if isinstance(error, ConfigFault) else ConfigFault(OTHER_SHAPE)
         done.bad.append(BadFile(name, len(data), str(fault), fault.start, fault.known))
@@ -265,7 +289,7 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
 def _parse(name: str, data: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None = None) -> tuple[Any, BadFile | None]:
     """(what the release's parser reads, what is odd about the text). hook: of `parse_written`. Raises ConfigFault."""
     try:
-        read = parse_written(data, hook)
+        read = parse_written(data, hook, _INTEGER_KEYS.get(name.removesuffix(BACKUP), NOWHERE))
         if isinstance(read, dict):
             return read, None
         fault = ConfigFault(OTHER_SHAPE)
@@ -276,14 +300,6 @@ def _parse(name: str, data: bytes, rules: ConfigRules, hook: Callable[[Row], Any
     except ConfigFault as error:
         raise ConfigFault(str(fault), fault.start, error.known) from error
     return read, BadFile(name, len(data), str(fault), fault.start)
-
-
-_NOTHING: Row = {}
-
-
-def _nothing(read: Row) -> Row:
-    """A hook of the parser for files of which nothing is kept."""
-    return _NOTHING
 
 
 def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> StoreConfig:

@@ -3,5 +3,6 @@
 * `fastjson`: a text as the release's parser reads it, also one that no broker writes.
 * `written`: tables as a release writes them.
 * `held_tables`: tables that a release keeps in RocksDB; `records`: keys and values of the second version.
+* `values`: a value as the parser takes it for a field of some kind; `beans`: which fields the managers' objects have.
 * `tables`: what is read -> topics, groups, offsets, delay offsets; what a manager refuses.
 """

@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from schemas.rows import Row
@@ -22,16 +25,24 @@ _TEXT = _BODY.format('"')
 # end, and no part of one is given back: else each of its quotes would be a start to look from, in quadratic time.
 _WHOLE_TEXT = rf'"{_TEXT}(?:"|\\?\Z)'.encode()
 _TOKEN = re.compile(_WHOLE_TEXT + rb"|([{,]\s*)(-?[0-9]+)(?=\s*:)", re.DOTALL)
+_TOKEN_OF_NUMBER = re.compile(_WHOLE_TEXT + rb"|([{,]\s*)(-?[0-9]+)(?=\s*:\s*[0-9-])", re.DOTALL)
+ANYWHERE, OF_NUMBERS, NOWHERE = "anywhere", "of numbers", "nowhere"  # where a broker writes integer keys, which have no quotes
 _STRUCTURE = re.compile(_WHOLE_TEXT + rb"|[{}\[\]]", re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n\f\b]++|//[^\n]*+")  # one stretch of it, as is `/* */`
-_WIDE_SPACE = re.compile(r"[\x00-\x19\x1b-\x20\x7f]++|//[^\n]*+")
+_WIDE_SPACE = re.compile(r"[\x00-\x20\x7f]++|//[^\n]*+")  # before a value, of fastjson 1
+_SPACE_AND_ZEROS = re.compile(r"[\x00 \t\r\n\f\b]++|//[^\n]*+")
 _STRING = re.compile(rf"""\"({_TEXT})\"|'({_BODY.format("'")})'""", re.DOTALL)
-_NUMBER = re.compile(r"(-?[0-9]+)(\.[0-9]*)?([eE][+-]?[0-9]+)?[LSBFD]?(?![\w.])")
-_NAME = re.compile(r"[^\W\d][\w$.-]*+|[$][\w$.-]*+")
+_NUMBER = re.compile(r"([+-]?[0-9]+)(\.[0-9]*)?([eE][+-]?[0-9]+)?([LSBFD]?)")
+_PASSED_OVER = re.compile(r"[{\[\]:;()]|[+-][0-9]*")
+_NAME = re.compile(r"[A-Za-z_$\u0100-\U0010ffff][A-Za-z0-9_$\u0100-\U0010ffff]*+")
+_INTEGER_KEY = re.compile(r"-?[0-9]+\s*+:")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "F": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"} | {str(i): chr(i) for i in range(8)}
 _PLAIN_ESCAPES = frozenset("\"'\\/")
 _WORDS = {"true": True, "false": False, "null": None}
+_NULL_WORDS = frozenset({"NULL", "NaN", "undefined"})
+# Values that are objects of Java; of what they become in a field of another kind nothing is known here.
+_MADE = re.compile(r"(?:new\b|Set\b|TreeSet\b|x'|\.[0-9])")
 _EMPTY_TEXTS = ('""', "''")
 MAX_DEPTH = 1000  # of nesting; the release's parser ends somewhere beyond, with its stack
 MAX_ODD_VALUES = 2_000_000  # of a text that no broker writes
@@ -48,6 +59,36 @@ class ConfigFault(ValueError):
         self.start, self.known = start, known
 
 
+class Pairs(dict[str, Any]):
+    """An object of a text that no broker writes. written: all its pairs, in their order.  bare: its keys without quotes: "number"
+    or "word".  swallowed: something follows a value without a comma.  commas: repeated ones.  late_colon: a comment before a
+    colon; the readers of fastjson 1 differ in these.  doubt: of the outermost one: what the release takes in one place and
+    refuses in another; else empty."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[tuple[str, Any]] = []
+        self.bare: dict[str, str] = {}
+        self.swallowed = self.commas = self.late_colon = False
+        self.doubt = ""
+
+
+@dataclass(frozen=True)
+class Suffixed:
+    """A number with a letter for its type, as 5L, or with a plus sign."""
+
+    number: int | Decimal
+    suffix: str
+
+
+@dataclass(frozen=True)
+class Word:
+    """NULL, NaN or undefined, which fastjson 1 takes for null where it asks for a value; or a brace, which ends a map for
+    fastjson2."""
+
+    text: str
+
+
 class Nothing:
     """A text that the parser takes and that holds no object. blank: white space, an empty text or a lone brace, which managers
     whose own class is read treat as a fault."""
@@ -59,15 +100,16 @@ class Nothing:
 # ---- what a broker writes ------------------------------------------------------------------------------------------
 
 
-def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None) -> Any:
+def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None, integer_keys: str = ANYWHERE) -> Any:
     """JSON as fastjson writes it: integer keys may be without quotes. Raises ConfigFault.
 
-    hook: gets each object once it is read; what it gives takes the object's place.
+    hook: gets each object once it is read; what it gives takes the object's place.  integer_keys: where this file has them.
     """
     if not data.strip(b"\0"):
         raise ConfigFault(f"{len(data):,} zeros")
-    if b'"@type"' in data:
-        raise ConfigFault("names a class", data.index(b'"@type"'))
+    for name, reason in ((b'"@type"', "names a class"), (b'"$ref"', "refers to another part")):
+        if name in data:
+            raise ConfigFault(reason, data.index(name))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -75,18 +117,28 @@ def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None) -> Any:
     del text
     quoted = bytearray()
     at = 0
-    for match in _TOKEN.finditer(data):
+    for match in (_TOKEN_OF_NUMBER if integer_keys == OF_NUMBERS else _TOKEN).finditer(data):
         if match[2] is not None:
+            if integer_keys == NOWHERE:
+                raise ConfigFault("a number as a name", match.start(2))
             quoted += data[at : match.start(2)] + b'"' + match[2] + b'"'
             at = match.end(2)
     text = (quoted + data[at:]).decode("utf-8")
     del quoted
     try:
-        return json.loads(text, object_hook=hook, parse_constant=_refuse_constant)
+        pairs = partial(_object, hook)
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_float=Decimal)
     except json.JSONDecodeError as error:
         raise ConfigFault(error.msg, _position_of(error.pos, text, data)) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, a nesting of thousands of levels
+    except (ValueError, ArithmeticError, RecursionError) as error:  # thousands of digits or levels of nesting, a huge exponent
         raise ConfigFault(str(error)) from error
+
+
+def _object(hook: Callable[[Row], Any] | None, pairs: list[tuple[str, Any]]) -> Any:
+    read = dict(pairs)
+    if len(read) < len(pairs):
+        raise ValueError("a repeated name")
+    return read if hook is None else hook(read)
 
 
 def _refuse_constant(name: str) -> Any:
@@ -129,10 +181,12 @@ def parse_tolerant(data: bytes, rules: ConfigRules) -> Any:
         raise ConfigFault(f"{len(data):,} zeros")
     if never_closed(data):
         raise ConfigFault("an object that is not closed", len(data) - 1)
-    text = data.decode("utf-8", "replace")
+    text = data.decode("utf-8", "replace").rstrip("\0")
+    if text == "\ufeff":
+        raise ConfigFault("a byte order mark alone")
     if sum(text.count(separator) for separator in _SEPARATORS) > MAX_ODD_VALUES:
         raise ConfigFault("too much of it is not as a broker writes it", known=False)
-    return _Reader(text.removeprefix("\ufeff").rstrip("\0"), rules).read()
+    return _Reader(text.removeprefix("\ufeff"), rules).read()
 
 
 class _Reader:
@@ -140,23 +194,31 @@ class _Reader:
 
     def __init__(self, text: str, rules: ConfigRules):
         self._text, self._rules = text, rules
-        self._space = _WIDE_SPACE if rules.bare_names else _SPACE
+        self._space = _WIDE_SPACE if rules.bare_names else _SPACE_AND_ZEROS
         self._at = 0
+        self._inside = False  # an object
+        self._doubtful = ""
+        self._outermost: Any = None
 
     def read(self) -> Any:
         nothing = self._nothing()
         if nothing is not None:
             return nothing
         value = self._value()
+        end = self._at
+        self._inside = self._rules.fastjson2  # which does not take every comment there either
         self._skip()
-        if self._at < len(self._text):
+        if self._rules.newer_fastjson2 and self._text[self._at :].strip() == ",":
+            self._at = len(self._text)
+        if self._at < len(self._text) and "\x1a" not in self._text[end : self._at + 1]:  # where the text ends for both
             raise self._fault("text after its end")
         if value is None:
             return Nothing(blank=False)
         if isinstance(value, list) and not value and self._rules.blank_is_nothing:
             return Nothing(blank=False)
-        if not isinstance(value, dict):
+        if not isinstance(value, Pairs):
             raise ConfigFault(OTHER_SHAPE)
+        value.doubt = self._doubtful
         return value
 
     def _nothing(self) -> Nothing | None:
@@ -173,18 +235,43 @@ class _Reader:
     def _fault(self, reason: str) -> ConfigFault:
         return ConfigFault(reason, min(len(self._text[: self._at].encode("utf-8", "replace")), max(0, len(self._text) - 1)))
 
-    def _skip(self) -> None:
+    def _doubt(self, reason: str) -> None:
+        self._doubtful = self._doubtful or reason
+
+    def _skip(self, strict: bool = False) -> None:
+        """strict: before a name and its colon, where control characters are no white space."""
+        space = _SPACE if strict and self._rules.bare_names else self._space
         while True:
-            if match := self._space.match(self._text, self._at):
+            if match := space.match(self._text, self._at):
+                if self._inside:
+                    self._look_at_space(match[0])
                 self._at = match.end()
             elif self._text.startswith("/*", self._at) and (end := self._text.find("*/", self._at + 2)) >= 0:
+                if self._inside and self._rules.fastjson2:
+                    self._doubt("a comment")
                 self._at = end + 2
             else:
                 return
 
-    def _next(self) -> str:
-        self._skip()
+    def _next(self, strict: bool = False) -> str:
+        self._skip(strict)
         return self._text[self._at : self._at + 1]
+
+    def _look_at_space(self, space: str) -> None:
+        """What is white space in one place and not in another."""
+        if self._rules.fastjson2 and space.startswith("//"):
+            self._doubt("a comment")
+        if not space.startswith("//") and _SPACE.fullmatch(space) is None:
+            self._doubt("control characters between values")
+
+    def _key_next(self) -> str:
+        """The next character where a key is looked for: a number is read as a token, with the wider white space before it."""
+        self._skip(strict=True)
+        start = self._at
+        character = self._next()
+        if self._at != start and not _NUMBER.match(self._text, self._at):
+            self._at = start
+        return self._text[self._at : self._at + 1] if self._at == start else character
 
     def _value(self) -> Any:
         """The value here, with all that is in it."""
@@ -192,6 +279,8 @@ class _Reader:
         while True:
             value, opened = self._single()
             if opened:
+                self._inside = True
+                self._outermost = value if self._outermost is None else self._outermost
                 if len(open_values) >= MAX_DEPTH:
                     raise ConfigFault(f"a nesting of more than {MAX_DEPTH} levels", known=False)
                 open_values.append((value, ""))
@@ -199,7 +288,7 @@ class _Reader:
                 return value
             else:
                 self._put(open_values[-1], value)
-                self._after_value()
+                self._after_value(open_values[-1][0])
             while True:  # closed ones, one after another
                 holder, _ = open_values[-1]
                 key = self._next_place(holder)
@@ -209,15 +298,17 @@ class _Reader:
                 open_values.pop()
                 self._check_type(holder)
                 if not open_values:
+                    self._inside = False
                     return holder
                 self._put(open_values[-1], holder)
-                self._after_value()
+                self._after_value(open_values[-1][0])
 
     @staticmethod
     def _put(place: tuple[Any, str], value: Any) -> None:
         holder, key = place
-        if isinstance(holder, dict):
+        if isinstance(holder, Pairs):
             holder[key] = value
+            holder.written.append((key, value))
         else:
             holder.append(value)
 
@@ -226,56 +317,117 @@ class _Reader:
         character = self._next()
         if character in ("{", "["):
             self._at += 1
-            return ({}, True) if character == "{" else ([], True)
+            return (Pairs(), True) if character == "{" else ([], True)
         if character in ('"', "'"):
             return self._string(), False
         number = _NUMBER.match(self._text, self._at)
         if number is not None:
             self._at = number.end()
+            behind = self._text[self._at : self._at + 1]
+            if behind and (behind.isalnum() or behind in "_."):
+                if behind in "eE":
+                    raise ConfigFault("something behind a number", self._at, known=False)
+                if behind not in "tfn" or self._rules.fastjson2:
+                    raise self._fault("something behind a number")
             return self._number(number), False
         word = _NAME.match(self._text, self._at)
         if word is not None and word[0] in _WORDS:
             self._at = word.end()
             return _WORDS[word[0]], False
+        if word is not None and word[0] in _NULL_WORDS and self._rules.bare_names:
+            self._at = word.end()
+            return Word(word[0]), False
+        if _MADE.match(self._text, self._at) or character == "-":
+            raise ConfigFault("a value that is no JSON", self._at, known=False)
+        if character == "," and self._rules.fastjson2:
+            raise ConfigFault("no value", self._at, known=False)
+        if character == "}" and self._rules.fastjson2:  # the end of a map without its brace
+            self._at += 1
+            return Word(character), False
         raise self._fault("no value" if character else "the text ends within an object")
 
-    def _number(self, match: re.Match[str]) -> int | float:
-        if match[2] or match[3]:
-            return float(match[0].rstrip("LSBFD"))
-        if len(match[1]) > 40:
+    def _number(self, match: re.Match[str]) -> int | Decimal | Suffixed:
+        if len(match[1]) > 40 or len(match[3] or "") > 6:
             raise self._fault("a number of too many digits")
-        return int(match[1])
+        whole = match[1] + (match[2] or "") + (match[3] or "")
+        number = Decimal(whole) if match[2] or match[3] else int(whole)
+        letter = match[4] or ("+" if match[0][0] == "+" else "")
+        return Suffixed(number, letter) if letter else number
 
     def _next_place(self, holder: Any) -> str | None:
         """The key of the next value of an object, "" in a list; None at its end, which is read."""
         end = "}" if isinstance(holder, dict) else "]"
-        character = self._next()
-        while character == "," and self._rules.bare_names:
+        character = self._key_next() if end == "}" else self._next()
+        while character == ",":
+            if self._rules.fastjson2:
+                self._doubt_unless_empty(holder, "repeated commas")
+            if isinstance(holder, Pairs):
+                holder.commas = True
             self._at += 1
-            character = self._next()
+            character = self._key_next() if end == "}" else self._next()
         if character == end:
             self._at += 1
             return None
         if end == "]":
             return ""
         if character in ('"', "'"):
-            key = self._string()
+            start, key = self._at, self._string()
+            if (
+                self._rules.bare_names and "\x1a" in self._text[start : self._at]
+            ):  # the end of a text, where fastjson 1 looks for a name
+                raise self._fault("a text that is not closed")
         else:
-            bare = _NUMBER.match(self._text, self._at) or (_NAME.match(self._text, self._at) if self._rules.bare_names else None)
+            bare = _NUMBER.match(self._text, self._at) or _NAME.match(self._text, self._at)
             if bare is None:
+                if character and character in ("{[:" if self._rules.fastjson2 else "{["):
+                    raise ConfigFault("an object as a key", self._at, known=False)
                 raise self._fault("no key" if character else "the text ends within an object")
-            self._at, key = bare.end(), bare[0]
-        if self._next() != ":":
+            if bare.re is _NAME and not self._rules.bare_names:
+                if bare[0] not in _WORDS:
+                    raise self._fault("a name without quotes")
+                self._doubt("a word as a key")
+            self._at = bare.end()
+            key = bare[0].rstrip("LSBFD").lstrip("+") if bare.re is _NUMBER else bare[0]
+            holder.bare[key] = "number" if bare.re is _NUMBER else "word"
+        end_of_key = self._at
+        if self._next(strict=holder.bare.get(key) != "number") != ":":
             raise self._fault("a key without a colon")
+        holder.late_colon |= "/" in self._text[end_of_key : self._at]
         self._at += 1
         return key
 
-    def _after_value(self) -> None:
+    def _after_value(self, holder: Any) -> None:
         character = self._next()
         if character == ",":
             self._at += 1
-        elif character not in ("}", "]"):
-            raise self._fault("no comma between values" if character else "the text ends within an object")
+        elif character == "}" or character == "]" and not (isinstance(holder, Pairs) and self._rules.bare_names):
+            return
+        elif not character:
+            raise self._fault("the text ends within an object")
+        elif ord(character) > 127 or character == ":" and self._rules.fastjson2:  # which reads a map without its brace
+            raise ConfigFault("no comma between values", self._at, known=False)
+        elif self._rules.fastjson2:
+            self._doubt_unless_empty(holder, "no comma between values")
+        elif isinstance(holder, Pairs) and not (_INTEGER_KEY.match(self._text, self._at) and "number" in holder.bare.values()):
+            self._doubt("no comma between values")
+            self._pass_over(after_object=isinstance(holder.written[-1][1], dict))
+            holder.swallowed = True
+
+    def _doubt_unless_empty(self, holder: Any, reason: str) -> None:
+        """Behind an empty object in an inner one fastjson2 takes neither."""
+        if isinstance(holder, Pairs) and holder is not self._outermost and holder.written and holder.written[-1][1] == {}:
+            raise self._fault(reason)
+        self._doubt(reason)
+
+    def _pass_over(self, after_object: bool) -> None:
+        """What follows a value without a comma: one token."""
+        token = _PASSED_OVER.match(self._text, self._at)
+        if token is not None:
+            self._at = token.end()
+            return
+        value, _ = self._single()
+        if isinstance(value, str) and self._next() == ":":
+            raise ConfigFault("no comma between values", self._at, known=after_object)
 
     def _string(self) -> str:
         match = _STRING.match(self._text, self._at)
@@ -301,8 +453,14 @@ class _Reader:
 
     def _check_type(self, holder: Any) -> None:
         """A class named in the text: fastjson 1 refuses what it does not allow, fastjson2 reads on."""
+        if isinstance(holder, dict) and isinstance(holder.get("$ref"), str):
+            self._doubt("$ref refers to another part")
         if self._rules.ignores_types or not isinstance(holder, dict) or "@type" not in holder:
             return
+        if not isinstance(holder["@type"], str):
+            raise ConfigFault("@type names no class", known=False)
         if not (self._rules.hash_map_type and holder["@type"] == "java.util.HashMap"):
             raise self._fault("@type names a class")
         del holder["@type"]
+        assert isinstance(holder, Pairs)
+        holder.written = [pair for pair in holder.written if pair[0] != "@type"]

@@ -12,8 +12,9 @@ from typing import Any
 from schemas.rows import Row, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.config import records
-from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, parse_tolerant, parse_written
+from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, Pairs, parse_tolerant, parse_written
 from store_io.formats.config.tables import Offset, SharedSettings, Table, integer, member
+from store_io.formats.config.values import NotExact
 from store_io.formats.rocksdb.database import Batch, Database, DatabaseDamaged
 from store_io.formats.rocksdb.queue_table import find_database
 from store_io.rules.config.databases import VERSION_KEY, TablePlace
@@ -161,6 +162,8 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
             return
     try:
         held.entries = decode({name: texts}, rules).entries
+    except NotExact as why:
+        raise _UnknownValue(str(why)) from why
     except (ValueError, TypeError, AttributeError, RecursionError) as why:
         raise _BadValue(str(why) or OTHER_SHAPE) from why
 
@@ -192,6 +195,8 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
         held.damaged = why.path, why.reason
     try:
         held.entries = taken.offsets if taken.are_offsets else decode({taken.table: taken.named}, rules).entries
+    except NotExact as why:
+        raise _UnknownValue(str(why)) from why
     except (ValueError, TypeError, AttributeError, RecursionError) as why:
         raise _BadValue(str(why) or OTHER_SHAPE) from why
 
@@ -212,6 +217,9 @@ def _parse(data: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None) -
     except ConfigFault:
         pass
     try:
-        return parse_tolerant(data, rules)
+        read = parse_tolerant(data, rules)
     except ConfigFault as why:
         raise (_BadValue if why.known else _UnknownValue)(str(why)) from why
+    if isinstance(read, Pairs) and read.doubt:
+        raise _UnknownValue(read.doubt)
+    return read

@@ -6,26 +6,33 @@ ScheduleMessageService.decode (docs/config.md 2, 3).
 
 from __future__ import annotations
 
-import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from schemas.rows import Row
 from store_io.base.java_compat import parse_number
-from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, Nothing
+from store_io.formats.config.beans import ADDED, FORBIDDEN, QUEUE_OFFSETS, group_of, other_of, topic_of, version_of
+from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, Nothing, Pairs
+from store_io.formats.config.values import ANY, ENTRY, Bean, MapOf, field_of, fields_of, taken
 from store_io.rules.config.reading import ConfigRules
 
 Offset = tuple[str, str, int]  # group, topic, queue id
+OFFSETS, LMQ_OFFSETS = "offsetTable", "lmqOffsetTable"
+_INT, _LONG = 1 << 31, 1 << 63
 _TOPIC_NUMBERS: Row = {"readQueueNums": 16, "writeQueueNums": 16, "perm": 6, "topicSysFlag": 0}
 _GROUP_NUMBERS: Row = {"retryQueueNums": 1, "retryMaxTimes": 16}
 PLAIN_GROUP: Row = {"consumeEnable": True, **_GROUP_NUMBERS}
 _KEPT_KEYS = frozenset({*_TOPIC_NUMBERS, *_GROUP_NUMBERS, "order", "attributes", "consumeEnable"})
-_WRITTEN_KEYS = _KEPT_KEYS | {
-    "topicName", "topicFilterType", "groupName", "brokerId", "whichBrokerWhenConsumeSlowly", "consumeFromMinEnable",
-    "consumeBroadcastEnable", "consumeMessageOrderly", "notifyConsumerIdsChangedEnable", "groupSysFlag", "consumeTimeoutMinute",
-    "groupRetryPolicy", "subscriptionDataSet",
+_WRITTEN: dict[str, type] = {
+    **dict.fromkeys((*_TOPIC_NUMBERS, *_GROUP_NUMBERS, "brokerId", "whichBrokerWhenConsumeSlowly", "groupSysFlag"), int),
+    **dict.fromkeys(("order", "consumeEnable", "consumeFromMinEnable", "consumeBroadcastEnable"), bool),
+    **dict.fromkeys(("consumeMessageOrderly", "notifyConsumerIdsChangedEnable"), bool),
+    **dict.fromkeys(("topicName", "topicFilterType", "groupName"), str),
+    **dict.fromkeys(("attributes", "groupRetryPolicy"), dict),
+    "consumeTimeoutMinute": int,
 }  # fmt: skip
 
 
@@ -48,11 +55,7 @@ def topics_of(read: Any, rules: ConfigRules) -> Table:
     """Name -> numbers of queues, perm, attributes."""
     if isinstance(read, Nothing):
         return Table({}, written=False)
-    held = member(read, "topicConfigTable", rules)
-    shared: dict[Any, Row] = {}
-    entries = {str(name): _topic(topic, rules, shared) for name, topic in _map(held).items()}
-    fails = "dataVersion is null" if member(read, "dataVersion", rules) is None else ""
-    return Table(entries, fails=fails, counter=_counter(read, rules), written=held is not _ABSENT)
+    return _rows_of(read, "topicConfigTable", _Rows(topic_of(rules), _topic, rules), {}, True, rules)
 
 
 def groups_of(read: Any, rules: ConfigRules) -> Table:
@@ -61,56 +64,107 @@ def groups_of(read: Any, rules: ConfigRules) -> Table:
         if read.blank and rules.blank_groups_refused:
             raise ConfigFault("no object")
         return Table({}, written=False)
-    held = member(read, "subscriptionGroupTable", rules)
-    shared: dict[Any, Row] = {}
-    entries = {str(name): _group(group, rules, shared) for name, group in _map(held).items()}
-    null = rules.null_group_version_refused and member(read, "dataVersion", rules) is None
-    return Table(entries, fails="dataVersion is null" if null else "", counter=_counter(read, rules), written=held is not _ABSENT)
+    others = {"forbiddenTable": FORBIDDEN} if rules.attributes else {}
+    rows = _Rows(group_of(rules), _group, rules)
+    return _rows_of(read, "subscriptionGroupTable", rows, others, rules.group_versions_read, rules)
+
+
+def _rows_of(read: Any, name: str, rows: _Rows, others: Mapping[str, Any], version_read: bool, rules: ConfigRules) -> Table:
+    """A table of names whose entries are added to what is there, with the version behind them."""
+    fields = {name: ANY, **others, **({"dataVersion": version_of(rules)} if version_read else {})}
+    entries: dict[str, Row] = {}
+    named, version, fails = False, None, ""
+    for field, value in _fields(read, fields, rules):
+        if field == name:
+            named, entries = True, {str(key): rows(row) for key, row in _named(value, rules).items()}
+        else:
+            made = taken(value, fields[field], rules)
+            if field == "dataVersion":
+                version, fails = made, _no_version(made)
+    return Table(entries, fails=fails, counter=_counter_of(version), written=named)
 
 
 def offsets_of(read: Any, rules: ConfigRules) -> Table:
     """(group, topic, queue id) -> offset. The maps of what was read are emptied, so that nothing is held twice."""
+    return _offsets_of(read, (OFFSETS,), rules)
+
+
+def lmq_offsets_of(read: Any, rules: ConfigRules) -> Table:
+    """The same of the file that takes its place with enableLmq; its second table has one offset for each light queue."""
+    return _offsets_of(read, (OFFSETS, LMQ_OFFSETS), rules)
+
+
+def _offsets_of(read: Any, names: tuple[str, ...], rules: ConfigRules) -> Table:
     if isinstance(read, Nothing):
         if read.blank and rules.blank_offsets_refused or read.text and rules.empty_text_offsets_refused:
             raise ConfigFault("no object")
         return Table({}, written=False)
     found: dict[Offset, int] = {}
     texts: dict[str, str] = {}  # each topic and group once, though many keys name it
-    written = False
-    for name in ("offsetTable", "lmqOffsetTable"):
-        held = member(read, name, rules)
+    fields = {**dict.fromkeys(names, ANY), **({"dataVersion": version_of(rules)} if rules.offset_versions_read else {})}
+    written, version = False, None
+    for name, held in _fields(read, fields, rules):
+        if name == "dataVersion":
+            version = taken(held, fields[name], rules)
+            continue
         written = written or isinstance(held, dict)
-        table = _map({} if held is None else held)
+        table = _named({} if held is None else held, rules)
         if found:  # of a group in both tables the second: its queues stay beside one another
             for place in [place for place in found if f"{place[1]}@{place[0]}" in table]:
                 del found[place]
         for key in list(table):
-            _take_offsets(str(key), table.pop(key), found, texts, rules)
-    return Table(found, replaces=True, counter=_counter(read, rules), written=written)
+            held_there = table.pop(key)
+            if name == OFFSETS and not isinstance(held_there, dict):
+                raise ConfigFault(OTHER_SHAPE)
+            _take_offsets(str(key), held_there, found, texts, rules)
+    return Table(found, replaces=True, counter=_counter_of(version), written=written)
 
 
 def _take_offsets(key: str, held: Any, found: dict[Offset, int], texts: dict[str, str], rules: ConfigRules) -> None:
     topic, _, group = key.partition("@")
     topic, group = texts.setdefault(topic, topic), texts.setdefault(group, group)
     if isinstance(held, Mapping):
-        for queue_id, offset in held.items():
-            found[group, topic, integer(queue_id, 32)] = _long(offset, rules)
+        for queue_id, offset in _numbers(held, rules):
+            found[group, topic, queue_id] = offset
     else:  # lmqConsumerOffset.json: one queue per name
-        found[group, topic, 0] = _long(held, rules)
+        found[group, topic, 0] = _entry(held, rules)
 
 
 def delays_of(read: Any, rules: ConfigRules) -> Table:
     """Level -> offset."""
     if isinstance(read, Nothing):
         return Table({}, written=False)
-    held = member(read, "offsetTable", rules)
-    entries = {integer(level, 32): _long(offset, rules) for level, offset in _map(held).items()}
-    return Table(entries, counter=_counter(read, rules), written=held is not _ABSENT)
+    fields = {OFFSETS: ANY, **({"dataVersion": version_of(rules)} if rules.attributes else {})}
+    entries: dict[int, int] = {}
+    named, version, fails = False, None, ""
+    for name, held in _fields(read, fields, rules):
+        if name == OFFSETS:
+            named, entries = True, dict(_numbers(_map(held), rules))
+        else:
+            version = taken(held, fields[name], rules)
+            fails = _no_version(version) if version is not None else ""  # here null is no fault
+    return Table(entries, fails=fails, counter=_counter_of(version), written=named)
 
 
-def form_of(read: Any, rules: ConfigRules) -> Table:
-    """Of a file of which only is asked whether it holds an object: nothing of it is kept."""
-    return Table({}, replaces=True, written=not isinstance(read, Nothing))
+def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
+    """What decodes a file of which only is asked whether the manager takes it: nothing of it is kept."""
+    kind, added = other_of(name), ADDED.get(name)
+
+    def decode(read: Any, rules: ConfigRules) -> Table:
+        if isinstance(read, Nothing) and read.blank and rules.fastjson2:  # an empty object there
+            read = {}
+        if isinstance(read, Nothing) or kind is None:
+            return Table({}, replaces=True, written=not isinstance(read, Nothing))
+        made = taken(read, kind, rules) or {}
+        fails = ""
+        if added:
+            name, by_itself = added
+            if made.get(name, {} if by_itself else None) is None:
+                raise ConfigFault(OTHER_SHAPE)
+            fails = _no_version(made["dataVersion"]) if "dataVersion" in made else ""
+        return Table({}, replaces=True, fails=fails)
+
+    return decode
 
 
 # ---- one entry -----------------------------------------------------------------------------------------------------
@@ -119,56 +173,56 @@ def form_of(read: Any, rules: ConfigRules) -> Table:
 class SharedSettings:
     """A hook of the parser: topics and groups with equal settings share them. Of a million topics that is most of the memory.
 
-    What is not looked at is left out, unless an entry has a key that no broker writes: that may be another name of one.
+    What is not looked at is left out, unless an entry is not as a broker writes it: it is looked at whole then.
     """
 
     def __init__(self) -> None:
         self._shared: dict[Any, Row] = {}
 
     def __call__(self, read: Row) -> Row:
-        name = "topicName" if "topicName" in read else "groupName"
-        if not isinstance(read.get(name), str) or not read.keys() <= _WRITTEN_KEYS:
-            return read
+        for key, value in read.items():
+            if type(value) is not _WRITTEN.get(key) or type(value) is int and not -_INT <= value < _INT:
+                return read
         kept = {key: value for key, value in read.items() if key in _KEPT_KEYS}
         if not kept.get("attributes", True):
             del kept["attributes"]
         try:
             return self._shared.setdefault(tuple(kept.items()), kept)
-        except TypeError:  # attributes, or a value of another shape
+        except TypeError:  # attributes
             return kept
 
 
-def _topic(topic: Any, rules: ConfigRules, shared: dict[Any, Row]) -> Row:
-    row = _numbers(topic, _TOPIC_NUMBERS, rules)
-    order = member(topic, "order", rules)
-    row = {"order": order is True or str(order).lower() == "true", **row}
-    attributes = member(topic, "attributes", rules)
-    if attributes is not _ABSENT and attributes:
-        row["attributes"] = {str(key): str(value) for key, value in _map(attributes).items()}
+class _Rows:
+    """Entries as they are kept, one for each that the parser gives; those that share their settings share it."""
+
+    def __init__(self, kind: Bean, keep: Callable[[Row, dict[Any, Row]], Row], rules: ConfigRules):
+        self._kind, self._keep, self._rules = kind, keep, rules
+        self._made: dict[int, Row] = {}
+        self._shared: dict[Any, Row] = {}
+
+    def __call__(self, read: Any) -> Row:
+        """Raises ConfigFault. read: stays where it is until all are asked for."""
+        row = self._made.get(id(read))
+        if row is None:
+            found = taken(read, self._kind, self._rules)
+            if found is None:
+                raise ConfigFault(OTHER_SHAPE)
+            row = self._made[id(read)] = self._keep(found, self._shared)
         return row
+
+
+def _topic(found: Row, shared: dict[Any, Row]) -> Row:
+    row = {"order": bool(found.get("order")), **{name: found.get(name, default) for name, default in _TOPIC_NUMBERS.items()}}
+    attributes = found.get("attributes")
+    if attributes:
+        return {**row, "attributes": {key: str(value) for key, value in attributes.items()}}
     return shared.setdefault(tuple(row.values()), row)
 
 
-def _group(group: Any, rules: ConfigRules, shared: dict[Any, Row]) -> Row:
-    row = _numbers(group, _GROUP_NUMBERS, rules)
-    enabled = member(group, "consumeEnable", rules)
-    row = {"consumeEnable": enabled in (_ABSENT, None, True) or str(enabled).lower() == "true", **row}
+def _group(found: Row, shared: dict[Any, Row]) -> Row:
+    enabled = {"consumeEnable": found.get("consumeEnable", True)}
+    row = {**enabled, **{name: found.get(name, default) for name, default in _GROUP_NUMBERS.items()}}
     return shared.setdefault(tuple(row.values()), row)
-
-
-def _numbers(entry: Any, defaults: Row, rules: ConfigRules) -> Row:
-    if not isinstance(entry, dict):
-        raise ConfigFault(OTHER_SHAPE)
-    row = {}
-    for name, default in defaults.items():
-        value = member(entry, name, rules)
-        if value is _ABSENT:
-            row[name] = default
-        elif value is None:
-            row[name] = 0 if rules.null_number_is_zero else default
-        else:
-            row[name] = integer(value, 32)
-    return row
 
 
 # ---- values --------------------------------------------------------------------------------------------------------
@@ -187,30 +241,68 @@ def member(entry: Any, name: str, rules: ConfigRules) -> Any:
         raise ConfigFault(OTHER_SHAPE)
     if name in entry:
         return entry[name]
-    if rules.names_by_likeness:
-        wanted = name.lower()
-        for key in entry:
-            if len(key) <= 2 * len(name) and key.lower().replace("_", "").replace("-", "") == wanted:
-                return entry[key]
-    return _ABSENT
+    kind = Bean({name: ANY})
+    return next((value for key, value in entry.items() if field_of(key, kind, rules)), _ABSENT)
+
+
+def _fields(read: Any, fields: Mapping[str, Any], rules: ConfigRules) -> Iterator[tuple[str, Any]]:
+    if not isinstance(read, dict):
+        raise ConfigFault(OTHER_SHAPE)
+    return fields_of(read, Bean(fields), rules)
+
+
+def _named(held: Any, rules: ConfigRules) -> dict[str, Any]:
+    """A map of names."""
+    table = _map(held)
+    if isinstance(table, Pairs):
+        taken(table, MapOf(ANY, nulls=True), rules)
+    return table
 
 
 def _map(held: Any) -> dict[str, Any]:
-    if held is _ABSENT:
-        return {}
     if not isinstance(held, dict):
         raise ConfigFault(OTHER_SHAPE)
     return held
 
 
-def _counter(read: Any, rules: ConfigRules) -> int:
-    version = member(read, "dataVersion", rules)
-    if not isinstance(version, dict):
-        if version is _ABSENT or version is None:
-            return 0
-        raise ConfigFault(OTHER_SHAPE)
-    counter = member(version, "counter", rules)
-    return 0 if counter is _ABSENT or counter is None else integer(counter, 64)
+def _numbers(held: Mapping[str, Any], rules: ConfigRules) -> Iterable[tuple[int, int]]:
+    """A map of integers, as a broker writes it or not."""
+    if not isinstance(held, Pairs):
+        try:
+            return [(int(key), offset) for key, offset in held.items() if _is_written(key, offset)]
+        except _Odd:
+            pass
+    made = taken(held, QUEUE_OFFSETS, rules)
+    return () if made is None else made.items()
+
+
+class _Odd(Exception):
+    pass
+
+
+def _is_written(key: str, offset: Any) -> bool:
+    """True. Raises _Odd where a broker writes no such entry."""
+    if type(offset) is not int or not -_LONG <= offset < _LONG or not key.isdecimal() or len(key) > 9 or not key.isascii():
+        raise _Odd
+    return True
+
+
+def _entry(held: Any, rules: ConfigRules) -> int:
+    offset = taken(held, ENTRY, rules)
+    if offset is None:
+        raise ConfigFault("null as an offset")
+    return int(offset)
+
+
+def _no_version(version: Row | None) -> str:
+    """Why a manager cannot take this version over; "" if it can."""
+    if version is None:
+        return "dataVersion is null"
+    return "the counter of dataVersion is null" if version.get("counter", 0) is None else ""
+
+
+def _counter_of(version: Row | None) -> int:
+    return (version or {}).get("counter") or 0
 
 
 def integer(value: Any, bits: int) -> int:
@@ -221,14 +313,8 @@ def integer(value: Any, bits: int) -> int:
     number: int | None = None
     if isinstance(value, str):
         number = parse_number(value.strip(), bits)
-    elif isinstance(value, float) and math.isfinite(value) and -limit <= value < limit:
+    elif isinstance(value, Decimal) and -limit <= value < limit:
         number = int(value)
     if number is None:
         raise ConfigFault(f"{reprlib.repr(value)} is no integer")
     return number
-
-
-def _long(value: Any, rules: ConfigRules) -> int:
-    if rules.long_wraps and type(value) is int:
-        return (value + (1 << 63)) % (1 << 64) - (1 << 63)
-    return integer(value, 64)

@@ -24,7 +24,9 @@ class ConfigRules:
     blank_is_nothing: bool = True  # white space alone, a byte 0x1A, NULL and [] are no object: nothing is loaded, no fault
     bare_names: bool = True  # keys without quotes, repeated commas, control characters between tokens
     names_by_likeness: bool = True  # TopicConfigTable and topic_config_table are topicConfigTable
-    null_number_is_zero: bool = False  # of a topic's or group's number; else its default stays
+    fastjson2: bool = False  # another parser: what it takes in place of a number or a truth value differs
+    newer_fastjson2: bool = False  # "1,000" and 1.5D are numbers there, a list of one number is one in a map as well
+    booleans_are_longs: bool = False  # true is 1 where a long is asked for, as it is in all releases where an int is
     long_wraps: bool = False  # an offset beyond 64 bits becomes another number; else it is refused
     hash_map_type: bool = False  # "@type" may name java.util.HashMap
     ignores_types: bool = False  # "@type" of any class is skipped; else refused
@@ -35,7 +37,8 @@ class ConfigRules:
     blank_groups_refused: bool = True  # white space, "" and } in subscriptionGroup.json
     blank_offsets_refused: bool = False  # the same in consumerOffset.json
     empty_text_offsets_refused: bool = False  # "" in consumerOffset.json
-    null_group_version_refused: bool = False  # "dataVersion": null in subscriptionGroup.json
+    group_versions_read: bool = False  # dataVersion of subscriptionGroup.json; null is refused then
+    offset_versions_read: bool = False  # dataVersion of consumerOffset.json
     clamps_delay_offsets: bool = False  # into [min, max] of the level's queue
     # what is there without a file
     topics_of_transactions: bool = False  # their topics, that of pop and of the members, a group
@@ -57,24 +60,25 @@ CHANGES: dict[str, dict[str, bool]] = {
     "4.9.2": {"clamps_delay_offsets": True},
     "5.0.0": {
         "hash_map_type": True, "blank_groups_refused": False, "blank_offsets_refused": True, "deletion_cleans_unknown": False,
-        "topics_of_transactions": True, "attributes": True,
+        "topics_of_transactions": True, "attributes": True, "booleans_are_longs": True,
     },
     "5.1.4": {"tables_in_rocksdb": True},
-    "5.3.1": {"null_group_version_refused": True, "imports_files": True, "timer_topic": True},
+    "5.2.0": {"offset_versions_read": True},
+    "5.3.1": {"group_versions_read": True, "imports_files": True, "timer_topic": True},
     "5.3.2": {"knows_second_version": True},
     "5.4.0": {
-        "blank_is_nothing": False, "bare_names": False, "names_by_likeness": False, "null_number_is_zero": True,
+        "blank_is_nothing": False, "bare_names": False, "names_by_likeness": False, "fastjson2": True,
         "long_wraps": True, "ignores_types": True, "blank_offsets_refused": False, "empty_text_offsets_refused": True,
         "knows_single_database": True, "deletes_unusable": True, "backup_is_moved": True, "refusal_saves_all": True,
         "topics_of_rocksdb_transactions": True, "pair_a_line": True,
     },
-    "5.5.0": {"long_wraps": False},
+    "5.5.0": {"long_wraps": False, "newer_fastjson2": True},
 }  # fmt: skip
 
 
 _PARSER = (
-    "blank_is_nothing", "bare_names", "names_by_likeness", "null_number_is_zero", "long_wraps", "hash_map_type", "ignores_types",
-    "blank_offsets_refused", "empty_text_offsets_refused",
+    "blank_is_nothing", "bare_names", "names_by_likeness", "fastjson2", "long_wraps", "hash_map_type", "ignores_types",
+    "blank_offsets_refused", "empty_text_offsets_refused", "booleans_are_longs",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -114,3 +115,17 @@ def _field(owner: Any, name: str) -> Any:
             return field.get(owner)
         kind = kind.getSuperclass()
     return None
+
+
+class Tables:
+    """The managers that keep their tables in files, loaded one folder after another. jvm: with the jars of managers."""
+
+    def __init__(self, jvm: Jvm, folder: Path):
+        given = jvm.gateway.new_array(jvm.gateway.jvm.java.lang.Object, 1)
+        given[0] = jvm.broker(folder).java
+        self._java = jvm.compiled("Tables").newInstance(given)
+
+    def load(self, root: Path) -> dict[str, tuple[bool | str, Any]]:
+        """File -> whether its manager loads it (or what it throws), and the table that it holds then; None where nobody asks."""
+        found = json.loads(self._java.load(str(root)))
+        return {name: (loads, table) for name, (loads, table) in found.items()}

@@ -115,9 +115,13 @@ class Jvm:
             )
         self.process: subprocess.Popen[bytes] = process
         self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True))
+        self._harness = self.compiled("Harness")
+
+    def compiled(self, name: str) -> Any:
+        """The constructor of the class of that name beside this module."""
         compiler = self.gateway.jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.cook((HERE / "Harness.java").read_text("utf-8"))
-        self._harness = compiler.getClassLoader().loadClass("Harness").getConstructors()[0]
+        compiler.cook((HERE / f"{name}.java").read_text("utf-8"))
+        return compiler.getClassLoader().loadClass(name).getConstructors()[0]
 
     def broker(
         self,

@@ -1,0 +1,104 @@
+"""The objects that a broker's managers read from their files: which fields they have, and of which kind.
+
+Source: TopicConfig, SubscriptionGroupConfig, DataVersion, ConsumerFilterData, TimerMetrics.Metric, OrderInfo,
+TopicQueueMappingSerializeWrapper, and the managers' own setters (docs/config.md 3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store_io.formats.config.values import ATOMIC, BOOLEAN, CHOICE, ENTRY, INT, LONG, TEXT, Bean, ListOf, MapOf
+from store_io.rules.config.reading import ConfigRules
+
+_TEXTS = MapOf(TEXT, nulls=True, plain=True)
+VERSION = Bean({"timestamp": LONG, "counter": ATOMIC, "stateVersion": LONG})
+_OLD_VERSION = Bean({"timestamp": LONG, "counter": ATOMIC})
+_OLD_TOPIC = {
+    "topicName": TEXT, "readQueueNums": INT, "writeQueueNums": INT, "perm": INT, "topicFilterType": CHOICE, "topicSysFlag": INT,
+    "order": BOOLEAN,
+}  # fmt: skip
+_OLD_GROUP = {
+    "groupName": TEXT, "consumeEnable": BOOLEAN, "consumeFromMinEnable": BOOLEAN, "consumeBroadcastEnable": BOOLEAN,
+    "retryQueueNums": INT, "retryMaxTimes": INT, "brokerId": LONG, "whichBrokerWhenConsumeSlowly": LONG,
+    "notifyConsumerIdsChangedEnable": BOOLEAN,
+}  # fmt: skip
+_TOPIC = Bean({**_OLD_TOPIC, "attributes": _TEXTS})
+_GROUP = Bean(
+    {
+        **_OLD_GROUP, "consumeMessageOrderly": BOOLEAN, "groupSysFlag": INT, "consumeTimeoutMinute": INT, "attributes": _TEXTS,
+        "groupRetryPolicy": Bean({}),
+    }
+)  # fmt: skip
+QUEUE_OFFSETS = MapOf(ENTRY, keys=INT)
+FORBIDDEN = MapOf(MapOf(INT))
+_FILTER = Bean(
+    {
+        "consumerGroup": TEXT, "topic": TEXT, "expression": TEXT, "expressionType": TEXT, "bornTime": LONG, "deadTime": LONG,
+        "clientVersion": LONG, "bloomFilterData": Bean({}),
+    }
+)  # fmt: skip
+_ORDER = Bean(
+    {
+        "popTime": LONG, "i": LONG, "o": ListOf(LONG), "ot": MapOf(LONG, keys=LONG, nulls=True),
+        "oc": MapOf(INT, keys=LONG, nulls=True),
+        "l": LONG, "cm": LONG, "a": TEXT,
+    }
+)  # fmt: skip
+_METRIC = Bean({"count": ATOMIC, "timeStamp": LONG})
+_LONG = 1 << 63
+_OTHERS = {
+    "consumerFilter.json": Bean(
+        {"filterDataByTopic": MapOf(Bean({"topic": TEXT, "groupFilterData": MapOf(_FILTER)}))}
+    ),
+    "consumerOrderInfo.json": Bean({"table": MapOf(MapOf(_ORDER, keys=INT))}),
+    "topicQueueMapping.json": Bean({"topicQueueMappingInfoMap": MapOf(Bean({})), "dataVersion": VERSION}),
+    "timermetrics": Bean(
+        {"timingCount": MapOf(_METRIC), "dataVersion": VERSION}
+    ),
+}  # fmt: skip
+# Tables that are put into another, which fails where one is null, or its version; and whether there is one without a file.
+ADDED = {"topicQueueMapping.json": ("topicQueueMappingInfoMap", False), "timermetrics": ("timingCount", True)}
+
+
+def topic_of(rules: ConfigRules) -> Bean:
+    return _TOPIC if rules.attributes else Bean(_OLD_TOPIC)
+
+
+def group_of(rules: ConfigRules) -> Bean:
+    return _GROUP if rules.attributes else Bean(_OLD_GROUP)
+
+
+def version_of(rules: ConfigRules) -> Bean:
+    return VERSION if rules.attributes else _OLD_VERSION
+
+
+# Their entries as a broker writes them.
+_ENTRIES = {"consumerFilter.json": _FILTER, "timermetrics": _METRIC}
+_WRITTEN = {TEXT: str, LONG: int, ATOMIC: int}
+_SCALARS = frozenset({str, int, bool})
+_NOTHING: dict[str, Any] = {}
+
+
+class LeftOut:
+    """A hook of the parser for files of which nothing is kept: an entry as a broker writes it becomes an empty one."""
+
+    def __init__(self, name: str):
+        kind = _ENTRIES.get(name)
+        self._types: dict[str, type | None] = {}
+        if kind is not None:
+            self._types = {field: _WRITTEN.get(of) if isinstance(of, str) else None for field, of in kind.fields.items()}
+
+    def __call__(self, read: dict[str, Any]) -> dict[str, Any]:
+        if not self._types.keys() & read.keys():
+            return read
+        for key, value in read.items():
+            kind = type(value)
+            if kind is not self._types.get(key, kind) or kind not in _SCALARS or kind is int and not -_LONG <= value < _LONG:
+                return read
+        return _NOTHING
+
+
+def other_of(name: str) -> Any:
+    """What a file is read as of which no entry is kept; None where that is not known."""
+    return _OTHERS.get(name)

@@ -1,0 +1,385 @@
+"""A value of a text as the release's parser takes it for a field of some kind: much that is of another kind is taken too.
+
+Source: com.alibaba.fastjson.util.TypeUtils (castToInt, castToLong, castToBoolean, intValue), IntegerCodec, LongCodec,
+EnumDeserializer, MapDeserializer, JavaBeanDeserializer; com.alibaba.fastjson2.JSONReader (readInt32Value, readInt64Value,
+readBoolValue), ObjectReaderImplEnum, ObjectReaderImplMapTyped (docs/config.md 3).
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from store_io.base.java_compat import parse_number
+from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, Pairs, Suffixed, Word
+from store_io.rules.config.reading import ConfigRules
+
+# Kinds of a single value. LONG: of a field; ENTRY: a long that is an entry of a map.  ATOMIC: an AtomicLong.
+INT, LONG, ENTRY, ATOMIC, BOOLEAN, TEXT, CHOICE, ANY = "int", "long", "entry", "atomic", "boolean", "text", "choice", "any"
+
+
+class _Left:
+    """The field keeps its default."""
+
+
+LEFT = _Left()
+
+
+class NotExact(ValueError):
+    """Of a text that was read as a broker writes it: whether a key had quotes decides what a release makes of it."""
+
+
+_DECIMAL_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+_ZEROS_BEHIND = re.compile(r"\.0*$")
+_NOTHING_TEXTS = ("", "null")
+_MAX_SCALE = 100  # beyond, fastjson 1 takes a decimal only if it is an integer in range
+
+
+@dataclass(frozen=True)
+class Bean:
+    """An object with these fields; others are skipped. choices: the constants of each field of kind CHOICE: their number."""
+
+    fields: Mapping[str, Any]
+    choices: int = 2
+
+
+@dataclass(frozen=True)
+class MapOf:
+    """keys: TEXT, INT or LONG.  nulls: whether a value may be null.  plain: of texts, which has keys in quotes alone, and may be
+    the one object of a list."""
+
+    values: Any
+    keys: str = TEXT
+    nulls: bool = False
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class ListOf:
+    values: Any
+
+
+def taken(value: Any, kind: Any, rules: ConfigRules) -> Any:
+    """What the parser makes of it: dicts of beans and maps, None for null; `LEFT`. Raises ConfigFault."""
+    if isinstance(value, Pairs) and isinstance(value.get("$ref"), str):
+        raise ConfigFault("$ref refers to another part", known=False)
+    if isinstance(value, Word) and rules.fastjson2 and not isinstance(kind, MapOf):
+        raise ConfigFault(OTHER_SHAPE)
+    if isinstance(kind, Bean):
+        return _bean(value, kind, rules)
+    if isinstance(kind, MapOf):
+        return _map(value, kind, rules)
+    if isinstance(kind, ListOf):
+        return _list(value, kind, rules)
+    if kind is ANY:
+        return value
+    if kind is TEXT:
+        return None if value is None or isinstance(value, Word) else value if isinstance(value, str) else _text_of(value)
+    if isinstance(value, Word) and (kind is not CHOICE or value.text == "NULL"):
+        return LEFT if kind in (INT, BOOLEAN) else None
+    return (_second if rules.fastjson2 else _first)(value, kind, rules)
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value.number if isinstance(value, Suffixed) else value)
+
+
+# ---- objects -------------------------------------------------------------------------------------------------------
+
+
+def _bean(value: Any, kind: Bean, rules: ConfigRules) -> dict[str, Any] | None:
+    if not isinstance(value, dict):
+        _check_nothing(value, rules, lists=not rules.fastjson2)
+        return None
+    found: dict[str, Any] = {}
+    for name, held in fields_of(value, kind, rules):
+        made = taken(held, kind.fields[name], rules)
+        if made is not LEFT:
+            found[name] = made
+    return found
+
+
+def fields_of(read: Mapping[str, Any], kind: Bean, rules: ConfigRules) -> Iterator[tuple[str, Any]]:
+    """(field, value as it stands) of each that the release takes, in the order of the text. Raises ConfigFault."""
+    pairs: Iterable[tuple[str, Any]] = read.items()
+    if isinstance(read, Pairs):
+        pairs = read.written
+        if "number" in read.bare.values() or read.late_colon:
+            raise ConfigFault("a number as the name of a field" if not read.late_colon else "a comment before a colon")
+        if not isinstance(read.get("$ref", ""), str) and not rules.fastjson2:
+            raise ConfigFault("$ref refers to nothing")
+    seen = set()
+    for key, value in pairs:
+        name = field_of(key, kind, rules)
+        if not name:
+            _pass_over(key, value, isinstance(read, Pairs), rules)
+        elif name in seen and not rules.fastjson2:  # some of its readers set a field once
+            raise ConfigFault("a repeated field", known=False)
+        else:
+            seen.add(name)
+            yield name, value
+
+
+def _pass_over(key: str, value: Any, exact: bool, rules: ConfigRules) -> None:
+    """The value of a field that is not known: read as JSON alone. exact: the text is known to the sign. Raises ConfigFault."""
+    if not exact and _is_integer(key):
+        raise NotExact(f"{key}: with quotes or without")
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Word) and rules.fastjson2:
+            raise ConfigFault(OTHER_SHAPE)
+        if isinstance(one, Pairs):
+            if one.swallowed or rules.fastjson2 and one.bare:
+                raise ConfigFault("no comma between values" if one.swallowed else "a key without quotes")
+            todo += one.values()
+        elif isinstance(one, dict):
+            if rules.fastjson2 and any(map(_is_integer, one)):
+                raise NotExact("an integer as a name: with quotes or without")
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one
+
+
+def _is_integer(key: str) -> bool:
+    return key.lstrip("-").isdecimal()
+
+
+def field_of(key: str, kind: Bean, rules: ConfigRules) -> str:
+    """The name of the field that a key means, by likeness where the parser takes that; "" without one."""
+    if key in kind.fields:
+        return key
+    if not rules.names_by_likeness or len(key) > 100:
+        return ""
+    like = key.lower().replace("_", "").replace("-", "")
+    for name in kind.fields:
+        if name.lower() == like:
+            return name
+    return ""
+
+
+def _check_nothing(value: Any, rules: ConfigRules, lists: bool) -> None:
+    """Raises ConfigFault unless this stands for no object."""
+    nothing = value is None or value == "" and isinstance(value, str) or isinstance(value, Word) and value.text == "NULL"
+    if nothing or lists and value == [] or rules.newer_fastjson2 and value == "null":
+        return
+    raise ConfigFault(OTHER_SHAPE)
+
+
+def _map(value: Any, kind: MapOf, rules: ConfigRules) -> dict[Any, Any] | None:
+    if isinstance(value, Word) and rules.fastjson2:
+        return {}
+    if kind.plain and isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+        value = value[0]
+    if not isinstance(value, dict):
+        if value == "" and not rules.fastjson2:
+            raise ConfigFault(OTHER_SHAPE)
+        _check_nothing(value, rules, lists=False)
+        return None
+    if not rules.fastjson2 and isinstance(value, Pairs) and (value.swallowed or value.commas) and kind.keys is not TEXT:
+        raise ConfigFault("no comma between values" if value.swallowed else "repeated commas")
+    found = {}
+    for key, held in value.written if isinstance(value, Pairs) else value.items():
+        if kind.plain and isinstance(held, Decimal | Suffixed | dict | list):
+            raise ConfigFault("an attribute that is no text", known=False)
+        made = taken(held, kind.values, rules)
+        if made is None and not kind.nulls:
+            raise ConfigFault("null as an entry")
+        found[_key(key, value, kind, rules)] = made
+    return found
+
+
+def _list(value: Any, kind: ListOf, rules: ConfigRules) -> list[Any] | None:
+    if isinstance(value, list):
+        return [None if one is None else taken(one, kind.values, rules) for one in value]
+    if value is None or isinstance(value, Word):
+        return None
+    raise ConfigFault(OTHER_SHAPE)
+
+
+def _key(key: str, holder: Mapping[str, Any], kind: MapOf, rules: ConfigRules) -> Any:
+    bare = holder.bare.get(key) if isinstance(holder, Pairs) else None
+    if kind.keys is not TEXT:
+        if bare == "word" and key not in ("true", "false"):
+            raise ConfigFault("a word as a number")
+        if bare is None and parse_number(key, 64) is None:
+            raise ConfigFault(f"{reprlib.repr(key)} is no integer", known=not (rules.fastjson2 and key[:1].isdecimal()))
+        written: Any = {"true": True, "false": False}.get(key, key) if bare == "word" else _number_of(key) if bare else key
+        return taken(written, kind.keys, rules)
+    if bare == "number" and (kind.plain or not rules.fastjson2):
+        raise ConfigFault("a number as a name")
+    if bare == "number" and not key.lstrip("-").isdecimal():
+        raise ConfigFault("a fraction as a name", known=False)
+    if bare == "word" and key == "null":
+        raise ConfigFault("null as a name")
+    return key
+
+
+def _number_of(text: str) -> int | Decimal:
+    return Decimal(text) if set(text) & set(".eE") else int(text)
+
+
+# ---- fastjson 1 ----------------------------------------------------------------------------------------------------
+
+
+def _first(value: Any, kind: str, rules: ConfigRules) -> Any:
+    if kind is CHOICE:
+        return _first_choice(value)
+    if value is None:
+        return LEFT if kind in (INT, BOOLEAN) else None
+    number = value.number if isinstance(value, Suffixed) else value
+    if kind is BOOLEAN:
+        return _first_boolean(number)
+    bits = 32 if kind is INT else 64
+    if isinstance(number, bool):
+        if kind is INT or rules.booleans_are_longs:
+            return int(number)
+    elif isinstance(number, int):
+        if kind is LONG and not -(1 << 63) <= number < 1 << 63:
+            low = _low(abs(number), 64)
+            if low < 0:  # it adds digit after digit, and looks at the sign alone
+                raise _no_integer(value)
+            return low if number > 0 else -low
+        if _fits(number, bits):
+            return number
+    elif isinstance(number, Decimal):
+        return _first_decimal(number, bits)
+    elif isinstance(number, str):
+        if number in ("", "null", "NULL"):
+            return LEFT if kind is INT else None
+        plain = number.replace(",", "")
+        parsed = parse_number(_ZEROS_BEHIND.sub("", plain) if kind is INT else plain, bits)
+        if parsed is not None:
+            return parsed
+    raise _no_integer(value)
+
+
+def _first_decimal(number: Decimal, bits: int) -> int:
+    exponent = number.as_tuple().exponent
+    if isinstance(exponent, int) and abs(exponent) <= _MAX_SCALE:
+        return _low(int(number), bits)
+    if number.adjusted() < 20 and number == number.to_integral_value() and _fits(int(number), bits):
+        return int(number)
+    raise _no_integer(number)
+
+
+def _first_boolean(number: Any) -> Any:
+    if isinstance(number, bool):
+        return number
+    if isinstance(number, int) and _fits(number, 32):
+        return number == 1
+    if isinstance(number, Decimal):
+        return _first_decimal(number, 32) == 1
+    if isinstance(number, str):
+        if number in ("", "null", "NULL"):
+            return LEFT
+        if number.lower() == "true" or number in ("1", "Y", "T"):
+            return True
+        if number.lower() == "false" or number in ("0", "N", "F"):
+            return False
+    raise ConfigFault(f"{reprlib.repr(number)} is neither true nor false")
+
+
+def _first_choice(value: Any) -> Any:
+    number = value.number if isinstance(value, Suffixed) and value.suffix in "LBS+" else value
+    if value is None or isinstance(value, str):
+        return None  # an unknown name as well
+    if type(number) is int and 0 <= number < 2:
+        return number
+    raise ConfigFault(f"{reprlib.repr(value)} is no constant")
+
+
+# ---- fastjson2 -----------------------------------------------------------------------------------------------------
+
+
+def _second(value: Any, kind: str, rules: ConfigRules) -> Any:
+    suffixed = isinstance(value, Suffixed)
+    if suffixed and isinstance(value.number, Decimal) and not rules.newer_fastjson2 and kind is not BOOLEAN:
+        raise _no_integer(value)
+    number = value.number if suffixed else value
+    if kind is BOOLEAN:
+        if suffixed and value.suffix == "+":
+            raise _no_integer(value)
+        return _second_boolean(number, suffixed)
+    if kind is CHOICE:
+        return _second_choice(number)
+    bits = 32 if kind is INT or kind is ATOMIC and not rules.newer_fastjson2 else 64
+    if number is None:
+        return None if kind in (ATOMIC, ENTRY) else 0
+    if isinstance(number, list) and len(number) == 1 and not isinstance(number[0], list | dict | str | None.__class__):
+        if kind is not ENTRY or rules.newer_fastjson2:
+            return _second(number[0], kind, rules)
+    if isinstance(number, dict) and bits == 32:
+        return 0
+    return _second_number(number, kind, bits, rules)
+
+
+def _second_number(number: Any, kind: str, bits: int, rules: ConfigRules) -> Any:
+    if isinstance(number, bool):
+        return int(number)
+    if isinstance(number, str):
+        if number in _NOTHING_TEXTS:
+            return None if kind is ENTRY else 0
+        if number in ("true", "false"):
+            return int(number == "true")
+        plain = number.replace(",", "") if rules.newer_fastjson2 else number
+        if not _DECIMAL_TEXT.fullmatch(plain) or len(plain) > 40:
+            raise _no_integer(number)
+        number = Decimal(plain) if set(plain) & set(".eE") else int(plain)
+    if isinstance(number, int):
+        if kind is ENTRY and rules.long_wraps:
+            return _low(number, 64)
+        if _fits(number, bits):
+            return number
+    elif isinstance(number, Decimal):
+        if number.adjusted() > 30:
+            return (1 << bits - 1) - 1 if number > 0 else -(1 << bits - 1)
+        return _low(int(number), bits)
+    raise _no_integer(number)
+
+
+def _second_boolean(number: Any, suffixed: bool) -> bool:
+    if isinstance(number, bool):
+        return number
+    if isinstance(number, int | Decimal):
+        return not suffixed and isinstance(number, int) and abs(number) == 1
+    if number is None or number in ("", "null", "NULL", "0", "N") or isinstance(number, str) and number.lower() == "false":
+        return False
+    if isinstance(number, str) and (number.lower() == "true" or number in ("1", "Y")):
+        return True
+    raise ConfigFault(f"{reprlib.repr(number)} is neither true nor false")
+
+
+def _second_choice(number: Any) -> Any:
+    if isinstance(number, Decimal) and number.adjusted() < 20:
+        number = int(number)
+    if isinstance(number, str):
+        if number == "NULL" or number.isdecimal() and number.isascii() and parse_number(number, 32) is None:
+            raise ConfigFault(f"{reprlib.repr(number)} is no constant", known=False)
+        return None
+    if number is None or type(number) is int and 0 <= number < 2:
+        return number
+    raise ConfigFault(f"{reprlib.repr(number)} is no constant")
+
+
+# ---- numbers -------------------------------------------------------------------------------------------------------
+
+
+def _fits(number: int, bits: int) -> bool:
+    return -(1 << bits - 1) <= number < 1 << bits - 1
+
+
+def _low(number: int, bits: int) -> int:
+    """Java's narrowing."""
+    half = 1 << bits - 1
+    return (number + half) % (1 << bits) - half
+
+
+def _no_integer(value: Any) -> ConfigFault:
+    return ConfigFault(f"{reprlib.repr(value)} is no integer")
