@@ -326,9 +326,9 @@ class _Reader:
             behind = self._text[self._at : self._at + 1]
             if behind and (behind.isalnum() or behind in "_."):
                 if behind in "eE":
-                    raise ConfigFault("something behind a number", self._at, known=False)
+                    raise ConfigFault("something after a number", self._at, known=False)
                 if behind not in "tfn" or self._rules.fastjson2:
-                    raise self._fault("something behind a number")
+                    raise self._fault("something after a number")
             return self._number(number), False
         word = _NAME.match(self._text, self._at)
         if word is not None and word[0] in _WORDS:
@@ -414,7 +414,7 @@ class _Reader:
             holder.swallowed = True
 
     def _doubt_unless_empty(self, holder: Any, reason: str) -> None:
-        """Behind an empty object in an inner one fastjson2 takes neither."""
+        """After an empty object in an inner one fastjson2 takes neither."""
         if isinstance(holder, Pairs) and holder is not self._outermost and holder.written and holder.written[-1][1] == {}:
             raise self._fault(reason)
         self._doubt(reason)

@@ -70,7 +70,7 @@ def groups_of(read: Any, rules: ConfigRules) -> Table:
 
 
 def _rows_of(read: Any, name: str, rows: _Rows, others: Mapping[str, Any], version_read: bool, rules: ConfigRules) -> Table:
-    """A table of names whose entries are added to what is there, with the version behind them."""
+    """A table of names whose entries are added to what is there, with the version that goes with them."""
     fields = {name: ANY, **others, **({"dataVersion": version_of(rules)} if version_read else {})}
     entries: dict[str, Row] = {}
     named, version, fails = False, None, ""

@@ -106,7 +106,7 @@ def _bean(value: Any, kind: Bean, rules: ConfigRules) -> dict[str, Any] | None:
 
 
 def fields_of(read: Mapping[str, Any], kind: Bean, rules: ConfigRules) -> Iterator[tuple[str, Any]]:
-    """(field, value as it stands) of each that the release takes, in the order of the text. Raises ConfigFault."""
+    """(field, value as it is written) of each that the release takes, in the order of the text. Raises ConfigFault."""
     pairs: Iterable[tuple[str, Any]] = read.items()
     if isinstance(read, Pairs):
         pairs = read.written
@@ -165,7 +165,7 @@ def field_of(key: str, kind: Bean, rules: ConfigRules) -> str:
 
 
 def _check_nothing(value: Any, rules: ConfigRules, lists: bool) -> None:
-    """Raises ConfigFault unless this stands for no object."""
+    """Raises ConfigFault unless the parser takes this for no object."""
     nothing = value is None or value == "" and isinstance(value, str) or isinstance(value, Word) and value.text == "NULL"
     if nothing or lists and value == [] or rules.newer_fastjson2 and value == "null":
         return
