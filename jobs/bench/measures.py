@@ -24,6 +24,7 @@ import pyarrow as pa
 from jobs import RULES_VERSION, VERSION
 from jobs.audit.runner import spare_the_collector
 from jobs.bench.memory import peak_bytes, reset_peak
+from jobs.bench.peers import measure_load
 from jobs.bench.store import BenchFailed
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
@@ -283,6 +284,7 @@ class RepairTimes:
     """Least wall time of the rounds, in seconds, for a store of one nominal body size whose queues and index are gone.
 
     copy: `cp -r` of it.  flushed: the same, and the copy flushed to the disk.  repair: the command, from its start to its end.
+    load: load() of such a copy by a release, which makes queues and index anew as well; None without its jars.
     """
 
     body: int
@@ -290,11 +292,14 @@ class RepairTimes:
     copy: float
     flushed: float
     repair: float
+    load: float | None = None
 
 
-def measure_repair(root: Path, body: int, spark_words: Sequence[str], rounds: int) -> RepairTimes | None:
+def measure_repair(
+    root: Path, body: int, spark_words: Sequence[str], rounds: int, jars: Path | None = None
+) -> RepairTimes | None:
     """Damage the store, so that all that can be made anew is, and repair it again and again. None where the environment is not
-    made, or there is no `cp`."""
+    made, or there is no `cp`. jars: of a release."""
     if not environment.is_ready() or shutil.which("cp") is None:
         return None
     for name in ("consumequeue", "index"):
@@ -314,6 +319,8 @@ def measure_repair(root: Path, body: int, spark_words: Sequence[str], rounds: in
             raise BenchFailed(f"cp ended with {done.returncode}: {done.stderr.strip()[-500:]}")
         _flush_folder(copy)
         flushed = time.perf_counter()
+        if jars is not None:
+            best["load"] = min(best.get("load", float("inf")), measure_load(copy, jars))
         shutil.rmtree(copy)
         os.sync()  # so that what was written or removed before slows nothing that is measured
         at = time.perf_counter()
@@ -327,7 +334,7 @@ def measure_repair(root: Path, body: int, spark_words: Sequence[str], rounds: in
         for what, seconds in (("copy", copied - began), ("flushed", flushed - began), ("repair", repaired - at)):
             best[what] = min(best.get(what, float("inf")), seconds)
     size = sum(int(row["size_bytes"]) for row in outcome.segments)
-    return RepairTimes(body, size, best["copy"], best["flushed"], best["repair"])
+    return RepairTimes(body, size, best["copy"], best["flushed"], best["repair"], best.get("load"))
 
 
 def _variables() -> dict[str, str]:

@@ -65,23 +65,13 @@ def measure_loads(root: Path, jars: Path, folder: Path, rounds: int) -> LoadTime
             if what == "rebuilt":
                 (copy / "abort").touch()
                 (copy / "checkpoint").write_bytes(bytes(CHECKPOINT_BYTES))
-            best[what] = min(best[what], _load(copy, jars))
+            best[what] = min(best[what], measure_load(copy, jars))
     shutil.rmtree(copy, ignore_errors=True)
     return LoadTimes(release, best["kept"], best["rebuilt"])
 
 
-def measure_load(root: Path, jars: Path, folder: Path, rounds: int) -> float:
-    """Least seconds of load() on a copy below `folder` of the store as it is. Raises BenchFailed."""
-    best, copy = float("inf"), folder / "peer"
-    for _ in range(rounds):
-        shutil.copytree(root, copy)
-        best = min(best, _load(copy, jars))
-        shutil.rmtree(copy)
-    return best
-
-
-def _load(root: Path, jars: Path) -> float:
-    """Seconds of one load(). The JVM's own start does not count."""
+def measure_load(root: Path, jars: Path) -> float:
+    """Seconds of one load(), which changes the store. The JVM's own start does not count. Raises BenchFailed."""
     with _jvm(jars) as jvm:
         try:
             store = _message_store(jvm, root)

@@ -43,7 +43,7 @@ from jobs.bench.measures import (
     measure_repair,
     measure_scans,
 )
-from jobs.bench.peers import measure_load, measure_loads, release_of
+from jobs.bench.peers import measure_loads, release_of
 from jobs.bench.scale import SHAPES, measure_scale
 from jobs.bench.store import BODIES, BenchFailed, can_write, scratch_folder, write_store
 from jobs.command_line import parser, places
@@ -149,11 +149,11 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     if "repair" in asked.parts:
         for body in REPAIRED_BODIES:
             root = _make(folder, f"damaged-{body}", audit_store(asked.audit_size, body), asked)
-            repaired = measure_repair(root, body, own_words, asked.rounds)
+            jars = Path(asked.peers) if asked.peers else None
+            repaired = measure_repair(root, body, own_words, asked.rounds, jars)
             figures += repair_figures(repaired)
-            if repaired is not None and asked.peers:
-                load = measure_load(root, Path(asked.peers), folder, min(2, asked.rounds))
-                figures += load_figures(repaired, release_of(Path(asked.peers)), load)
+            if repaired is not None and jars is not None:
+                figures += load_figures(repaired, release_of(jars))
             _drop(root, asked)
     if "scale" in asked.parts:
         with session.start(spark_words) as started:

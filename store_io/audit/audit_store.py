@@ -137,6 +137,8 @@ class StoreAudit:
         """Around work on this one store: an error in it makes this audit incomplete, and ends no other's."""
         try:
             yield
+        except StoreError as error:
+            self._short.add_new([str(error)])
         except Exception as fault:
             self._fault(fault)
 

@@ -59,19 +59,20 @@ def _in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None) -
         return
     part, inside = [], 0
     for item in going:
-        part.append(item)
-        inside += weigh(item)
-        if len(part) >= most or inside >= _INSIDE:
+        weight = weigh(item)
+        if part and (len(part) >= most or inside + weight > _INSIDE):
             yield part
             part, inside = [], 0
+        part.append(item)
+        inside += weight
     if part:
         yield part
 
 
-Part = Spilled | bytes  # a compressed pickle; one that came from another process is in memory
+Part = Spilled | bytes  # a compressed pickle; in memory where it came from another process, or where the disk is full
 
 
-def _pack(value: Any) -> Spilled:
+def _pack(value: Any) -> Part:
     return spill(zlib.compress(pickle.dumps(value, protocol=5), 1))
 
 

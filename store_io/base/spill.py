@@ -1,7 +1,7 @@
 """Bytes that are written once and read back now and then: they lie in temporary files, so that very many take no memory.
 
-The files have no name: nobody else can open them, and the system removes them with the process, however it ends. What nothing
-refers to any more gives its room back.
+The files have no name: nobody else can open them, and the system removes them with the process, however it ends. A file of
+FILE_BYTES goes when nothing refers to any of its bytes any more. Where a disk is full the bytes stay in memory instead.
 """
 
 from __future__ import annotations
@@ -13,11 +13,27 @@ from typing import IO
 
 from store_io.base.errors import StoreError
 
-FILE_BYTES = 64 << 20  # of one file; a file goes when all that was written to it is gone
+FILE_BYTES = 64 << 20  # of one file
 
 
-class NoRoom(StoreError):
-    """Temporary files cannot be written or read back."""
+class NotReadBack(StoreError):
+    """A temporary file cannot be read any more."""
+
+
+class _File:
+    """A file without a name, which is closed when nothing refers to it."""
+
+    def __init__(self) -> None:
+        """Raises OSError."""
+        self._file: IO[bytes] = tempfile.TemporaryFile(buffering=0)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+    @property
+    def descriptor(self) -> int:
+        return self._file.fileno()
 
 
 class Spilled:
@@ -25,17 +41,17 @@ class Spilled:
 
     __slots__ = ("_at", "_file", "_size")
 
-    def __init__(self, file: IO[bytes], at: int, size: int):
+    def __init__(self, file: _File, at: int, size: int):
         self._file, self._at, self._size = file, at, size
 
     def read(self) -> bytes:
-        """The bytes. Raises NoRoom."""
+        """The bytes. Raises NotReadBack."""
         try:
-            data = os.pread(self._file.fileno(), self._size, self._at)
+            data = os.pread(self._file.descriptor, self._size, self._at)
         except OSError as problem:
-            raise _failed("read", problem) from None
+            raise NotReadBack(f"a temporary file of this run cannot be read: {problem.strerror or problem}") from None
         if len(data) != self._size:
-            raise NoRoom(f"{tempfile.gettempdir()}: a temporary file of this run holds {len(data):,} bytes of {self._size:,}")
+            raise NotReadBack(f"a temporary file of this run holds {len(data):,} bytes of {self._size:,}")
         return data
 
     def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
@@ -47,19 +63,17 @@ class _Files:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._file: IO[bytes] | None = None
+        self._file: _File | None = None
         self._end = 0
 
     def add(self, data: bytes) -> Spilled:
+        """Raises OSError."""
         with self._lock:
-            try:
-                if self._file is None or self._end >= FILE_BYTES:
-                    self._file, self._end = tempfile.TemporaryFile(buffering=0), 0
-                done = 0
-                while done < len(data):
-                    done += os.pwrite(self._file.fileno(), data[done:], self._end + done)
-            except OSError as problem:
-                raise _failed("write", problem) from None
+            if self._file is None or self._end >= FILE_BYTES:
+                self._file, self._end = _File(), 0
+            done = 0
+            while done < len(data):
+                done += os.pwrite(self._file.descriptor, data[done:], self._end + done)
             at, self._end = self._end, self._end + len(data)
             return Spilled(self._file, at, len(data))
 
@@ -72,11 +86,9 @@ _files = _Files()
 os.register_at_fork(after_in_child=lambda: _files.forget())
 
 
-def spill(data: bytes) -> Spilled:
-    """Put these bytes into a temporary file. Raises NoRoom where they cannot be written."""
-    return _files.add(data)
-
-
-def _failed(what: str, problem: OSError) -> NoRoom:
-    why = problem.strerror or str(problem)
-    return NoRoom(f"{tempfile.gettempdir()}: cannot {what} a temporary file of this run: {why} (TMPDIR names another folder)")
+def spill(data: bytes) -> Spilled | bytes:
+    """Put these bytes into a temporary file; the bytes themselves where that cannot be written."""
+    try:
+        return _files.add(data)
+    except OSError:  # a full disk above all: what was found must not be lost for it
+        return data

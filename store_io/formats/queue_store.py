@@ -29,6 +29,8 @@ from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
 
 OPEN_FILES = 512
+CACHED_ENTRIES = 2048  # of each queue: those of some hundred queues stay in the processor's cache
+FETCHED_ENTRIES = 8192  # where reads are requests to another machine
 SCAN_BYTES = 1 << 20
 EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
 SAMPLES = 9  # entries of a file that show which physical offsets it holds
@@ -56,6 +58,10 @@ class QueueStore(Protocol):
     @property
     def queue_count(self) -> int:
         """How many ConsumeQueues there are, batch ones apart."""
+
+    @property
+    def entries_at_once(self) -> int:
+        """How many entries of one queue to ask for at most: few where asking costs little, as few stay in the cache."""
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:
         """Whether the queue is there."""
@@ -95,6 +101,10 @@ class FileQueueStore:
     def queue_count(self) -> int:
         return len(self._paths.queues)
 
+    @property
+    def entries_at_once(self) -> int:
+        return CACHED_ENTRIES if self._source.local else FETCHED_ENTRIES
+
     def _files(self, key: QueueKey, batch: bool) -> Sequence[MappedFile]:
         return (self._paths.batch_queues if batch else self._paths.queues).get(key, ())
 
@@ -132,6 +142,10 @@ class _LightQueuesApart:
     @property
     def queue_count(self) -> int:
         return self._files.queue_count + self._light.queue_count
+
+    @property
+    def entries_at_once(self) -> int:
+        return max(self._files.entries_at_once, self._light.entries_at_once)
 
     def _of(self, key: QueueKey) -> QueueStore:
         return self._light if key[0].startswith(LMQ_PREFIX) else self._files

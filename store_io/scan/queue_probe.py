@@ -32,7 +32,7 @@ from store_io.scan.segment_findings import Findings, Span, message_finding
 
 BATCH_CONSTANTS = (("compacted", -1), ("reserved", 0))  # what every entry holds, whatever its message
 ARENA_ENTRIES = 3 << 20  # entries kept in memory, all queues together, unless there are very many queues
-MAX_ENTRIES, MIN_ENTRIES = 2048, 64  # kept of one queue
+MIN_ENTRIES = 64  # kept of one queue
 FIRST_ENTRIES = 64  # read of a queue at first; then as many as the rest of the segment takes, judged by these
 BATCH_SPAN_BYTES = 64 << 20  # of the CommitLog: for so much, a BatchConsumeQueue's entries are read at once
 
@@ -65,7 +65,7 @@ class QueueProbe:
     ):
         self._store, self._findings, self._part = store, findings, part
         self._low, self._high = base_offset, base_offset + size
-        self.per_slot = max(MIN_ENTRIES, min(MAX_ENTRIES, ARENA_ENTRIES // max(1, store.queue_count)))
+        self.per_slot = max(MIN_ENTRIES, min(store.entries_at_once, ARENA_ENTRIES // max(1, store.queue_count)))
         self._states = np.zeros((0, STATE_COLUMNS), np.int64)
         self._slots, self._slots_end = 0, store.queue_count
         # Per slot `per_slot` entries as they are stored. Memory that no queue needs is never touched.

@@ -127,6 +127,12 @@ class ByteSource:
         file = folder.open(relative, path)
         return file if self._rate is None else _RatedFile(file, self._rate)
 
+    @property
+    def local(self) -> bool:
+        """Whether all of it lies on this machine."""
+        folders = [self._root, *(folder for part in self._parts.values() for folder in part)]
+        return all(isinstance(folder, LocalFolder) for folder in folders)
+
     def address(self, path: str) -> str:
         """Where the file lies: a local path, or a URI."""
         folder, relative = self._locate(path)

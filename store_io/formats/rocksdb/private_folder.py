@@ -16,7 +16,7 @@ from types import TracebackType
 from schemas.rows import StoreFile
 from store_io.base.errors import Unreadable
 from store_io.base.paths import is_uri
-from store_io.base.scratch import Scratch
+from store_io.base.scratch import Scratch, remove_left
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, DerivedLocation, local_path
 
@@ -64,6 +64,8 @@ class PrivateFolder:
                 f"{where}/: a database of {self.size:,} bytes that is on no local disk, more than the {FETCHED_BYTES:,} that are"
                 " fetched"
             )
+        if not local:  # another machine's worker that was killed may have left one, and nobody else removes it there
+            remove_left()
         self._folder = Scratch()
         self.path = self._folder.path
         try:

@@ -16,6 +16,7 @@ from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.rocksdb.stored import EntryUnreadable
 from store_io.source.byte_source import ByteSource
 
+ENTRIES_AT_ONCE = 8192  # of one queue: each read asks another process
 LAST_NUMBER = (1 << 63) - 1
 
 
@@ -141,6 +142,10 @@ class KeyedQueueStore:
     @property
     def queue_count(self) -> int:
         return len(self._keys)
+
+    @property
+    def entries_at_once(self) -> int:
+        return ENTRIES_AT_ONCE
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:
         return not batch and key in self._keys

@@ -54,7 +54,7 @@ class MemoryQueueStore:
     content: ClassVar[dict[QueueKey, bytes]] = {}
 
     def __init__(self, source: ByteSource, database: QueueDatabase, stored: frozenset[QueueKey]):
-        self.queue_count = len(self.content)
+        self.queue_count, self.entries_at_once = len(self.content), 100
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:
         return not batch and key in self.content

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.fs as pafs
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -26,6 +27,8 @@ from schemas.rows import (
 )
 from store_io.formats import queue_store
 from store_io.scan import queue_probe
+from store_io.source.arrow_folder import ArrowFolder
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from tests.support.answers.segment_tasks import scan_store
 from tests.support.stores import corpus_tools, strategies
 from tests.support.stores.builders import SCHEDULE_TOPIC, Message, Sizes, Store, StoreBuilder
@@ -171,7 +174,7 @@ def test_small_slots_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     edit(queue_file(made, 400), lambda d: d.__setitem__(slice(0, 60), bytes(60)))
     whole = matched(scan(made))
     for most in (1, 2, 7):
-        monkeypatch.setattr(queue_probe, "MAX_ENTRIES", most)
+        monkeypatch.setattr(queue_store, "CACHED_ENTRIES", most)
         monkeypatch.setattr(queue_probe, "MIN_ENTRIES", most)
         monkeypatch.setattr(queue_store, "OPEN_FILES", 1)
         assert matched(scan(made)) == whole
@@ -280,6 +283,14 @@ def test_a_store_with_more_queues_than_it_counts_is_an_error_and_no_read_beyond_
     monkeypatch.setattr(queue_store.FileQueueStore, "queue_count", 1)
     with pytest.raises(IndexError, match=r"'TopicA', 1\) is one queue more than the 1 that its store counts"):
         scan(made)
+
+
+def test_of_a_store_on_another_machine_more_entries_are_asked_for_at_once(tmp_path: Path) -> None:
+    here = open_source(StoreLocation(str(tmp_path)))
+    there = ByteSource(here.location, ArrowFolder(pafs.LocalFileSystem(), str(tmp_path)), {})
+    none = queue_store.QueuePaths({}, {}, {})
+    at_once = [queue_store.FileQueueStore(source, none).entries_at_once for source in (here, there)]
+    assert at_once == [queue_store.CACHED_ENTRIES, queue_store.FETCHED_ENTRIES]
 
 
 def test_without_a_probe_nothing_is_looked_for(tmp_path: Path) -> None:

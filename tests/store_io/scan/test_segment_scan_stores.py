@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Finding, SegmentSummary
+from store_io.formats import queue_store
 from store_io.scan import queue_probe
 from store_io.scan.segment_scan import scan_segment
 from tests.support.answers.segment_tasks import tasks
@@ -58,7 +59,7 @@ def test_any_damage_gives_one_answer_however_it_is_read(
         ends = [0, *(e.end for e in whole.extents)]
         assert [e.start for e in whole.extents] == ends[:-1]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(queue_probe, "MAX_ENTRIES", slot)
+            patch.setattr(queue_store, "CACHED_ENTRIES", slot)
             patch.setattr(queue_probe, "MIN_ENTRIES", min(slot, queue_probe.MIN_ENTRIES))
             for other in (replace(task, window_bytes=window), replace(task, window_bytes=64), replace(task, decoder="reference")):
                 assert told(scan_segment(other)) == told(whole)
