@@ -196,7 +196,7 @@ _TABLES: dict[str, Decode] = {
 }
 _INTEGER_KEYS = {
     **dict.fromkeys((CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS), OF_NUMBERS),
-    "config/consumerOrderInfo.json": ANYWHERE,
+    **dict.fromkeys(("config/consumerOrderInfo.json", "config/topicQueueMapping.json"), ANYWHERE),
 }
 
 
@@ -224,7 +224,7 @@ def held_by(source: ByteSource, name: str, rules: ConfigRules) -> dict[str, Row]
         read = read_object(source, name, rules)
         if not _TABLES[path](read, rules).written:
             return None
-    except (ValueError, TypeError, AttributeError, RecursionError, StoreError):
+    except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError, StoreError):
         return None
     return dict(member(read, table, rules))
 
@@ -272,7 +272,7 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
             table = decode(read, rules)
         if isinstance(read, Pairs) and read.doubt:
             raise ConfigFault(read.doubt, known=False)
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as error:
         fault = error if isinstance(error, ConfigFault) else ConfigFault(OTHER_SHAPE)
         done.bad.append(BadFile(name, len(data), str(fault), fault.start, fault.known))
         return False

@@ -27,7 +27,8 @@ _WHOLE_TEXT = rf'"{_TEXT}(?:"|\\?\Z)'.encode()
 _TOKEN = re.compile(_WHOLE_TEXT + rb"|([{,]\s*)(-?[0-9]+)(?=\s*:)", re.DOTALL)
 _TOKEN_OF_NUMBER = re.compile(_WHOLE_TEXT + rb"|([{,]\s*)(-?[0-9]+)(?=\s*:\s*[0-9-])", re.DOTALL)
 ANYWHERE, OF_NUMBERS, NOWHERE = "anywhere", "of numbers", "nowhere"  # where a broker writes integer keys, which have no quotes
-_STRUCTURE = re.compile(_WHOLE_TEXT + rb"|[{}\[\]]", re.DOTALL)
+_BRACKET = re.compile(_WHOLE_TEXT + rb"|([,:]\s*+)?([{\[])|[}\]]", re.DOTALL)
+_CLOSES = {b"}": b"{", b"]": b"["}
 _SPACE = re.compile(r"[ \t\r\n\f\b]++|//[^\n]*+")  # one stretch of it, as is `/* */`
 _WIDE_SPACE = re.compile(r"[\x00-\x20\x7f]++|//[^\n]*+")  # before a value, of fastjson 1
 _SPACE_AND_ZEROS = re.compile(r"[\x00 \t\r\n\f\b]++|//[^\n]*+")
@@ -45,14 +46,17 @@ _NULL_WORDS = frozenset({"NULL", "NaN", "undefined"})
 _MADE = re.compile(r"(?:new\b|Set\b|TreeSet\b|x'|\.[0-9])")
 _EMPTY_TEXTS = ('""', "''")
 MAX_DEPTH = 1000  # of nesting; the release's parser ends somewhere beyond, with its stack
-MAX_ODD_VALUES = 2_000_000  # of a text that no broker writes
+MAX_ODD_VALUES, MAX_ODD_BYTES = 2_000_000, 32 << 20  # of a text that no broker writes
+MAX_DIGITS, MAX_EXPONENT_DIGITS = 40, 6  # of a number that is not an integer of 64 bits
 OTHER_SHAPE = "JSON of another shape"
+TOO_MANY_DIGITS = "a number of too many digits"
+TOO_LARGE = "too large to be read key by key"
 _SEPARATORS = ":,{["
 
 
 class ConfigFault(ValueError):
-    """What is wrong with a file; `start`: the byte at which it begins to be.  known: the release refuses it; else what it makes
-    of the text is not known."""
+    """What is wrong with a file. start: the byte where that begins.  known: the release refuses the text; else nobody knows what
+    it makes of it."""
 
     def __init__(self, reason: str, start: int = 0, known: bool = True):
         super().__init__(reason)
@@ -60,17 +64,28 @@ class ConfigFault(ValueError):
 
 
 class Pairs(dict[str, Any]):
-    """An object of a text that no broker writes. written: all its pairs, in their order.  bare: its keys without quotes: "number"
-    or "word".  swallowed: something follows a value without a comma.  commas: repeated ones.  late_colon: a comment before a
-    colon; the readers of fastjson 1 differ in these.  doubt: of the outermost one: what the release takes in one place and
-    refuses in another; else empty."""
+    """An object of a text that no broker writes.
+
+    written: all its pairs, in their order.  bare: its keys without quotes: "number" or "word".  numbered: one of them is
+    a number.  doubt: of the outermost object: what the release takes in one place and refuses in another; else empty.
+    swallowed: something follows a value without a comma.  commas: there are repeated commas.  late_colon: a comment is
+    before a colon.  Not all readers of fastjson 1 take these three.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.written: list[tuple[str, Any]] = []
         self.bare: dict[str, str] = {}
-        self.swallowed = self.commas = self.late_colon = False
+        self.numbered = self.swallowed = self.commas = self.late_colon = False
         self.doubt = ""
+
+
+def decimal_of(text: str) -> Decimal:
+    """A decimal number, bounded so that arithmetic with it is cheap. Raises ConfigFault."""
+    digits, _, exponent = text.lower().partition("e")
+    if len(digits) > MAX_DIGITS or len(exponent.lstrip("+-")) > MAX_EXPONENT_DIGITS:
+        raise ConfigFault(TOO_MANY_DIGITS, known=False)
+    return Decimal(text)
 
 
 @dataclass(frozen=True)
@@ -127,22 +142,26 @@ def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None, integer
     del quoted
     try:
         pairs = partial(_object, hook)
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_float=Decimal)
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=_refuse_constant, parse_float=decimal_of)
     except json.JSONDecodeError as error:
         raise ConfigFault(error.msg, _position_of(error.pos, text, data)) from error
-    except (ValueError, ArithmeticError, RecursionError) as error:  # thousands of digits or levels of nesting, a huge exponent
-        raise ConfigFault(str(error)) from error
+    except ConfigFault:
+        raise
+    except ValueError as error:  # Python reads no integer of thousands of digits
+        raise ConfigFault(TOO_MANY_DIGITS) from error
+    except RecursionError as error:
+        raise ConfigFault("a nesting of too many levels") from error
 
 
 def _object(hook: Callable[[Row], Any] | None, pairs: list[tuple[str, Any]]) -> Any:
     read = dict(pairs)
     if len(read) < len(pairs):
-        raise ValueError("a repeated name")
+        raise ConfigFault("a repeated name")
     return read if hook is None else hook(read)
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ConfigFault(f"{name} is no number")
 
 
 def _position_of(fault: int, text: str, data: bytes) -> int:
@@ -156,16 +175,24 @@ def _position_of(fault: int, text: str, data: bytes) -> int:
 
 
 def never_closed(data: bytes) -> bool:
-    """Whether the text is an object that never ends, so that every release refuses it. Texts in single quotes and comments are
-    not understood here: of a text that has such nothing is said."""
+    """Whether the text is an object that never ends, so that every release refuses it. Texts in single quotes, comments, and
+    brackets in a place where a parser may pass over them are not understood here: nothing is said of a text with such."""
     text = data.rstrip(b"\0").lstrip(b" \t\r\n")
     if text[:1] != b"{" or b"'" in text or b"/*" in text or b"//" in text:
         return False
-    depth = 0
-    for token in _STRUCTURE.finditer(text):
-        depth += {b"{": 1, b"[": 1, b"}": -1, b"]": -1}.get(token[0], 0)
-        if depth == 0:
-            return False
+    opened: list[bytes] = []
+    after_opening = 0  # where the last bracket was opened
+    for token in _BRACKET.finditer(text):
+        if token[2]:
+            first = token[1] is None and opened[-1:] in ([], [b"["]) and not text[after_opening : token.start()].strip()
+            next_one = token[1] is not None and opened and token[1][:1] == (b"," if opened[-1] == b"[" else b":")
+            if not first and not next_one:
+                return False
+            opened.append(token[2])
+            after_opening = token.end()
+        elif token[0] in _CLOSES:
+            if opened.pop() != _CLOSES[token[0]] or not opened:
+                return False
     return True
 
 
@@ -181,19 +208,22 @@ def parse_tolerant(data: bytes, rules: ConfigRules) -> Any:
         raise ConfigFault(f"{len(data):,} zeros")
     if never_closed(data):
         raise ConfigFault("an object that is not closed", len(data) - 1)
+    if len(data) > MAX_ODD_BYTES:
+        raise ConfigFault(TOO_LARGE, known=False)
     text = data.decode("utf-8", "replace").rstrip("\0")
     if text == "\ufeff":
         raise ConfigFault("a byte order mark alone")
     if sum(text.count(separator) for separator in _SEPARATORS) > MAX_ODD_VALUES:
-        raise ConfigFault("too much of it is not as a broker writes it", known=False)
-    return _Reader(text.removeprefix("\ufeff"), rules).read()
+        raise ConfigFault(TOO_LARGE, known=False)
+    return _Reader(text.removeprefix("\ufeff"), rules, len(data)).read()
 
 
 class _Reader:
     """One text, from its begin to its end."""
 
-    def __init__(self, text: str, rules: ConfigRules):
-        self._text, self._rules = text, rules
+    def __init__(self, text: str, rules: ConfigRules, size: int):
+        """size: of the file, in bytes."""
+        self._text, self._rules, self._size = text, rules, size
         self._space = _WIDE_SPACE if rules.bare_names else _SPACE_AND_ZEROS
         self._at = 0
         self._inside = False  # an object
@@ -232,8 +262,12 @@ class _Reader:
             return Nothing(blank=True, text=bare != "}")
         return None
 
-    def _fault(self, reason: str) -> ConfigFault:
-        return ConfigFault(reason, min(len(self._text[: self._at].encode("utf-8", "replace")), max(0, len(self._text) - 1)))
+    def _fault(self, reason: str, known: bool = True) -> ConfigFault:
+        start = len(self._text[: self._at].encode("utf-8", "replace"))
+        return ConfigFault(reason, min(start, self._size - 1), known)
+
+    def _ended(self) -> ConfigFault:
+        return self._fault("the text ends within an object", known=not self._doubtful)  # it may have been closed for the release
 
     def _doubt(self, reason: str) -> None:
         self._doubtful = self._doubtful or reason
@@ -326,7 +360,7 @@ class _Reader:
             behind = self._text[self._at : self._at + 1]
             if behind and (behind.isalnum() or behind in "_."):
                 if behind in "eE":
-                    raise ConfigFault("something after a number", self._at, known=False)
+                    raise self._fault("something after a number", known=False)
                 if behind not in "tfn" or self._rules.fastjson2:
                     raise self._fault("something after a number")
             return self._number(number), False
@@ -338,19 +372,21 @@ class _Reader:
             self._at = word.end()
             return Word(word[0]), False
         if _MADE.match(self._text, self._at) or character == "-":
-            raise ConfigFault("a value that is no JSON", self._at, known=False)
+            raise self._fault("a value that is no JSON", known=False)
         if character == "," and self._rules.fastjson2:
-            raise ConfigFault("no value", self._at, known=False)
+            raise self._fault("no value", known=False)
         if character == "}" and self._rules.fastjson2:  # the end of a map without its brace
             self._at += 1
             return Word(character), False
-        raise self._fault("no value" if character else "the text ends within an object")
+        if character == "]" and self._outermost is not None:
+            raise self._fault("a bracket in the place of a value", known=False)
+        raise self._fault("no value") if character else self._ended()
 
     def _number(self, match: re.Match[str]) -> int | Decimal | Suffixed:
-        if len(match[1]) > 40 or len(match[3] or "") > 6:
-            raise self._fault("a number of too many digits")
         whole = match[1] + (match[2] or "") + (match[3] or "")
-        number = Decimal(whole) if match[2] or match[3] else int(whole)
+        if not (match[2] or match[3]) and len(whole) > MAX_DIGITS:
+            raise self._fault(TOO_MANY_DIGITS, known=False)
+        number = decimal_of(whole) if match[2] or match[3] else int(whole)
         letter = match[4] or ("+" if match[0][0] == "+" else "")
         return Suffixed(number, letter) if letter else number
 
@@ -369,6 +405,8 @@ class _Reader:
             self._at += 1
             return None
         if end == "]":
+            if character == "}":
+                raise self._fault("a brace in a list", known=False)
             return ""
         if character in ('"', "'"):
             start, key = self._at, self._string()
@@ -380,8 +418,10 @@ class _Reader:
             bare = _NUMBER.match(self._text, self._at) or _NAME.match(self._text, self._at)
             if bare is None:
                 if character and character in ("{[:" if self._rules.fastjson2 else "{["):
-                    raise ConfigFault("an object as a key", self._at, known=False)
-                raise self._fault("no key" if character else "the text ends within an object")
+                    raise self._fault("an object as a key", known=False)
+                if character == "]":
+                    raise self._fault("a bracket in an object", known=False)
+                raise self._fault("no key") if character else self._ended()
             if bare.re is _NAME and not self._rules.bare_names:
                 if bare[0] not in _WORDS:
                     raise self._fault("a name without quotes")
@@ -389,6 +429,7 @@ class _Reader:
             self._at = bare.end()
             key = bare[0].rstrip("LSBFD").lstrip("+") if bare.re is _NUMBER else bare[0]
             holder.bare[key] = "number" if bare.re is _NUMBER else "word"
+            holder.numbered |= bare.re is _NUMBER
         end_of_key = self._at
         if self._next(strict=holder.bare.get(key) != "number") != ":":
             raise self._fault("a key without a colon")
@@ -403,12 +444,12 @@ class _Reader:
         elif character == "}" or character == "]" and not (isinstance(holder, Pairs) and self._rules.bare_names):
             return
         elif not character:
-            raise self._fault("the text ends within an object")
+            raise self._ended()
         elif ord(character) > 127 or character == ":" and self._rules.fastjson2:  # which reads a map without its brace
-            raise ConfigFault("no comma between values", self._at, known=False)
+            raise self._fault("no comma between values", known=False)
         elif self._rules.fastjson2:
             self._doubt_unless_empty(holder, "no comma between values")
-        elif isinstance(holder, Pairs) and not (_INTEGER_KEY.match(self._text, self._at) and "number" in holder.bare.values()):
+        elif isinstance(holder, Pairs) and not (holder.numbered and _INTEGER_KEY.match(self._text, self._at)):
             self._doubt("no comma between values")
             self._pass_over(after_object=isinstance(holder.written[-1][1], dict))
             holder.swallowed = True
@@ -427,7 +468,7 @@ class _Reader:
             return
         value, _ = self._single()
         if isinstance(value, str) and self._next() == ":":
-            raise ConfigFault("no comma between values", self._at, known=after_object)
+            raise self._fault("no comma between values", known=after_object)
 
     def _string(self) -> str:
         match = _STRING.match(self._text, self._at)

@@ -164,7 +164,7 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
         held.entries = decode({name: texts}, rules).entries
     except NotExact as why:
         raise _UnknownValue(str(why)) from why
-    except (ValueError, TypeError, AttributeError, RecursionError) as why:
+    except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as why:
         raise _BadValue(str(why) or OTHER_SHAPE) from why
 
 
@@ -197,7 +197,7 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
         held.entries = taken.offsets if taken.are_offsets else decode({taken.table: taken.named}, rules).entries
     except NotExact as why:
         raise _UnknownValue(str(why)) from why
-    except (ValueError, TypeError, AttributeError, RecursionError) as why:
+    except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as why:
         raise _BadValue(str(why) or OTHER_SHAPE) from why
 
 

@@ -99,7 +99,7 @@ def _offsets_of(read: Any, names: tuple[str, ...], rules: ConfigRules) -> Table:
         if read.blank and rules.blank_offsets_refused or read.text and rules.empty_text_offsets_refused:
             raise ConfigFault("no object")
         return Table({}, written=False)
-    found: dict[Offset, int] = {}
+    tables: dict[str, dict[Offset, int]] = {}  # of a repeated name the last
     texts: dict[str, str] = {}  # each topic and group once, though many keys name it
     fields = {**dict.fromkeys(names, ANY), **({"dataVersion": version_of(rules)} if rules.offset_versions_read else {})}
     written, version = False, None
@@ -109,15 +109,22 @@ def _offsets_of(read: Any, names: tuple[str, ...], rules: ConfigRules) -> Table:
             continue
         written = written or isinstance(held, dict)
         table = _named({} if held is None else held, rules)
-        if found:  # of a group in both tables the second: its queues stay beside one another
-            for place in [place for place in found if f"{place[1]}@{place[0]}" in table]:
-                del found[place]
+        found = tables[name] = {}
         for key in list(table):
             held_there = table.pop(key)
             if name == OFFSETS and not isinstance(held_there, dict):
                 raise ConfigFault(OTHER_SHAPE)
             _take_offsets(str(key), held_there, found, texts, rules)
-    return Table(found, replaces=True, counter=_counter_of(version), written=written)
+    return Table(_joined(tables), replaces=True, counter=_counter_of(version), written=written)
+
+
+def _joined(tables: Mapping[str, dict[Offset, int]]) -> dict[Offset, int]:
+    """Both tables as one. A topic and group in both has only what the light queues' table says."""
+    offsets, light = tables.get(OFFSETS, {}), tables.get(LMQ_OFFSETS)
+    if not light:
+        return offsets
+    named = {place[:2] for place in light}
+    return {**{place: offset for place, offset in offsets.items() if place[:2] not in named}, **light}
 
 
 def _take_offsets(key: str, held: Any, found: dict[Offset, int], texts: dict[str, str], rules: ConfigRules) -> None:

@@ -15,11 +15,23 @@ from decimal import Decimal
 from typing import Any
 
 from store_io.base.java_compat import parse_number
-from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, Pairs, Suffixed, Word
+from store_io.formats.config.fastjson import (
+    MAX_DIGITS,
+    OTHER_SHAPE,
+    TOO_MANY_DIGITS,
+    ConfigFault,
+    Pairs,
+    Suffixed,
+    Word,
+    decimal_of,
+)
 from store_io.rules.config.reading import ConfigRules
 
-# Kinds of a single value. LONG: of a field; ENTRY: a long that is an entry of a map.  ATOMIC: an AtomicLong.
-INT, LONG, ENTRY, ATOMIC, BOOLEAN, TEXT, CHOICE, ANY = "int", "long", "entry", "atomic", "boolean", "text", "choice", "any"
+# Kinds of a single value. INT, LONG: of a field; INT_ENTRY, ENTRY: an int and a long that are an entry of a map, and may be null.
+# ATOMIC: an AtomicLong.
+INT, LONG, INT_ENTRY, ENTRY, ATOMIC = "int", "long", "int entry", "entry", "atomic"
+BOOLEAN, TEXT, CHOICE, ANY = "boolean", "text", "choice", "any"
+_INTS = (INT, INT_ENTRY)
 
 
 class _Left:
@@ -41,10 +53,9 @@ _MAX_SCALE = 100  # beyond, fastjson 1 takes a decimal only if it is an integer 
 
 @dataclass(frozen=True)
 class Bean:
-    """An object with these fields; others are skipped. choices: the constants of each field of kind CHOICE: their number."""
+    """An object with these fields; others are skipped."""
 
     fields: Mapping[str, Any]
-    choices: int = 2
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,10 @@ def taken(value: Any, kind: Any, rules: ConfigRules) -> Any:
 def _text_of(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value.number if isinstance(value, Suffixed) else value)
+    try:
+        return str(value.number if isinstance(value, Suffixed) else value)
+    except RecursionError as error:
+        raise ConfigFault("a text that is a deeply nested object", known=False) from error
 
 
 # ---- objects -------------------------------------------------------------------------------------------------------
@@ -110,7 +124,7 @@ def fields_of(read: Mapping[str, Any], kind: Bean, rules: ConfigRules) -> Iterat
     pairs: Iterable[tuple[str, Any]] = read.items()
     if isinstance(read, Pairs):
         pairs = read.written
-        if "number" in read.bare.values() or read.late_colon:
+        if read.numbered or read.late_colon:
             raise ConfigFault("a number as the name of a field" if not read.late_colon else "a comment before a colon")
         if not isinstance(read.get("$ref", ""), str) and not rules.fastjson2:
             raise ConfigFault("$ref refers to nothing")
@@ -189,6 +203,8 @@ def _map(value: Any, kind: MapOf, rules: ConfigRules) -> dict[Any, Any] | None:
         if kind.plain and isinstance(held, Decimal | Suffixed | dict | list):
             raise ConfigFault("an attribute that is no text", known=False)
         made = taken(held, kind.values, rules)
+        if made is LEFT:
+            made = None
         if made is None and not kind.nulls:
             raise ConfigFault("null as an entry")
         found[_key(key, value, kind, rules)] = made
@@ -209,6 +225,8 @@ def _key(key: str, holder: Mapping[str, Any], kind: MapOf, rules: ConfigRules) -
         if bare == "word" and key not in ("true", "false"):
             raise ConfigFault("a word as a number")
         if bare is None and parse_number(key, 64) is None:
+            if len(key) > MAX_DIGITS and _is_integer(key):
+                raise ConfigFault(TOO_MANY_DIGITS, known=False)
             raise ConfigFault(f"{reprlib.repr(key)} is no integer", known=not (rules.fastjson2 and key[:1].isdecimal()))
         written: Any = {"true": True, "false": False}.get(key, key) if bare == "word" else _number_of(key) if bare else key
         return taken(written, kind.keys, rules)
@@ -222,7 +240,12 @@ def _key(key: str, holder: Mapping[str, Any], kind: MapOf, rules: ConfigRules) -
 
 
 def _number_of(text: str) -> int | Decimal:
-    return Decimal(text) if set(text) & set(".eE") else int(text)
+    """Raises ConfigFault where it has too many digits."""
+    if set(text) & set(".eE"):
+        return decimal_of(text)
+    if len(text) > MAX_DIGITS:
+        raise ConfigFault(TOO_MANY_DIGITS, known=False)
+    return int(text)
 
 
 # ---- fastjson 1 ----------------------------------------------------------------------------------------------------
@@ -236,9 +259,9 @@ def _first(value: Any, kind: str, rules: ConfigRules) -> Any:
     number = value.number if isinstance(value, Suffixed) else value
     if kind is BOOLEAN:
         return _first_boolean(number)
-    bits = 32 if kind is INT else 64
+    bits = 32 if kind in _INTS else 64
     if isinstance(number, bool):
-        if kind is INT or rules.booleans_are_longs:
+        if kind in _INTS or rules.booleans_are_longs:
             return int(number)
     elif isinstance(number, int):
         if kind is LONG and not -(1 << 63) <= number < 1 << 63:
@@ -254,7 +277,7 @@ def _first(value: Any, kind: str, rules: ConfigRules) -> Any:
         if number in ("", "null", "NULL"):
             return LEFT if kind is INT else None
         plain = number.replace(",", "")
-        parsed = parse_number(_ZEROS_BEHIND.sub("", plain) if kind is INT else plain, bits)
+        parsed = parse_number(_ZEROS_BEHIND.sub("", plain) if kind in _INTS else plain, bits)
         if parsed is not None:
             return parsed
     raise _no_integer(value)
@@ -264,6 +287,8 @@ def _first_decimal(number: Decimal, bits: int) -> int:
     exponent = number.as_tuple().exponent
     if isinstance(exponent, int) and abs(exponent) <= _MAX_SCALE:
         return _low(int(number), bits)
+    if not number:
+        raise ConfigFault(f"{number} is 0 or no integer", known=False)
     if number.adjusted() < 20 and number == number.to_integral_value() and _fits(int(number), bits):
         return int(number)
     raise _no_integer(number)
@@ -309,9 +334,11 @@ def _second(value: Any, kind: str, rules: ConfigRules) -> Any:
         return _second_boolean(number, suffixed)
     if kind is CHOICE:
         return _second_choice(number)
-    bits = 32 if kind is INT or kind is ATOMIC and not rules.newer_fastjson2 else 64
+    bits = 32 if kind in _INTS or kind is ATOMIC and not rules.newer_fastjson2 else 64
     if number is None:
-        return None if kind in (ATOMIC, ENTRY) else 0
+        return None if kind in (ATOMIC, ENTRY, INT_ENTRY) else 0
+    if kind is INT_ENTRY and (isinstance(number, list | dict) or number in _NOTHING_TEXTS):
+        raise ConfigFault(f"{reprlib.repr(number)} is no integer", known=False)
     if isinstance(number, list) and len(number) == 1 and not isinstance(number[0], list | dict | str | None.__class__):
         if kind is not ENTRY or rules.newer_fastjson2:
             return _second(number[0], kind, rules)
@@ -329,15 +356,17 @@ def _second_number(number: Any, kind: str, bits: int, rules: ConfigRules) -> Any
         if number in ("true", "false"):
             return int(number == "true")
         plain = number.replace(",", "") if rules.newer_fastjson2 else number
-        if not _DECIMAL_TEXT.fullmatch(plain) or len(plain) > 40:
+        if not _DECIMAL_TEXT.fullmatch(plain) or len(plain) > MAX_DIGITS:
             raise _no_integer(number)
-        number = Decimal(plain) if set(plain) & set(".eE") else int(plain)
+        number = _number_of(plain)
     if isinstance(number, int):
         if kind is ENTRY and rules.long_wraps:
             return _low(number, 64)
         if _fits(number, bits):
             return number
     elif isinstance(number, Decimal):
+        if not number:
+            return 0
         if number.adjusted() > 30:
             return (1 << bits - 1) - 1 if number > 0 else -(1 << bits - 1)
         return _low(int(number), bits)

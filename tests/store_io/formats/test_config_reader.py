@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from schemas.rows import NOTE
 from store_io.formats import config_reader
+from store_io.formats.config.beans import LeftOut
 from store_io.formats.config_reader import _NO_BACKUP, StoreConfig, delays_beyond, groups_beyond, read_config
+from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -233,3 +235,42 @@ def test_a_bak_that_nobody_needs_is_only_looked_at(tmp_path: Path, monkeypatch: 
     assert config.useless_backups == ["config/topics.json.bak"] and not config.findings
     monkeypatch.setattr(config_reader, "MAX_BACKUP_BYTES", 89)
     assert not read(tmp_path, {}).useless_backups
+
+
+MAPPING = b"""{"dataVersion":{"counter":2,"stateVersion":0,"timestamp":1795211254147},"topicQueueMappingInfoMap":{"static":{
+"bname":"broker-a","currIdMap":{0:0,1:1},"dirty":false,"epoch":1795211254147,"hostedQueues":{0:[{"bname":"broker-a","endOffset":-1,
+"gen":0,"logicOffset":0,"queueId":0,"startOffset":0,"timeOfEnd":-1,"timeOfStart":-1}],1:[]},"scope":"__global__","topic":"static",
+"totalQueues":2}}}"""
+
+
+@pytest.mark.parametrize("release", ["5.0.0", "5.3.3", "5.4.0", "5.5.0"])
+def test_static_topics_are_taken_as_a_broker_writes_them(tmp_path: Path, release: str) -> None:
+    config = read(tmp_path, {"topics.json": TOPICS, "topicQueueMapping.json": MAPPING}, release)
+    done = config.loads["config/topicQueueMapping.json"]
+    assert done.name and not done.bad and done.odd is None and not config.findings and not config.problems
+
+
+def test_filters_as_a_broker_writes_them_are_not_kept() -> None:
+    text = {"bloomFilterData": {"bitNum": 1600, "bitPos": [17, 300]}, "bornTime": 1, "consumerGroup": "g", "dead": False}
+    assert LeftOut("consumerFilter.json")(text) == {}
+    assert LeftOut("consumerFilter.json")({**text, "bloomFilterData": {"0": 1}}) != {}
+
+
+_PIECES = st.sampled_from(
+    ["{", "}", "[", "]", ":", ",", "0", "1e99999999999999999999", "9" * 5000, '"1e99999999999999999999"', '"a@g"', '"x"', "null",
+     '"offsetTable"', '"topicConfigTable"', '"subscriptionGroupTable"', '"forbiddenTable"', '"dataVersion"', '"counter"',
+     '"perm"', '{"offsetTable":{"a@g":{', '{"topicConfigTable":{"T":{"readQueueNums":', "0.5", "-", "NULL", "'", "x:", "}}}"]
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(_PIECES, max_size=14).map("".join), st.sampled_from(["4.9.8", "5.3.3", "5.4.0", "5.5.0"]))
+@example('{"offsetTable":{"a@g":{1e99999999999999999999:1}}}', "5.4.0")
+@example('{"offsetTable":{"a@g":{1e99999999999999999999:1}}}', "4.9.8")
+@example('{"topicConfigTable":{"T":{"readQueueNums":"1e99999999999999999999"}}}', "5.5.0")
+def test_a_load_never_raises(text: str, release: str) -> None:
+    rules = config_rules(broker_rules(release))
+    for name in ("topics.json", "subscriptionGroup.json", "consumerOffset.json", "delayOffset.json", "topicQueueMapping.json"):
+        done = config_reader.Load()
+        if not config_reader._take(done, f"config/{name}", text.encode(), rules):
+            assert done.bad[0].reason and "decimal" not in done.bad[0].reason

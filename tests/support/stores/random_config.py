@@ -20,8 +20,7 @@ FILES = (
     "timermetrics",
 )
 NAMES = ("Topic0", "orders", "%RETRY%g", "a b", "标签", "_x", "T\\u0041", "\U0001f407")
-# Left out below: brackets too many or too few, which both parsers take in some places, and the audit does not; white space that
-# is none in JSON; and what no broker and no editor writes.
+# Left out below: white space that is none in JSON, and what no broker and no editor writes.
 
 # What may stand in a value's place.
 VALUES = (
@@ -36,6 +35,7 @@ VALUES = (
     "new Date(1)", "Set[]", "Set[1]", "TreeSet[]", "undefined", "x'1F'", '{"$ref":"$"}', '{"$ref":".."}',
     '{"@type":"java.util.HashMap"}', '{"@type":"x.Y","a":1}', "abc", "nul", "tru", "nullx", "falsey", "(1)",
     "/*c*/5", "5/*c*/", "//c\n5", "\ufeff5", "{1:2}", "{null:1}", "{true:1}", "{-1:1}",
+    "1e99999999999999999999", "9" * 5000, '"1e99999999999999999999"', '"' + "9" * 5000 + '"', "0e999999",
     "{'a':1}", "{a-b:1}", '{"a"}', '{"a":}', '{"a" 1}', "[1 2]",
 )  # fmt: skip
 # What may stand in a key's place.
@@ -47,12 +47,13 @@ KEYS = (
     '"subscriptionGroupTable"', '"forbiddenTable"', '"consumeEnable"', '"isConsumeEnable"', '"lmqOffsetTable"', '"topicName"',
     '" readQueueNums"', '"\\u0070erm"', '"\\x70erm"', "9223372036854775808", '" 0 "', '"0x1"', '"x@g"', '"@"', '"T@g@h"',
     "{}", "[]", "+1", "1e1", '"1"', "1 ", "/*c*/1", '"retryMaxTimes"', '"writeQueueNums"', '"topicSysFlag"',
+    "1e99999999999999999999", "9" * 5000, '"1e99999999999999999999"', '"' + "9" * 5000 + '"',
     '"topicFilterType"', '"brokerId"', '"stateVersion"',
 )  # fmt: skip
 TEXTS = (
     ",", ",,", ":", "::", "}", "]", '"', "'", "\\", "/*c*/", "/*c", "//c\n", "//c", "/", "#c\n", "\ufeff", "\0",
     "\x1a", "\x01", "\x0b", "\x0c", "\b", "\x7f", "\x85", "\u2028", "\u3000", " ", "\n", "\r\n", ";", "=", "null",
-    "0", "x", "L", '""', "\ud7ff", "\r",
+    "0", "x", "L", "1e99999999999999999999", "9" * 5000, '""', "\ud7ff", "\r",
 )  # fmt: skip
 WHOLE = (
     b"", b" ", b"\n\t ", b"\x1a", b"NULL", b'""', b"''", b"}", b"]", b"null", b"null ", b"{}", b"[]", b"[ ]", b"{ }", b"{}}",
@@ -113,7 +114,7 @@ def _written(name: str, random: Random, pretty: bool) -> str:
         order = {"a": "attempt", "cm": 0, "i": 60000, "l": 17, "o": [0, 3], "oc": {1: 1}, "popTime": 5}
         table = {"table": {f"{each}@g": {0: order} for each in names}}
     elif name == "topicQueueMapping.json":
-        table = {"dataVersion": version, "topicQueueMappingInfoMap": {}}
+        table = {"dataVersion": version, "topicQueueMappingInfoMap": {each: _mapping(each) for each in names}}
     else:
         table = {"dataVersion": version, "timingCount": {each: {"count": 3, "timeStamp": 17} for each in names}}
     text = json.dumps(table, ensure_ascii=False, indent="\t" if pretty else None, separators=(",", ":"))
@@ -163,6 +164,29 @@ def _filter(topic: str) -> dict[str, Any]:
         "expression": "a > 3",
         "expressionType": "SQL92",
         "topic": topic,
+    }
+
+
+def _mapping(topic: str) -> dict[str, Any]:
+    queue = {
+        "bname": "broker-a",
+        "endOffset": -1,
+        "gen": 0,
+        "logicOffset": 0,
+        "queueId": 0,
+        "startOffset": 0,
+        "timeOfEnd": -1,
+        "timeOfStart": -1,
+    }
+    return {
+        "bname": "broker-a",
+        "currIdMap": {0: 0, 1: 1},
+        "dirty": False,
+        "epoch": 1_700_000_000_000,
+        "hostedQueues": {0: [queue], 1: [{**queue, "queueId": 1}]},
+        "scope": "__global__",
+        "topic": topic,
+        "totalQueues": 2,
     }
 
 

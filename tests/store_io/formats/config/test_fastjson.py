@@ -22,7 +22,7 @@ from store_io.formats.config.fastjson import (
     parse_tolerant,
     parse_written,
 )
-from store_io.formats.config.tables import Table, groups_of, offsets_of, topics_of
+from store_io.formats.config.tables import Table, groups_of, lmq_offsets_of, offsets_of, topics_of
 from store_io.formats.config.values import NotExact
 from store_io.rules.config.reading import ConfigRules, config_rules
 from store_io.rules.releases import broker_rules
@@ -51,8 +51,8 @@ def load(text: bytes | str, of: str, rules: ConfigRules) -> Table | Literal["?"]
     if isinstance(read, dict):
         try:
             assert OF[of](read, rules) == table
-        except ConfigFault:
-            assert table is None
+        except ConfigFault as fault:
+            assert table == (None if fault.known else "?")
         except NotExact:  # the other one decides
             pass
     return table
@@ -254,7 +254,7 @@ def test_every_prefix_of_what_a_broker_writes_is_refused_with_zeros_after_it_too
             with pytest.raises(ConfigFault):
                 parse_tolerant(data, rules)
             with pytest.raises(ConfigFault):
-                fastjson._Reader(data.decode().rstrip("\0"), rules).read()
+                fastjson._Reader(data.decode().rstrip("\0"), rules, len(data)).read()
     assert parse_tolerant(WRITTEN + bytes(9), rules) == parse_written(WRITTEN)
 
 
@@ -330,3 +330,88 @@ def test_odd_texts_take_no_quadratic_time(text: bytes) -> None:
     with pytest.raises(ConfigFault):
         parse_tolerant(text, OLD)
     assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ('{"topicConfigTable":{"T":{"perm":6}]}', "????"),
+        ('{"topicConfigTable":{"T":{"x":[1}}}', "????"),
+        ('{"topicConfigTable":{"T":{"x":[1]]}}}', "????"),
+        ('{"topicConfigTable":{"T":{"x":]}}}', "????"),
+        ('{"topicConfigTable":{"T":{{"perm":6}}}', "????"),
+        ('{"topicConfigTable":{"T":{"perm":6}{}}', "????"),
+        ('{"topicConfigTable":{"T":{"perm":6}', "----"),
+        ('{"topicConfigTable":{"T":{"perm":6,"x":[1,[2],{"a":1}', "----"),
+        ('{"topicConfigTable":{"T":{"perm":6}}}}', "----"),
+    ],
+)
+def test_brackets_that_do_not_match_are_not_known_and_missing_ones_refused(text: str, entries: str) -> None:
+    assert taken(text) == entries
+
+
+HUGE = "1e99999999999999999999"
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "entries"),
+    [
+        (OFFSETS % f"{HUGE}:1", "offsets", "????"),
+        (OFFSETS % f"0:{HUGE}", "offsets", "????"),
+        (OFFSETS % f'0:"{HUGE}"', "offsets", "--??"),
+        (OFFSETS % f"{'9' * 5000}:1", "offsets", "????"),
+        (TOPIC % f'"{HUGE}"', "topics", "--??"),
+        (TOPIC % ("9" * 5000), "topics", "????"),
+        ('{"dataVersion":{"counter":0.%s},"topicConfigTable":{"T":{}}}' % ("1" * 5000), "topics", "????"),
+    ],
+)
+def test_numbers_of_too_many_digits_are_not_known(text: str, of: str, entries: str) -> None:
+    assert taken(text, of) == entries
+    with pytest.raises(ConfigFault) as caught:
+        parse_written(text.replace('"' + HUGE + '"', HUGE).encode(), None, NOWHERE)
+    assert "decimal" not in str(caught.value) and "sys." not in str(caught.value)
+
+
+def test_zero_stays_zero_with_every_exponent() -> None:
+    text = TOPIC % "0e999999"
+    assert taken(text) == "??++"
+    for rules in (NEW, NEWEST):
+        table = known(text, "topics", rules)
+        assert table is not None and table.entries["T"]["readQueueNums"] == 0
+
+
+def test_of_a_repeated_table_of_offsets_the_last_counts() -> None:
+    text = '{"offsetTable":{"a@g":{0:1}},"offsetTable":{"b@g":{0:2}}}'
+    assert taken(text, "offsets") == "??++"
+    for rules in (NEW, NEWEST):
+        table = known(text, "offsets", rules)
+        assert table is not None and table.entries == {("g", "b", 0): 2}
+
+
+def test_a_light_queues_table_goes_before_the_other() -> None:
+    read = {"lmqOffsetTable": {"a@g": 7}, "offsetTable": {"a@g": {"0": 1, "1": 2}, "b@g": {"0": 3}}}
+    assert lmq_offsets_of(read, NEWEST).entries == {("g", "a", 0): 7, ("g", "b", 0): 3}
+
+
+def test_null_is_no_entry_of_forbidden_topics() -> None:
+    text = '{"forbiddenTable":{"g":{"t":%s}},"subscriptionGroupTable":{"g":{}}}'
+    assert [taken(text % value, "groups") for value in ("null", "1", '"2"', "[1]")] == ["+---", "++++", "++++", "+-??"]
+
+
+def test_a_text_of_too_many_bytes_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fastjson, "MAX_ODD_BYTES", 20)
+    with pytest.raises(ConfigFault, match="too large to be read key by key") as caught:
+        parse_tolerant(b"{'a':'" + b"\\u0041" * 4 + b"'}", OLD)
+    assert not caught.value.known
+
+
+def test_a_fault_is_placed_by_bytes() -> None:
+    text = '{"topicConfigTable":{"标签标签标签":{"perm":x}}}'.encode()
+    for rules in ALL:
+        with pytest.raises(ConfigFault) as caught:
+            parse_tolerant(text, rules)
+        assert caught.value.start == text.index(b"x}")
+
+
+def test_a_nested_object_for_a_text_is_not_known() -> None:
+    assert taken('{"topicConfigTable":{"T":{"topicName":' + '{"a":' * 950 + "1" + "}" * 950 + "}}}") == "????"
