@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from jobs.environment import setup as environment
+from tests.support.processes.opened_files import opened_below
 from tests.support.processes.spark_cluster import WORKERS, Cluster, cluster
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import cases
@@ -203,18 +204,65 @@ def tasks(audit):
 StoreAudit.first_tasks = tasks
 sys.exit(cli.main(sys.argv[1:]))
 """
-    (elsewhere / "driver.py").write_text(driver)
     for name in ("good", "bad"):
-        builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
-        for message in range(40):
-            builder.put(Message(queue_id=message % 3, body=b"%04d" % message * 10, uniq=f"u{message}"))
-        builder.write(elsewhere / name)
-    own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home()), "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run(
-        [sys.executable, "driver.py", "audit", *running.words, "good", "bad", "--release", "5.3.3", "--out", "out"],
-        env={"PATH": os.environ["PATH"], **own}, cwd=elsewhere, capture_output=True, text=True, timeout=_SECONDS,
-    )  # fmt: skip
+        small_store(elsewhere / name)
+    done = driven(driver, running, ["good", "bad", "--release", "5.3.3", "--out", "out"], elsewhere)
     assert (done.returncode, done.stderr) == (3, "")
     result = json.loads((elsewhere / "out" / "result.json").read_text())
     assert {store["name"]: store["code"] for store in result["stores"]} == {"good": 0, "bad": 3}
     assert any("stopped a scan" in sentence for sentence in result["stores"][1]["incomplete"])
+
+
+def test_a_fleet_continues_where_its_driver_was_killed(running: Cluster, elsewhere: Path) -> None:
+    """Under the same --run-id, with a new driver: what was finished is not opened again."""
+    driver = """
+import os, signal, sys
+from jobs import cli
+from jobs.audit.finished_stores import FinishedStores
+
+keep, kept = FinishedStores.keep, []
+
+def killed(self, *words):
+    keep(self, *words)
+    kept.append(words)
+    if len(kept) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+FinishedStores.keep = killed
+sys.exit(cli.main(sys.argv[1:]))
+"""
+    stores = [f"stores/store-{number}" for number in range(5)]
+    for name in stores:
+        small_store(elsewhere / name)
+    words = [*stores, "--release", "5.3.3", "--run-id", "night", "--out"]
+    whole = here(["audit", *words, "whole"], elsewhere)
+    killed = driven(driver, running, [*words, "out"], elsewhere)
+    assert killed.returncode == -signal.SIGKILL and not (elsewhere / "out" / "result.json").exists()
+    with opened_below(elsewhere / "stores") as opened:
+        again = running.run(["audit", *words, "out"], elsewhere)
+    assert (again.returncode, again.stderr) == (whole.returncode, "")
+    assert {path.partition("/")[0] for path in opened} == {"store-3", "store-4"}
+    results = [json.loads((elsewhere / name / "result.json").read_text()) for name in ("whole", "out")]
+    assert [result.pop("taken_over") for result in results] == [0, 3]
+    assert steady(results[1]) == steady(results[0])
+    for number in range(5):
+        for name in ("plan.json", "findings.jsonl"):
+            place = f"store-{number}/{name}"
+            assert (elsewhere / "out" / place).read_bytes() == (elsewhere / "whole" / place).read_bytes(), place
+
+
+def small_store(folder: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
+    for message in range(40):
+        builder.put(Message(queue_id=message % 3, body=b"%04d" % message * 10, uniq=f"u{message}"))
+    builder.write(folder)
+
+
+def driven(driver: str, running: Cluster, words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """An audit by a driver of its own code."""
+    (cwd / "driver.py").write_text(driver)
+    own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home()), "SPARK_LOCAL_IP": "127.0.0.1"}
+    return subprocess.run(
+        [sys.executable, "driver.py", "audit", *running.words, *words],
+        env={"PATH": os.environ["PATH"], **own}, cwd=cwd, capture_output=True, text=True, timeout=_SECONDS,
+    )  # fmt: skip
