@@ -331,8 +331,9 @@ _ROWS = (
     FindingCode("broker_skips_messages", LOSS, Part.QUEUE, Cure.SALVAGE, stays=Stays.PARTIAL_QUEUE,
                 meaning="A start keeps these messages in the CommitLog, but no consumer gets them."),
     FindingCode("broker_hangs", LOSS, Part.START, Cure.SALVAGE,
-                "A start of this release never ends: it waits at one place in the CommitLog.",
-                "Repair this copy: a repair makes a store on which a start ends, or says why it cannot."),
+                "A start of this release, or in controller mode the election after it, waits at one place in the CommitLog and"
+                " never ends. A broker whose election never ends stays fenced.",
+                "Repair this copy: a repair makes a store on which both end, or says why it cannot."),
     # ---- ConsumeQueue -----------------------------------------------------------------------------------------------
     FindingCode("queue_entry_missing", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.PARTIAL_QUEUE,
                 meaning="Messages without an entry in their queue."),

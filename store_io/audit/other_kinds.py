@@ -73,7 +73,7 @@ def _beside_controller_mode(rules: BrokerRules) -> Iterable[str]:
     if rules.controller_mode and rules.value("duplicationEnable"):
         yield (
             "duplicationEnable=true beside enableControllerMode=true: such a broker has no replication service, so it never"
-            " becomes master or slave, and serves nobody; set duplicationEnable=false"
+            " becomes master or slave, and serves nobody; set duplicationEnable=false; what a start does with it is not modelled"
         )
     if rules.controller_mode and rules.value("recheckReputOffsetFromCq") and not rules.controlled:
         yield "recheckReputOffsetFromCq=true beside enableControllerMode=true: the two together are not modelled before 5.1.1"

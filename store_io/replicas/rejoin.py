@@ -17,12 +17,14 @@ COPIES, CUTS, REFUSED, KEEPS = "copies", "cuts", "refused", "keeps_its_log"
 
 
 def rejoin_rows(compared: ComparedCopies, left: int, right: int, same_until: int | None) -> list[Row] | None:
-    """What the first would do as slave of the second, and the other way round; None where that is not known of both.
+    """What the first would do as slave of the second, and the other way round; None where that is not known of both, or a
+    start of one of them never ends.
 
     same_until: up to which physical offset both hold the same messages; None where that is not known.
     """
-    predictions = [compared.copies[number].audit.prediction for number in (left, right)]
-    if any(p is None or p.controller is None for p in predictions) or any(compared.copies[n].unreadable for n in (left, right)):
+    copies = compared.copies[left], compared.copies[right]
+    controllers = [copy.audit.prediction.controller if copy.audit.prediction is not None else None for copy in copies]
+    if any(c is None or c.elected is None for c in controllers) or any(copy.unreadable for copy in copies):
         return None
     return [_row(compared, left, right, same_until), _row(compared, right, left, same_until)]
 
@@ -31,6 +33,7 @@ def _row(compared: ComparedCopies, slave: int, master: int, same_until: int | No
     one, other = compared.copies[slave], compared.copies[master]
     ours, theirs = one.audit.prediction, other.audit.prediction
     assert ours is not None and theirs is not None and ours.controller is not None and theirs.controller is not None
+    assert theirs.controller.elected is not None
     point = consistent_point(ours.controller.epochs, ours.truncate_at, theirs.controller.elected.kept, theirs.end)
     outcome = _outcome(one, ours, point)
     pieces = [

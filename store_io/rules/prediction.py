@@ -151,27 +151,33 @@ class Fenced:
     """What controller mode adds: the broker before the controller has answered, and what an election makes of it.
 
     confirm_offset: after load(); -1 in releases that do not keep it.  epochs: as the broker holds them, before.
+    elected, after_election: None where start() never ends, so that there is no election.
     cut_at: physical offset at which the election cuts the log; None where it does not.
     """
 
     confirm_offset: int
     epochs: tuple[Epoch, ...]
-    elected: Elected
-    cut_at: int | None
-    after_election: Memory
+    elected: Elected | None = None
+    after_election: Memory | None = None
+    cut_at: int | None = None
 
     def section(self) -> Row:
         """plan.json's "controller"."""
         return {
             "confirm_offset": self.confirm_offset,
             "epochs": [asdict(epoch) for epoch in self.epochs],
-            "election": {
-                "epoch": self.elected.epoch.epoch,
-                "start": self.elected.epoch.start,
-                "recorded": self.elected.recorded,
-                "removed": [epoch.epoch for epoch in self.elected.removed],
-                "cut_at": self.cut_at,
-            },
+            "election": self._election(),
+        }
+
+    def _election(self) -> Row | None:
+        if self.elected is None:
+            return None
+        return {
+            "epoch": self.elected.epoch.epoch,
+            "start": self.elected.epoch.start,
+            "recorded": self.elected.recorded,
+            "removed": [epoch.epoch for epoch in self.elected.removed],
+            "cut_at": self.cut_at,
         }
 
 
@@ -199,7 +205,7 @@ class Prediction:
     scanned: list[int] = field(default_factory=list)  # segments that recovery reads, by place in the list
     skips: list[str] = field(default_factory=list)  # which messages recovery leaves without an entry, and why
     dispatches_after: int = -1  # recovery dispatches what lies beyond this physical offset alone
-    hangs_at: int = -1  # start() waits without end at this physical offset
+    hangs_at: int = -1  # start(), or an election, waits without end at this physical offset
     hangs_why: str = ""  # what dispatch throws there again and again; "" where it waits for bytes
     ledger: Row | None = None
     ledger_end: int | None = None
@@ -212,6 +218,7 @@ class Prediction:
             keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch"
             keys += " after_election controller dledger"
             return {"starts": False, "refusal": self.refusal, "exit": self.exit, **dict.fromkeys(keys.split())}
+        elected = self.controller.after_election if self.controller is not None else None
         return {
             "starts": True,
             "refusal": None,
@@ -223,7 +230,7 @@ class Prediction:
             "deleted_files": self.deleted_files,
             "after_load": self.after_load.state(),
             "after_dispatch": self.after_dispatch.state(),
-            "after_election": self.controller.after_election.state() if self.controller is not None else None,
+            "after_election": elected.state() if elected is not None else None,
             "controller": self.controller.section() if self.controller is not None else None,
             "dledger": self.ledger,
         }
@@ -235,8 +242,14 @@ class Prediction:
 
     @property
     def settled(self) -> Memory | None:
-        """What is served in the end: after an election in controller mode, else when start() has caught up."""
-        return self.controller.after_election if self.controller is not None else self.after_dispatch
+        """What is served in the end: after an election where there is one, else when start() has caught up."""
+        elected = self.controller.after_election if self.controller is not None else None
+        return elected or self.after_dispatch
+
+    @property
+    def election_hangs(self) -> bool:
+        """Whether it is the election that never ends; start() has returned by then, and the broker stays fenced."""
+        return self.hangs_at >= 0 and self.controller is not None and self.controller.elected is not None
 
     @property
     def end(self) -> int:

@@ -19,6 +19,7 @@ from store_io.audit.outcome.safety import (
     counted,
     decide,
     differs_from_log,
+    election_hangs,
     end_of_log,
     lacks_of,
     lost_of,
@@ -251,7 +252,9 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
     """What a start loses, a sentence each."""
     broker = outcome.plan["broker"]
     cut, skipped = counted(outcome, "broker_drops_messages"), counted(outcome, "broker_skips_messages")
-    if counted(outcome, "broker_hangs"):
+    if election_hangs(outcome):
+        yield "The election as master never ends: it waits at one place in the CommitLog. The broker stays fenced."
+    elif counted(outcome, "broker_hangs"):
         yield "A start never ends: it waits at one place in the CommitLog."
     if cut:
         stop = STOP_REASONS.get(str(broker.get("stop_reason")), "")

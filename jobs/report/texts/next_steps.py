@@ -11,7 +11,7 @@ from jobs.report.texts.text import count_text
 from schemas.finding_codes import BY_A_REPAIR, END_GONE
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
-from store_io.audit.outcome.safety import Safety, counted, end_of_log, is_emptied, lost_of
+from store_io.audit.outcome.safety import Safety, counted, election_hangs, end_of_log, is_emptied, lost_of
 
 NOTHING = "Nothing to do."
 NOTHING_JUDGED = "Nothing to do for what was judged."
@@ -95,6 +95,8 @@ def _start(outcome: AuditOutcome) -> str:
     if broker is None or not broker.get("starts"):  # the headline says it
         return ""
     release = f"RocketMQ {outcome.release}"
+    if election_hangs(outcome):
+        return f"{release} would start, but its election as master never ends, and the broker stays fenced."
     if counted(outcome, "broker_hangs"):
         return f"A start of {release} never ends: it waits at one place in the CommitLog."
     lost, _ = lost_of(outcome)

@@ -82,7 +82,10 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         *_cut_by_crash(evidence, prediction, loss),
     ]  # fmt: skip
     if prediction.hangs_at >= 0:
-        message = f"a start waits here and never ends{f': {prediction.hangs_why}' if prediction.hangs_why else ''}"
+        message = "a start waits here and never ends"
+        if prediction.election_hangs:
+            message = "the election waits here and never ends, and the broker stays fenced"
+        message += f": {prediction.hangs_why}" if prediction.hangs_why else ""
         found.append(Finding("broker_hangs", COMMITLOG, phy_offset=prediction.hangs_at, message=message))
     return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
 

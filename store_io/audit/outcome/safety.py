@@ -106,6 +106,12 @@ def decide(outcome: AuditOutcome) -> Decision:
     return Decision(safety, start, alone, lacking, in_group, other_release)
 
 
+def election_hangs(outcome: AuditOutcome) -> bool:
+    """Whether what never ends is the election in controller mode. Where start() itself never ends, there is no election."""
+    controller = (outcome.plan.get("broker") or {}).get("controller") or {}
+    return bool(counted(outcome, "broker_hangs")) and controller.get("election") is not None
+
+
 def setting_at_fault(outcome: AuditOutcome) -> str:
     """The next step where a line of broker.conf stops the start, which no repair changes; else ""."""
     steps = (finding.next for finding in outcome.findings if finding.code == "broker_refuses")

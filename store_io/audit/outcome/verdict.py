@@ -12,6 +12,7 @@ from store_io.audit.outcome.safety import (
     config_losses,
     counted,
     differs_from_log,
+    election_hangs,
     lost_of,
     no_config,
     start_of,
@@ -52,7 +53,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
     if outcome.not_judged and broker is not None and broker["starts"]:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
-    if broker is not None and broker.get("controller"):
+    if broker is not None and broker.get("controller") and not counted(outcome, "broker_hangs"):
         sentence += (
             ". In controller mode: counted as this replica is after its election as master, alone in its syncStateSet; before it,"
             " it is fenced"
@@ -118,6 +119,10 @@ def _verdict(outcome: AuditOutcome) -> str:
 def _losing(outcome: AuditOutcome, lost: int) -> str:
     """What becomes of valid messages of the log; "" where nothing does."""
     release, broker = outcome.release, outcome.plan["broker"]
+    if election_hangs(outcome):
+        left = f"; {count_text(lost, 'valid message')} would have no queue entry" if lost else ""
+        elected = "its election as master, alone in its syncStateSet, never ends"
+        return f"RocketMQ {release} would start on this copy, but {elected}, and the broker stays fenced{left}"
     if counted(outcome, "broker_hangs"):
         valid = f", and consumers do not get {count_text(lost, 'valid message')}" if lost else ""
         return f"A start of RocketMQ {release} on this copy never ends{valid}"

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from schemas.rows import SegmentSummary
 from store_io.rules.controller.confirm_offset import ConfirmOffset
-from store_io.rules.controller.epochs import Elected, Epoch, elect
+from store_io.rules.controller.epochs import Epoch, elect
 from store_io.rules.dispatch import EVERYTHING, Dispatch
 from store_io.rules.prediction import Fenced, LogFile, Memory, Needs, Prediction, Refused, ScanId
 from store_io.rules.queue_state import QueueRefusal
@@ -58,8 +58,7 @@ def elected(broker: FencedBroker) -> Fenced:
     rules, at, end = broker.rules, broker.dispatched_to, broker.max_offset()
     confirm = broker.confirm.value if rules.controlled else -1
     if broker.prediction.hangs_at >= 0:  # start() never returns, and nobody asks the controller
-        never = Elected(elect(broker.epochs, end, None).epoch, False, (), broker.epochs)
-        return Fenced(confirm, broker.epochs, never, None, broker.memory())
+        return Fenced(confirm, broker.epochs)
     truncated = waits = None
     if rules.controlled and at < end:
         truncated, waits = _dispatch(broker, max(at, broker.min_offset()), end)
@@ -71,12 +70,12 @@ def elected(broker: FencedBroker) -> Fenced:
     if cut_at is not None:
         broker.truncate(cut_at, True)
     if waits is not None:  # for the dispatching thread, once the new epoch is written
-        broker.prediction.hangs_at, broker.prediction.hangs_why = waits.phy_offset, f"the election does not end: {waits}"
+        broker.prediction.hangs_at, broker.prediction.hangs_why = waits.phy_offset, str(waits)
     else:
         with suppress(QueueRefusal):  # the broker logs it, asks the controller again, and is not fenced then
             broker.correct_minimums()
     outcome = elect(broker.epochs, broker.max_offset(), truncated)
-    return Fenced(confirm, broker.epochs, outcome, cut_at, broker.memory())
+    return Fenced(confirm, broker.epochs, outcome, broker.memory(), cut_at)
 
 
 def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refused | None]:

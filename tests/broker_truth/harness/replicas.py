@@ -82,7 +82,9 @@ def planned(audit: Audited) -> tuple[Followed, int]:
     prediction = audit.audit.prediction
     assert prediction is not None and prediction.controller is not None
     elected = prediction.controller.elected
-    if prediction.hangs_at >= 0:
+    if elected is None:
+        return Followed(True, waits=True), 1
+    if prediction.election_hangs:
         return Followed(True, waits=True), elected.epoch.epoch
     states = {moment: audit.broker[moment] for moment in ("after_load", "after_dispatch", "after_election")}
     for one in states.values():

@@ -189,6 +189,9 @@ def plan_of(root: Path, release: str, settings: Mapping[str, Any]) -> tuple[Stat
     assert audit.broker is not None, audit.incomplete
     if not audit.broker["starts"]:
         return {}, 1
+    prediction = audit.audit.prediction
+    assert prediction is not None and prediction.controller is not None
+    fenced, elected = prediction.controller, prediction.controller.elected
     found: State = {
         moment: {
             "log": [(file["file"], file["wrote"]) for file in audit.broker[moment]["commitlog"]],
@@ -200,14 +203,12 @@ def plan_of(root: Path, release: str, settings: Mapping[str, Any]) -> tuple[Stat
             ],
         }
         for moment in MOMENTS
+        if audit.broker[moment] is not None
     }
-    prediction = audit.audit.prediction
-    assert prediction is not None and prediction.controller is not None
-    fenced = prediction.controller
-    if prediction.hangs_at >= 0:
-        return {"confirm": fenced.confirm_offset, "after_load": found["after_load"], "waits": True}, fenced.elected.epoch.epoch
-    found["confirm"], found["epochs"] = fenced.confirm_offset, [(e.epoch, e.start) for e in fenced.elected.kept]
-    return found, fenced.elected.epoch.epoch
+    if elected is None:
+        return {"confirm": fenced.confirm_offset, "after_load": found["after_load"], "waits": True}, 1
+    found["confirm"], found["epochs"] = fenced.confirm_offset, [(e.epoch, e.start) for e in elected.kept]
+    return found, elected.epoch.epoch
 
 
 @pytest.mark.parametrize("more", [{}, UNCOMMITTED], ids=lambda more: ",".join(more) or "plain")

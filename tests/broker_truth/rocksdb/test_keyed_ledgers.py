@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -47,31 +48,39 @@ def last_data_gone(store: Path) -> None:
     max((store / LEDGER / "data").iterdir()).unlink()
 
 
-DAMAGES: Mapping[str, Sequence[Callable[[Path], object]]] = {
-    "none": [],
-    "unclean": [unclean],
-    "no group checkpoint, unclean": [group_checkpoint_gone, unclean],
-    "wrong body, unclean": [wrong_body, unclean],
-    "wrong position": [wrong_position],
-    "wrong position, unclean": [wrong_position, unclean],
-    "tail, unclean": [tail, unclean],
-    "index gone": [index_gone],
-    "older": [older],
-    "older, unclean": [older, unclean],
-    "database gone": [database_gone],
-    "database gone, unclean": [database_gone, unclean],
-    "database and group checkpoint gone": [database_gone, group_checkpoint_gone],
-    "last data file gone, unclean": [last_data_gone, unclean],
+@dataclass(frozen=True)
+class Case:
+    """A copy to damage. before: of the store as it was before its first start with DLedger, not of the last one."""
+
+    damages: Sequence[Callable[[Path], object]]
+    before: bool = False
+
+
+DAMAGES = {
+    "none": Case([]),
+    "unclean": Case([unclean]),
+    "no group checkpoint, unclean": Case([group_checkpoint_gone, unclean]),
+    "wrong body, unclean": Case([wrong_body, unclean]),
+    "wrong position": Case([wrong_position]),
+    "wrong position, unclean": Case([wrong_position, unclean]),
+    "tail, unclean": Case([tail, unclean]),
+    "index gone": Case([index_gone]),
+    "older": Case([older]),
+    "older, unclean": Case([older, unclean]),
+    "database gone": Case([database_gone]),
+    "database gone, unclean": Case([database_gone, unclean]),
+    "database and group checkpoint gone": Case([database_gone, group_checkpoint_gone]),
+    "last data file gone, unclean": Case([last_data_gone, unclean]),
 }
 
 
 REPAIRED = "wrong body, unclean", "older, unclean", "database gone"
-OF_MIXED: Mapping[str, Sequence[Callable[[Path], object]]] = {
-    "before": [],  # the first start with DLedger
-    "before, unclean": [unclean],
-    "before, database gone": [database_gone],
-    "before, database gone, unclean": [database_gone, unclean],
-    "first file gone": [lambda s: min((s / "commitlog").iterdir()).unlink()],
+OF_MIXED = {
+    "before": Case([], before=True),  # the first start with DLedger
+    "before, unclean": Case([unclean], before=True),
+    "before, database gone": Case([database_gone], before=True),
+    "before, database gone, unclean": Case([database_gone, unclean], before=True),
+    "first file gone": Case([lambda s: min((s / "commitlog").iterdir()).unlink()]),
 }
 
 
@@ -85,18 +94,18 @@ def older_tables(store: Path) -> None:
 
 
 WITH_TABLES = {
-    "none": [],
-    "unclean": [unclean],
-    "tables gone": [tables_gone],
-    "tables gone, unclean": [tables_gone, unclean],
-    "older tables, unclean": [older_tables, unclean],
-    "older tables, no group checkpoint": [older_tables, group_checkpoint_gone],
-    "tail": [tail],
-    "tail, unclean": [tail, unclean],
-    "last data file gone": [last_data_gone],
-    "older tables, last data file gone": [older_tables, last_data_gone],
-    "older tables, last data file gone, unclean": [older_tables, last_data_gone, unclean],
-    "wrong position, older tables, unclean": [wrong_position, older_tables, unclean],
+    "none": Case([]),
+    "unclean": Case([unclean]),
+    "tables gone": Case([tables_gone]),
+    "tables gone, unclean": Case([tables_gone, unclean]),
+    "older tables, unclean": Case([older_tables, unclean]),
+    "older tables, no group checkpoint": Case([older_tables, group_checkpoint_gone]),
+    "tail": Case([tail]),
+    "tail, unclean": Case([tail, unclean]),
+    "last data file gone": Case([last_data_gone]),
+    "older tables, last data file gone": Case([older_tables, last_data_gone]),
+    "older tables, last data file gone, unclean": Case([older_tables, last_data_gone, unclean]),
+    "wrong position, older tables, unclean": Case([wrong_position, older_tables, unclean]),
 }
 
 
@@ -282,15 +291,15 @@ def written(release: str, folder: Path, settings: Settings, mixed: bool) -> list
     return jars
 
 
-def damaged(folder: Path, damages_of: Mapping[str, Sequence[Callable[[Path], object]]]) -> dict[str, Path]:
-    """A copy for each of these damages, by name."""
+def damaged(folder: Path, cases: Mapping[str, Case]) -> dict[str, Path]:
+    """A damaged copy for each of these cases, by name."""
     stores: dict[str, Path] = {}
-    for number, (name, damages) in enumerate(damages_of.items()):
+    for number, (name, case) in enumerate(cases.items()):
         stores[name] = folder / str(number) / "store"
-        ledgers.copy(folder / ("before" if "before" in name else "store"), stores[name])
+        ledgers.copy(folder / ("before" if case.before else "store"), stores[name])
         for older_parts in folder.glob("older*"):
             shutil.copytree(older_parts, stores[name].parent / older_parts.name)
-        for damage in damages:
+        for damage in case.damages:
             damage(stores[name])
     return stores
 
@@ -298,12 +307,12 @@ def damaged(folder: Path, damages_of: Mapping[str, Sequence[Callable[[Path], obj
 def compare(
     release: str,
     tmp_path: Path,
-    damages_of: Mapping[str, Sequence[Callable[[Path], object]]],
+    cases: Mapping[str, Case],
     settings: Settings,
     mixed: bool = False,
 ) -> None:
     jars = written(release, tmp_path, settings, mixed)
-    stores = damaged(tmp_path, damages_of)
+    stores = damaged(tmp_path, cases)
     audits = {name: product.audit(root, release, conf_of(settings)) for name, root in stores.items()}
     plans = {name: plan_of(audit) for name, audit in audits.items()}
     real = own_network.run(look, release, jars, [(root, plans[name]) for name, root in stores.items()], settings)

@@ -48,5 +48,6 @@ def test_a_repair_stands_beside_a_release_that_makes_the_same_anew() -> None:
     times = RepairTimes(4096, 2**30, 1.0, 1.5, 4.0, 3.5)
     found = figures.load_figures(times, "5.3.3")
     assert [(f.value, f.ratio, f.met) for f in found] == [("5.000 s", "1.00", None), ("4.000 s", "0.80", True)]
+    assert found[-1].what == "the same repair, against copy and load()"
     assert figures.load_figures(replace(times, load=2.0), "5.3.3")[-1].met is False
     assert figures.load_figures(replace(times, load=None), "5.3.3") == []

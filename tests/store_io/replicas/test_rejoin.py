@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import run_task
 from store_io.replicas.replica_groups import replica_groups
 from store_io.source.byte_source import StoreLocation
+from tests.support import damage
 from tests.support.stores.builders import Message, Store, StoreBuilder
 from tests.support.stores.replica import SIZES, epoch_text
 
@@ -32,7 +35,7 @@ def rejoin(*stores: Store) -> list[dict[str, Any]]:
     audits: list[StoreAudit] = []
     for number, store in enumerate(stores):
         audits.append(
-            run_audit(AuditRequest("ab"[number], StoreLocation(str(store.root)), "5.3.3", store.broker_conf, "g", number))
+            run_audit(AuditRequest("ab"[number], StoreLocation(str(store.root)), store.release, store.broker_conf, "g", number))
         )
     (group,) = replica_groups(audits)
     group.finish([run_task(task) for task in group.tasks()])
@@ -99,3 +102,11 @@ def test_logs_that_differ_before_the_point_are_named(tmp_path: Path) -> None:
 
 def test_outside_of_controller_mode_there_is_nothing_to_say(tmp_path: Path) -> None:
     assert rejoin(one(tmp_path / "a", "x", 5, mode="false"), one(tmp_path / "b", "x", 5, (1, 0))) is None
+
+
+def test_a_copy_whose_start_never_ends_joins_nobody(tmp_path: Path) -> None:
+    waits, other = one(tmp_path / "a", "x", 5, (1, 0)), one(tmp_path / "b", "x", 5, (1, 0))
+    shutil.rmtree(waits.root / "commitlog")  # so a start that looks at the queues waits for what is confirmed
+    damage.set_checkpoint(waits, confirm=waits.records[3].at)
+    assert rejoin(waits, other) is not None
+    assert rejoin(replace(waits, broker_conf=f"{waits.broker_conf}recheckReputOffsetFromCq=true\n"), other) is None

@@ -24,6 +24,7 @@ from schemas.rows import (
     RUN_LMQ,
     RUN_UNQUEUED,
     WALK_AUDIT,
+    WALK_BOTH,
     WALK_BROKER,
     Cuts,
     SegmentSummary,
@@ -34,6 +35,7 @@ from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import strategies
 from tests.support.stores.builders import BLANK, PREPARED, ROLLBACK, Message, Record, Sizes, StoreBuilder, encode, field_position
+from tests.support.stores.dledger_stores import FOLDER, LedgerBuilder
 
 SEGMENT = "commitlog/00000000000000004096"
 BASE = 4096
@@ -215,6 +217,28 @@ def test_the_brokers_runs_hold_exactly_what_a_plain_walk_meets(
                     assert [m.queue_offset for m in part] == list(range(part[0].queue_offset, part[0].queue_offset + len(part)))
         assert not left
     assert sum(r["records"] for r in summary.index_runs if r["walk"] & WALK_BROKER) == len(messages)
+
+
+def walks(summary: SegmentSummary) -> list[tuple[int, int]]:
+    """Walk and number of messages, run by run."""
+    return [(int(run["walk"]), int(run["records"])) for run in summary.runs]
+
+
+def test_the_brokers_walk_joins_at_the_last_message_of_a_batch_and_not_behind_it() -> None:
+    data, records = segment(FIVE)
+    assert walks(scan(bytes(data), broker_from=records[4].at - BASE)) == [(WALK_AUDIT, 4), (WALK_BOTH, 1)]
+    behind = scan(bytes(data), broker_from=records[4].at - BASE + records[4].size)
+    assert walks(behind) == [(WALK_AUDIT, 5)] and behind.broker.position == records[4].at - BASE + records[4].size
+
+
+def test_the_brokers_walk_begins_at_the_header_of_a_dledger_entry() -> None:
+    builder = LedgerBuilder()
+    *_, last = [builder.put(message) for message in FIVE]
+    (data,) = builder.files.values()
+    path, rules = f"{FOLDER}/data/{0:020d}", broker_rules("5.3.3", {"enableDLegerCommitLog": Setting(True, "broker.conf")})
+    task = SegmentTask(0, path, 0, len(data), StoreLocation("memory"), rules, broker_from=last.at)
+    summary = scan_segment(task, MemorySource({path: bytes(data)}))  # type: ignore[arg-type]
+    assert walks(summary) == [(WALK_AUDIT, 4), (WALK_BOTH, 1)] and summary.findings == []
 
 
 # ---- cuts, marks, reput ----------------------------------------------------------------------------------------------

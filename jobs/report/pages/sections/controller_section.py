@@ -35,20 +35,20 @@ class Moment:
 def controller_view(broker: Row) -> View:
     """What controller.html shows. broker: of a store in controller mode that would start."""
     controller, fenced, elected = broker["controller"], broker["after_dispatch"], broker["after_election"]
-    ends = _ends(fenced["queues"], elected["queues"])
-    cut_at = controller["election"]["cut_at"]
+    moments = [_moment("fenced, before the controller has answered", fenced, broker["truncate_at"])]
+    cut_at = None
+    if elected is not None:
+        cut_at = controller["election"]["cut_at"]
+        moments.append(_moment("elected as master", elected, broker["truncate_at"] if cut_at is None else cut_at))
     return {
         "identity": controller.get("identity"),
         "confirmed": controller["confirm_offset"],
         "epochs": controller["epochs"][-MAX_ROWS:],
         "of_epochs": len(controller["epochs"]),
         "election": controller["election"],
-        "moments": [
-            _moment("fenced, before the controller has answered", fenced, broker["truncate_at"]),
-            _moment("elected as master", elected, broker["truncate_at"] if cut_at is None else cut_at),
-        ],
-        "queues": ends,
-        "left": (broker.get("lost") or {}).get("messages", 0) if cut_at is None else 0,
+        "moments": moments,
+        "queues": _ends(fenced["queues"], elected["queues"]) if elected is not None else [],
+        "left": (broker.get("lost") or {}).get("messages", 0) if elected is not None and cut_at is None else 0,
     }
 
 

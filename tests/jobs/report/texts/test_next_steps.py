@@ -55,6 +55,18 @@ def test_what_keeps_most_comes_first_and_then_what_a_start_loses() -> None:
     assert REPAIR not in text.partition("Words used")[0]  # the repair's own line says it, with its number
 
 
+@pytest.mark.parametrize(
+    ("election", "said", "judged"),
+    [
+        (None, "A start of RocketMQ 4.9.8 never ends", "A start never ends: it waits at one place"),
+        ({"epoch": 1}, "RocketMQ 4.9.8 would start, but its election as master never ends", "The broker stays fenced"),
+    ],
+)
+def test_a_start_and_an_election_that_never_end(election: dict[str, int] | None, said: str, judged: str) -> None:
+    outcome = hurt("broker_hangs", controller={"election": election})
+    assert said in next_steps(outcome, WORDS, PLAN).start and judged in " ".join(judge(outcome).why)
+
+
 def test_a_step_that_another_one_begins_with_is_said_once_for_the_files_of_both() -> None:
     outcome = hurt()
     short, longer = CATALOGUE["message_lost"].next, CATALOGUE["commitlog_damaged"].next

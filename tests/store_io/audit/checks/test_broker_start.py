@@ -16,7 +16,8 @@ from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss, QueueLoss
 from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
-from store_io.rules.prediction import Memory, Prediction
+from store_io.rules.controller.epochs import Elected, Epoch
+from store_io.rules.prediction import Fenced, Memory, Prediction
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import Setting, broker_rules
 from store_io.rules.rocksdb.combination import CAST_FAILS, combination_refusal, late_combination_refusal
@@ -99,6 +100,17 @@ def test_a_start_that_never_ends() -> None:
     assert (finding.code, finding.phy_offset, finding.message) == ("broker_hangs", 400, "a start waits here and never ends")
     (finding,) = found(started(Loss(), hangs_at=400, hangs_why="the LMQ offset 'x' is no number"))
     assert finding.message.endswith("never ends: the LMQ offset 'x' is no number")
+
+
+def test_an_election_that_never_ends() -> None:
+    def message(*elected: Elected) -> str:
+        evidence = started(Loss(), hangs_at=400, hangs_why="why")
+        assert evidence.prediction is not None
+        evidence.prediction.controller = Fenced(0, (), *elected)
+        return found(evidence)[0].message
+
+    assert message(Elected(Epoch(1, 0), True, ())) == "the election waits here and never ends, and the broker stays fenced: why"
+    assert message() == "a start waits here and never ends: why"
 
 
 def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_are_lost() -> None:

@@ -25,6 +25,10 @@ def outcome(broker: Row | None, lost: int = 0, cut: int = 0, **facts: Any) -> Au
     return made
 
 
+def unelected(election: Row | None) -> Row:
+    return started() | {"controller": {"election": election}}
+
+
 HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
 
 
@@ -39,6 +43,14 @@ HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
         (started(), (0, 0), {"counts": {REBUILDABLE: 1}}, "lose nothing; derived data differ"),
         (started(), (0, 0), {"findings": [HANGS]}, "A start of RocketMQ 5.3.3 on this copy never ends"),
         (started(), (4, 0), {"findings": [HANGS]}, "never ends, and consumers do not get 4 valid messages"),
+        (unelected(None), (0, 0), {"findings": [HANGS]}, "A start of RocketMQ 5.3.3 on this copy never ends"),
+        (
+            unelected({"cut_at": None}),
+            (0, 0),
+            {"findings": [HANGS]},
+            "would start on this copy, but its election",
+        ),
+        (unelected({"cut_at": None}), (4, 0), {"findings": [HANGS]}, "stays fenced; 4 valid messages would have no queue entry"),
         (started(), (0, 0), {}, "lose nothing; everything is consistent"),
         (started(), (0, 0), {"not_judged": ["timerlog"]}, "all that was judged is consistent. Not judged: timerlog"),
         (

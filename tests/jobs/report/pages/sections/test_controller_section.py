@@ -43,5 +43,14 @@ def test_the_fenced_broker_and_its_election_are_compared() -> None:
     assert "new replica" in text and "no epochs" in text and "confirmOffset after load" not in text
 
 
+def test_where_a_start_never_ends_there_is_no_election_to_show() -> None:
+    outcome = samples.clean()
+    controller = {"identity": None, "confirm_offset": 700, "epochs": [], "election": None}
+    outcome.plan["broker"] |= {"after_dispatch": state(7, 3), "after_election": None, "controller": controller}
+    text = page_of(outcome).text
+    assert "There is no election" in text and "fenced, before the controller has answered" in text
+    assert "elected as master" not in text and "counted as after its election" not in text
+
+
 def test_other_stores_have_no_such_section() -> None:
     assert "Before and after an election" not in page_of(samples.clean()).text
