@@ -47,7 +47,7 @@ def packed(values: Iterable[V], weigh: Callable[[V], int] | None = None) -> Sequ
 
 def weight_of_row(row: dict[str, Any]) -> int:
     """How much the lists in a row hold."""
-    return sum(len(value) for value in row.values() if isinstance(value, list))
+    return sum([len(value) for value in row.values() if value.__class__ is list])  # isinstance takes as long as all else
 
 
 def _in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None) -> Iterator[list[V]]:
