@@ -47,7 +47,7 @@ _MADE = re.compile(r"(?:new\b|Set\b|TreeSet\b|x'|\.[0-9])")
 _EMPTY_TEXTS = ('""', "''")
 MAX_DEPTH = 1000  # of nesting; the release's parser ends somewhere beyond, with its stack
 MAX_ODD_VALUES, MAX_ODD_BYTES = 2_000_000, 32 << 20  # of a text that no broker writes
-MAX_DIGITS, MAX_EXPONENT_DIGITS = 40, 6  # of a number that is not an integer of 64 bits
+MAX_DIGITS, MAX_EXPONENT_DIGITS = 40, 3  # of a number that is not an integer of 64 bits
 OTHER_SHAPE = "JSON of another shape"
 TOO_MANY_DIGITS = "a number of too many digits"
 TOO_LARGE = "too large to be read key by key"
@@ -428,6 +428,8 @@ class _Reader:
                 self._doubt("a word as a key")
             self._at = bare.end()
             key = bare[0].rstrip("LSBFD").lstrip("+") if bare.re is _NUMBER else bare[0]
+            if bare.re is _NUMBER:
+                self._number(bare)  # raises where it is out of all bounds
             holder.bare[key] = "number" if bare.re is _NUMBER else "word"
             holder.numbered |= bare.re is _NUMBER
         end_of_key = self._at

@@ -372,8 +372,9 @@ def test_numbers_of_too_many_digits_are_not_known(text: str, of: str, entries: s
     assert "decimal" not in str(caught.value) and "sys." not in str(caught.value)
 
 
-def test_zero_stays_zero_with_every_exponent() -> None:
-    text = TOPIC % "0e999999"
+def test_zero_stays_zero_with_an_exponent_and_beyond_all_bounds_nothing_is_known() -> None:
+    assert taken(TOPIC % "0e999999") == "????"
+    text = TOPIC % "0e99"
     assert taken(text) == "??++"
     for rules in (NEW, NEWEST):
         table = known(text, "topics", rules)
