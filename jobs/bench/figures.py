@@ -45,24 +45,12 @@ class Figure:
 
 def scan_figures(times: ScanTimes) -> list[Figure]:
     """The three lines of one body size."""
-    bodies = _bodies(times.body)
-    lines = [
-        Figure(
-            f"floor: read and CRC-32 ({checksum.ENGINE})",
-            bodies,
-            _seconds(times.floor),
-            _rate(times.size_bytes, times.floor),
-            FLOOR,
-        )
+    floor, body = times.floor, times.body
+    return [
+        _against(floor, times, f"floor: read and CRC-32 ({checksum.ENGINE})", floor),
+        _against(floor, times, "segment task", times.task, TASK_LIMITS[body]),
+        _against(floor, times, "segment task with index", times.with_index, INDEX_LIMITS[body]),
     ]
-    for what, seconds, limits in (
-        ("segment task", times.task, TASK_LIMITS),
-        ("segment task with index", times.with_index, INDEX_LIMITS),
-    ):
-        ratio, limit = seconds / times.floor, limits[times.body]
-        rate = _rate(times.size_bytes, seconds)
-        lines.append(Figure(what, bodies, _seconds(seconds), rate, f"{ratio:.2f}", f"{limit:g} x floor", ratio <= limit))
-    return lines
 
 
 def audit_figures(done: AuditTimes, size: int) -> list[Figure]:
@@ -126,31 +114,22 @@ def repair_figures(times: RepairTimes | None) -> list[Figure]:
     """The lines of one body size: the copy that a repair is held against, and the repair."""
     if times is None:
         return [Figure("repair command", "", "not measured: no environment, or no cp")]
-    bodies, lines = _bodies(times.body), []
-    for what, seconds, limit in (
-        ("floor: cp -r of the store", times.copy, None),
-        ("the same, and flushed to the disk", times.flushed, None),
-        ("repair command: queues and index made anew, flushed", times.repair, REPAIR_LIMIT),
-    ):
-        ratio, rate = seconds / times.copy, _rate(times.size_bytes, seconds)
-        met = ratio <= limit if limit else None
-        lines.append(Figure(what, bodies, _seconds(seconds), rate, f"{ratio:.2f}", f"{limit:g} x floor" if limit else "", met))
-    return lines
+    return [
+        _against(times.copy, times, "floor: cp -r of the store", times.copy),
+        _against(times.copy, times, "the same, and flushed to the disk", times.flushed),
+        _against(times.copy, times, "repair command: queues and index made anew, flushed", times.repair, REPAIR_LIMIT),
+    ]
 
 
 def load_figures(times: RepairTimes, release: str) -> list[Figure]:
     """The lines of a copy on which the release itself makes queues and index anew, flushed as a repair is."""
     if times.load is None:
         return []
-    lines, bodies, both = [], _bodies(times.body), times.flushed + times.load
-    for what, seconds, limit in (
-        (f"floor: cp -r flushed, then load() of RocketMQ {release}", both, None),
-        ("the same repair, against copy and load()", times.repair, LOAD_LIMIT),
-    ):
-        ratio, rate = seconds / both, _rate(times.size_bytes, seconds)
-        met = ratio <= limit if limit else None
-        lines.append(Figure(what, bodies, _seconds(seconds), rate, f"{ratio:.2f}", f"{limit:g} x floor" if limit else "", met))
-    return lines
+    both = times.flushed + times.load
+    return [
+        _against(both, times, f"floor: cp -r flushed, then load() of RocketMQ {release}", both),
+        _against(both, times, "the same repair, against copy and load()", times.repair, LOAD_LIMIT),
+    ]
 
 
 def scale_figures(times: ScaleTimes) -> list[Figure]:
@@ -184,6 +163,13 @@ def peak_figure(size: int, peak: int | None) -> Figure:
     if peak is None:
         return Figure(what, _bodies(BODIES[1]), "not known on this system")
     return Figure(what, _bodies(BODIES[1]), bytes_text(peak), limit=bytes_text(PEAK_LIMIT), met=peak < PEAK_LIMIT)
+
+
+def _against(floor: float, times: ScanTimes | RepairTimes, what: str, seconds: float, limit: float | None = None) -> Figure:
+    """The line of so many seconds over the store's bytes, as a ratio to the floor's."""
+    ratio, text = seconds / floor, f"{limit:g} x floor" if limit else ""
+    met = ratio <= limit if limit else None
+    return Figure(what, _bodies(times.body), _seconds(seconds), _rate(times.size_bytes, seconds), f"{ratio:.2f}", text, met)
 
 
 def _timed(what: str, size: int, seconds: float | None, limit: float | None) -> Figure:

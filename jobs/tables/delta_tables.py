@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,7 +27,7 @@ from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, MONTH, RUN_ID, STORE, TABLES, Column
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
-from store_io.base.packed import weight_of_row
+from store_io.base.packed import in_parts, weight_of_row
 
 if TYPE_CHECKING:
     from jobs.session import Session
@@ -133,7 +132,7 @@ class Tables:
 def _arrow_tables(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[pa.Table]:
     """As `arrow_table`, in tables of bounded size: one, but for very many rows. None where there is no row."""
     held, size = [], 0
-    for part in _parts(rows):
+    for part in in_parts(rows, _ROWS_TOGETHER, weight_of_row, _INSIDE_TOGETHER):
         table = arrow_table(part, columns)
         held.append(table)
         size += table.nbytes
@@ -144,31 +143,13 @@ def _arrow_tables(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[pa
         yield pa.concat_tables(held)
 
 
-def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Some rows at a time, fewer of them where there is much in each."""
-    part: list[Row] = []
-    inside = 0
-    for row in rows:
-        part.append(row)
-        inside += weight_of_row(row)
-        if len(part) >= _ROWS_TOGETHER or inside >= _INSIDE_TOGETHER:
-            yield part
-            part, inside = [], 0
-    if part:
-        yield part
-
-
 def arrow_table(rows: Iterable[Row], columns: Sequence[Column]) -> pa.Table:
-    """Rows -> columns of a table, some rows at a time. A missing key is null; an unknown one is a KeyError, so that no value is
-    dropped unseen."""
-    schema, going = arrow_schema(columns), iter(rows)
-    parts = []
-    while part := list(islice(going, _ROWS_TOGETHER)):
-        if unknown := set().union(*part) - set(schema.names):
-            raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
-        arrays = [pa.array([_clean(row.get(field.name)) for row in part], field.type) for field in schema]
-        parts.append(pa.Table.from_arrays(arrays, schema=schema))
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    """Rows -> columns of a table. A missing key is null; an unknown one is a KeyError, so that no value is dropped unseen."""
+    schema, held = arrow_schema(columns), list(rows)
+    if unknown := set().union(*held) - set(schema.names):
+        raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
+    arrays = [pa.array([_clean(row.get(field.name)) for row in held], field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def _clean(value: Any) -> Any:

@@ -26,8 +26,8 @@ from store_io.audit.written_by import WrittenBy, written_by
 from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.rules.prediction import Prediction
 from store_io.scan.compaction.compacted_file import CompactedFileSummary
+from store_io.scan.queues.twin_queues import TwinGap
 from store_io.scan.segment_edges import SegmentEdges
-from store_io.scan.twin_queues import TwinGap
 
 
 @dataclass(frozen=True)

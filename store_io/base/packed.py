@@ -50,8 +50,8 @@ def weight_of_row(row: dict[str, Any]) -> int:
     return sum([len(value) for value in row.values() if value.__class__ is list])  # isinstance takes as long as all else
 
 
-def _in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None) -> Iterator[list[V]]:
-    """So many items at a time, fewer where there is much in each."""
+def in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None, most_inside: int) -> Iterator[list[V]]:
+    """So many items at a time, fewer where there is much in each: no more than so much in all, but for an item alone."""
     going = iter(items)
     if weigh is None:
         while part := list(islice(going, most)):
@@ -60,7 +60,7 @@ def _in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None) -
     part, inside = [], 0
     for item in going:
         weight = weigh(item)
-        if part and (len(part) >= most or inside + weight > _INSIDE):
+        if part and (len(part) >= most or inside + weight > most_inside):
             yield part
             part, inside = [], 0
         part.append(item)
@@ -117,7 +117,7 @@ class PackedList(Sequence[V]):
         self._starts: list[int] = []  # of each part, the place of its first value
         self._count = 0
         self._last: tuple[int, list[V]] = (-1, [])  # the part that was read last, by place
-        for part in _in_parts(values, _TOGETHER, weigh):
+        for part in in_parts(values, _TOGETHER, weigh, _INSIDE):
             self._parts.append(_pack(part))
             self._starts.append(self._count)
             self._count += len(part)
@@ -192,7 +192,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
     ) -> PackedMap[K, V]:
         """These items, which come in the order of their keys, each key once."""
         made = cls(close, reopen, weigh)
-        for part in _in_parts(items, _PART, None if weigh is None else lambda item: weigh(item[1])):
+        for part in in_parts(items, _PART, None if weigh is None else lambda item: weigh(item[1]), _INSIDE):
             made.add(dict(part))
         return made
 

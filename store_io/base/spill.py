@@ -77,13 +77,17 @@ class _Files:
             at, self._end = self._end, self._end + len(data)
             return Spilled(self._file, at, len(data))
 
-    def forget(self) -> None:
-        """A new process leaves its parent's file alone."""
-        self.__init__()  # type: ignore[misc]
-
 
 _files = _Files()
-os.register_at_fork(after_in_child=lambda: _files.forget())
+
+
+def _begin_anew() -> None:
+    """A new process leaves its parent's file alone."""
+    global _files
+    _files = _Files()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 def spill(data: bytes) -> Spilled | bytes:

@@ -20,7 +20,7 @@ from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.packed import PackedMap
 from store_io.formats.place import Place
-from store_io.formats.rocksdb.queue_entries import KeyedQueueStore
+from store_io.formats.rocksdb.queue_entries import FETCHED_ENTRIES, KeyedQueueStore
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueDatabase
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.releases import BrokerRules
@@ -30,7 +30,6 @@ from store_io.source.byte_source import ByteSource
 
 OPEN_FILES = 512
 CACHED_ENTRIES = 2048  # of each queue: those of some hundred queues stay in the processor's cache
-FETCHED_ENTRIES = 8192  # where reads are requests to another machine
 SCAN_BYTES = 1 << 20
 EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
 SAMPLES = 9  # entries of a file that show which physical offsets it holds
@@ -61,7 +60,8 @@ class QueueStore(Protocol):
 
     @property
     def entries_at_once(self) -> int:
-        """How many entries of one queue to ask for at most: few where asking costs little, as few stay in the cache."""
+        """How many entries of one queue to read at once. Few where a read is cheap: those of all queues are to stay in the
+        processor's cache."""
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:
         """Whether the queue is there."""

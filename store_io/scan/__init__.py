@@ -1,12 +1,10 @@
 """One CommitLog segment in one pass, whatever its bytes are.
 
 * `segment_scan`: the pass: what the audit and the broker make of each byte.
-* `batch_items`: a row for each queue that a message enters.
 * `segment_runs`: messages of one queue that follow each other, summed up.
 * `other_walks`: walks by the rules of other brokers, which one scan follows.
 * `resync`, `candidate_frames`: the next valid message after damage.
-* `twin_queues`: queues that are written twice, in files and in RocksDB, against each other.
-* `queue_probe`, `index`: each message's queue and index entries on disk.
+* `queues`, `index`: each message's queue and index entries on disk.
 * `segment_edges`, `segment_times`: a segment's two ends; its store times.
 * `odd_headers`, `torn_copies`: valid messages that are unusual.
 * `segment_findings`: a bounded collection of findings.

@@ -23,8 +23,8 @@ from store_io.formats.commitlog.index_columns import entry_counts
 from store_io.formats.commitlog.message_columns import DEFAULT_CAPACITY, HAS_TAGS, INNER_ALONE, SCHEDULE
 from store_io.formats.commitlog.segment_items import FAR, KIND_BATCH, grown
 from store_io.rules import releases
-from store_io.scan import queue_probe as probed
-from store_io.scan.queue_probe import QueueProbe
+from store_io.scan.queues import queue_probe as probed
+from store_io.scan.queues.queue_probe import QueueProbe
 
 NO_NUMBERS = np.zeros(0, np.int64)
 NO_MATCHES = np.zeros(0, np.uint8)

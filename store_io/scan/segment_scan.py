@@ -54,13 +54,13 @@ from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.controller.compensation import THROWS, judged
 from store_io.rules.message_verdict import END, HALF, VALID, Verdict, properties_fault
 from store_io.rules.releases import BrokerRules
-from store_io.scan.batch_items import BatchItems, part_of
 from store_io.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
 from store_io.scan.index.index_merge import IndexMerge
 from store_io.scan.odd_headers import StoreHosts, odd_header
 from store_io.scan.other_walks import STOP_KINDS, OtherWalks
-from store_io.scan.queue_probe import QueueProbe
+from store_io.scan.queues.batch_items import BatchItems, part_of
+from store_io.scan.queues.queue_probe import QueueProbe
 from store_io.scan.resync import Resync
 from store_io.scan.segment_edges import edge_digest, first_record
 from store_io.scan.segment_findings import Findings, Span, message_finding

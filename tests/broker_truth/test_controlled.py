@@ -81,8 +81,7 @@ DAMAGES: Mapping[str, Damage] = {
 
 @pytest.mark.parametrize("release", CONTROLLER_RELEASES)
 def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
-    if reason := own_network.allowed():
-        pytest.skip(reason)
+    own_network.needed()
     whole = tmp_path / "whole"
     Session(release, whole, SETTINGS).run_controlled(1, puts())
     found, stores = records(whole), dict[str, Path]()
@@ -99,8 +98,7 @@ def test_plans_of_damaged_replicas(release: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("release", CONTROLLER_RELEASES)
 def test_an_election_waits_for_a_message_that_no_thread_can_dispatch(release: str, tmp_path: Path) -> None:
     """As the plan says (tests/store_io/rules/controller/test_election.py): nothing is cut, and the new epoch is written."""
-    if reason := own_network.allowed():
-        pytest.skip(reason)
+    own_network.needed()
     store = with_a_light_queue(tmp_path / "store", release)
     audit = product.audit(store.root, release, store.broker_conf)
     assert audit.broker is not None and "broker_hangs" in {finding.code for finding in audit.findings}
@@ -133,8 +131,7 @@ def _elect(broker: Broker) -> None:
 
 def test_each_start_cuts_what_was_appended_without_a_property_crc(tmp_path: Path) -> None:
     """forceVerifyPropCRC without enabledAppendPropCRC: of a sound store and of a repaired one alike (pitfalls.md C14)."""
-    if reason := own_network.allowed():
-        pytest.skip(reason)
+    own_network.needed()
     forced = {**SETTINGS, "forceVerifyPropCRC": "true"}
     appending = {**forced, "enabledAppendPropCRC": "true"}
     conf = conf_of(forced)

@@ -16,7 +16,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 
 from tests.broker_truth.harness.damaged_copies import planned, seen_by
-from tests.broker_truth.harness.kinds import ROCKSDB_RELEASES
+from tests.broker_truth.harness.kinds import ROCKSDB_RELEASES, with_settings
 from tests.broker_truth.harness.real_broker import RELEASES, Broker, Jvm, batch_topics
 from tests.support.answers import product
 from tests.support.stores.random_stores import random_keyed, random_settings, random_store
@@ -32,12 +32,7 @@ SETTINGS = {
     "duplication, recheck": "duplicationEnable=true\nrecheckReputOffsetFromCq=true\n",
     "duplication, uncommitted": "duplicationEnable=true\nreadUnCommitted=true\n",
 }
-CASES = [
-    pytest.param(release, more, id=f"{release}-{name}")
-    for release in RELEASES
-    for name, more in SETTINGS.items()
-    if release >= "5.3" or "readUnCommitted" not in more
-]
+CASES = with_settings(RELEASES, SETTINGS)
 Made = tuple[Path, str, str]  # a store, its broker.conf, and what was done to it
 
 

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from tests.broker_truth.harness import own_network
-from tests.broker_truth.harness.kinds import CONTROLLER, CONTROLLER_RELEASES
+from tests.broker_truth.harness.kinds import CONTROLLER, CONTROLLER_RELEASES, with_settings
 from tests.broker_truth.harness.real_broker import class_path, conf_of
 from tests.broker_truth.harness.replicas import Followed, follow, planned
 from tests.support.answers import product
@@ -27,12 +27,7 @@ SETTINGS = {
     "uncommitted": "readUnCommitted=true\n",
     "uncommitted, recheck": "readUnCommitted=true\nrecheckReputOffsetFromCq=true\n",
 }
-CASES = [
-    pytest.param(release, more, id=f"{release}-{name}")
-    for release in CONTROLLER_RELEASES
-    for name, more in SETTINGS.items()
-    if release >= "5.3" or "readUnCommitted" not in more
-]
+CASES = with_settings(CONTROLLER_RELEASES, SETTINGS)
 
 
 @dataclass(frozen=True)
@@ -52,8 +47,7 @@ class Replica:
 
 @pytest.fixture(autouse=True)
 def _network() -> None:
-    if reason := own_network.allowed():
-        pytest.skip(reason)
+    own_network.needed()
 
 
 @pytest.mark.broker

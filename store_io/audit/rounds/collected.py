@@ -25,10 +25,10 @@ from store_io.formats.timer.timer_task import TimerTask
 from store_io.rules.dledger.ledger_walks import MAX_STRETCHES, DataWalk, UnitWalk
 from store_io.rules.prediction import ScanId
 from store_io.scan.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
+from store_io.scan.queues.twin_queues import TwinGap, TwinTask, least_offset
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
-from store_io.scan.twin_queues import TwinGap, TwinTask, least_offset
 
 LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
 TWINS_LATE = "the time limit was reached: ConsumeQueues in files were not compared with those in RocksDB"

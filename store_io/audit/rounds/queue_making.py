@@ -19,7 +19,7 @@ from store_io.formats.rocksdb.queue_pass import KeyRangeTask
 from store_io.formats.rocksdb.queue_table import QueueTable
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.rocksdb.combination import light_twice
-from store_io.scan.twin_queues import TwinQueue, TwinTask
+from store_io.scan.queues.twin_queues import TwinQueue, TwinTask
 
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256

@@ -9,7 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from store_io.formats.config.values import ATOMIC, BOOLEAN, CHOICE, ENTRY, INT, INT_ENTRY, LONG, TEXT, Bean, ListOf, MapOf
+from store_io.formats.config.values import (
+    ATOMIC,
+    BOOLEAN,
+    CHOICE,
+    ENTRY,
+    INT,
+    INT_ENTRY,
+    LONG,
+    TEXT,
+    Bean,
+    ListOf,
+    MapOf,
+    is_integer,
+)
 from store_io.rules.config.reading import ConfigRules
 
 _TEXTS = MapOf(TEXT, nulls=True, plain=True)
@@ -70,7 +83,8 @@ _OTHERS = {
         {"timingCount": MapOf(_METRIC), "dataVersion": VERSION}
     ),
 }  # fmt: skip
-# Tables that are put into another, which fails where one is null, or its version; and whether there is one without a file.
+# Files whose table is added to the manager's own, which fails where that table or its version is null: (the table's name,
+# whether an absent one is empty).
 ADDED = {"topicQueueMapping.json": ("topicQueueMappingInfoMap", False), "timermetrics": ("timingCount", True)}
 
 
@@ -116,7 +130,7 @@ class LeftOut:
 
 def _is_plain(held: dict[str, Any]) -> bool:
     """Whether no release looks at it twice: names that are no integers, with numbers, texts, and lists of numbers."""
-    return not any(key.lstrip("-").isdecimal() for key in held) and all(
+    return not any(map(is_integer, held)) and all(
         type(value) in _SCALARS or type(value) is list and all(type(one) is int for one in value) for value in held.values()
     )
 

@@ -410,9 +410,7 @@ class _Reader:
             return ""
         if character in ('"', "'"):
             start, key = self._at, self._string()
-            if (
-                self._rules.bare_names and "\x1a" in self._text[start : self._at]
-            ):  # the end of a text, where fastjson 1 looks for a name
+            if self._rules.bare_names and "\x1a" in self._text[start : self._at]:  # there fastjson 1 takes the text to end
                 raise self._fault("a text that is not closed")
         else:
             bare = _NUMBER.match(self._text, self._at) or _NAME.match(self._text, self._at)

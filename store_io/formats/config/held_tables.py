@@ -160,12 +160,7 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
         if not place.ends_silently:
             held.refusal = f"{why.path}: bad bytes among the tables of config/: {why.reason}"
             return
-    try:
-        held.entries = decode({name: texts}, rules).entries
-    except NotExact as why:
-        raise _UnknownValue(str(why)) from why
-    except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as why:
-        raise _BadValue(str(why) or OTHER_SHAPE) from why
+    held.entries = _decoded(decode, {name: texts}, rules)
 
 
 def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: ConfigRules, held: HeldTable) -> None:
@@ -193,12 +188,7 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
                 _take_batch(batch, taken)
     except DatabaseDamaged as why:
         held.damaged = why.path, why.reason
-    try:
-        held.entries = taken.offsets if taken.are_offsets else decode({taken.table: taken.named}, rules).entries
-    except NotExact as why:
-        raise _UnknownValue(str(why)) from why
-    except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as why:
-        raise _BadValue(str(why) or OTHER_SHAPE) from why
+    held.entries = taken.offsets if taken.are_offsets else _decoded(decode, {taken.table: taken.named}, rules)
 
 
 def _take_batch(batch: Batch, taken: records.Records) -> None:
@@ -209,6 +199,16 @@ def _take_batch(batch: Batch, taken: records.Records) -> None:
             raise _BadValue(str(why), key) from why
         except _ValueFault as why:
             raise type(why)(f"the value of {taken.words(key)}: {why}", key) from why
+
+
+def _decoded(decode: Decode, named: Row, rules: ConfigRules) -> dict[Any, Any]:
+    """The entries of a table as a file of config/ would name it. Raises _BadValue, _UnknownValue."""
+    try:
+        return decode(named, rules).entries
+    except NotExact as why:
+        raise _UnknownValue(str(why)) from why
+    except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as why:
+        raise _BadValue(str(why) or OTHER_SHAPE) from why
 
 
 def _parse(data: bytes, rules: ConfigRules, hook: Callable[[Row], Any] | None) -> Any:

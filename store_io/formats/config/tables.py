@@ -274,24 +274,15 @@ def _map(held: Any) -> dict[str, Any]:
 
 def _numbers(held: Mapping[str, Any], rules: ConfigRules) -> Iterable[tuple[int, int]]:
     """A map of integers, as a broker writes it or not."""
-    if not isinstance(held, Pairs):
-        try:
-            return [(int(key), offset) for key, offset in held.items() if _is_written(key, offset)]
-        except _Odd:
-            pass
+    if not isinstance(held, Pairs) and all(_is_written(key, offset) for key, offset in held.items()):
+        return [(int(key), offset) for key, offset in held.items()]
     made = taken(held, QUEUE_OFFSETS, rules)
     return () if made is None else made.items()
 
 
-class _Odd(Exception):
-    pass
-
-
 def _is_written(key: str, offset: Any) -> bool:
-    """True. Raises _Odd where a broker writes no such entry."""
-    if type(offset) is not int or not -_LONG <= offset < _LONG or not key.isdecimal() or len(key) > 9 or not key.isascii():
-        raise _Odd
-    return True
+    """Whether a broker writes such an entry."""
+    return type(offset) is int and -_LONG <= offset < _LONG and key.isdecimal() and len(key) <= 9 and key.isascii()
 
 
 def _entry(held: Any, rules: ConfigRules) -> int:

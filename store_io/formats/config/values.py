@@ -142,7 +142,7 @@ def fields_of(read: Mapping[str, Any], kind: Bean, rules: ConfigRules) -> Iterat
 
 def _pass_over(key: str, value: Any, exact: bool, rules: ConfigRules) -> None:
     """The value of a field that is not known: read as JSON alone. exact: the text is known to the sign. Raises ConfigFault."""
-    if not exact and _is_integer(key):
+    if not exact and is_integer(key):
         raise NotExact(f"{key}: with quotes or without")
     todo = [value]
     while todo:
@@ -154,14 +154,15 @@ def _pass_over(key: str, value: Any, exact: bool, rules: ConfigRules) -> None:
                 raise ConfigFault("no comma between values" if one.swallowed else "a key without quotes")
             todo += one.values()
         elif isinstance(one, dict):
-            if rules.fastjson2 and any(map(_is_integer, one)):
+            if rules.fastjson2 and any(map(is_integer, one)):
                 raise NotExact("an integer as a name: with quotes or without")
             todo += one.values()
         elif isinstance(one, list):
             todo += one
 
 
-def _is_integer(key: str) -> bool:
+def is_integer(key: str) -> bool:
+    """Whether the key is written as an integer."""
     return key.lstrip("-").isdecimal()
 
 
@@ -225,14 +226,14 @@ def _key(key: str, holder: Mapping[str, Any], kind: MapOf, rules: ConfigRules) -
         if bare == "word" and key not in ("true", "false"):
             raise ConfigFault("a word as a number")
         if bare is None and parse_number(key, 64) is None:
-            if len(key) > MAX_DIGITS and _is_integer(key):
+            if len(key) > MAX_DIGITS and is_integer(key):
                 raise ConfigFault(TOO_MANY_DIGITS, known=False)
             raise ConfigFault(f"{reprlib.repr(key)} is no integer", known=not (rules.fastjson2 and key[:1].isdecimal()))
         written: Any = {"true": True, "false": False}.get(key, key) if bare == "word" else _number_of(key) if bare else key
         return taken(written, kind.keys, rules)
     if bare == "number" and (kind.plain or not rules.fastjson2):
         raise ConfigFault("a number as a name")
-    if bare == "number" and not key.lstrip("-").isdecimal():
+    if bare == "number" and not is_integer(key):
         raise ConfigFault("a fraction as a name", known=False)
     if bare == "word" and key == "null":
         raise ConfigFault("null as a name")

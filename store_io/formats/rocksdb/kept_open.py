@@ -11,11 +11,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from store_io.formats.rocksdb.private_folder import PrivateFolder
+from store_io.formats.rocksdb.private_folder import COPIED_BYTES, PrivateFolder
 from store_io.formats.rocksdb.process import Process, end_process
 
 MOST_IDLE = 2  # databases that stay open while nothing reads them
-LARGE_BYTES = 256 << 20  # of a database; of these one stays open
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,8 @@ def give_back(key: Hashable, database: OpenDatabase) -> None:
     if idle is None or key in idle.databases:
         database.end()
         return
-    if database.private.size > LARGE_BYTES:  # where it was fetched, its copy takes as much room
-        for other in [name for name, one in idle.databases.items() if one.private.size > LARGE_BYTES]:
+    if database.private.size > COPIED_BYTES:  # of such one stays: where it was fetched, its copy takes as much room
+        for other in [name for name, one in idle.databases.items() if one.private.size > COPIED_BYTES]:
             idle.databases.pop(other).end()
     idle.databases[key] = database
     if len(idle.databases) > MOST_IDLE:

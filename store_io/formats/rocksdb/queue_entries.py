@@ -16,7 +16,7 @@ from store_io.formats.rocksdb.queue_table import QueueDatabase
 from store_io.rules.rocksdb.stored import EntryUnreadable
 from store_io.source.byte_source import ByteSource
 
-ENTRIES_AT_ONCE = 8192  # of one queue: each read asks another process
+FETCHED_ENTRIES = 8192  # of one queue: each read asks another process, or another machine
 LAST_NUMBER = (1 << 63) - 1
 
 
@@ -145,7 +145,7 @@ class KeyedQueueStore:
 
     @property
     def entries_at_once(self) -> int:
-        return ENTRIES_AT_ONCE
+        return FETCHED_ENTRIES
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:
         return not batch and key in self._keys

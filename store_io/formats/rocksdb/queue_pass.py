@@ -1,7 +1,7 @@
 """One pass over a range of keys of the queues' entries: which numbers each queue has, and keys and values that no broker writes.
 
 Bounded: a batch at a time, and ranges of numbers per queue. Every entry is read once here; what it leads to is compared where the
-CommitLog is read (scan.queue_probe), and entries that no message matched are looked at again (audit.queue_leftovers).
+CommitLog is read (scan.queues.queue_probe), and entries that no message matched are looked at again (audit.queue_leftovers).
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.broker_truth.harness import own_network
 from tests.broker_truth.harness.real_broker import RELEASES, Broker, Jvm, Put, PutAnswer, Served, class_path
 
@@ -24,6 +26,16 @@ DLEDGER: Mapping[str, Any] = {
 }
 CONTROLLER: Mapping[str, Any] = {"enableControllerMode": "true", "brokerClusterName": "cluster", "brokerName": "broker-a"}
 CONTROLLER_RELEASES = tuple(release for release in RELEASES if release >= "5")
+
+
+def with_settings(releases: Sequence[str], settings: Mapping[str, str]) -> list[Any]:
+    """A case for each release and each of these settings that it knows: (release, lines of its broker.conf)."""
+    return [
+        pytest.param(release, more, id=f"{release}-{name}")
+        for release in releases
+        for name, more in settings.items()
+        if release >= "5.3" or "readUnCommitted" not in more
+    ]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 Result = TypeVar("Result")
 
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
@@ -53,6 +55,12 @@ def allowed() -> str:
     except RuntimeError as problem:
         return f"no network namespace here: {str(problem).strip().splitlines()[-1]}"
     return ""
+
+
+def needed() -> None:
+    """Skip the test where `run` does not work here."""
+    if reason := allowed():
+        pytest.skip(reason)
 
 
 def _inside(answer: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

@@ -38,8 +38,7 @@ def test_a_store_with_rocksdb_queues(release: str, kill: bool, tmp_path: Path) -
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_dledger_store(release: str, kill: bool, tmp_path: Path) -> None:
-    if reason := own_network.allowed():
-        pytest.skip(reason)
+    own_network.needed()
     session = Session(release, tmp_path, SIZES | DLEDGER, kill)
     assert {answer.status for answer in session.run_dledger(puts(0, 60)).answers} == {"PUT_OK"}
     assert (tmp_path / "dledger-n0" / "data").is_dir()
@@ -50,8 +49,7 @@ def test_a_dledger_store(release: str, kill: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
 @pytest.mark.parametrize("release", CONTROLLER_RELEASES)
 def test_a_store_in_controller_mode(release: str, kill: bool, tmp_path: Path) -> None:
-    if reason := own_network.allowed():
-        pytest.skip(reason)
+    own_network.needed()
     session = Session(release, tmp_path, SIZES | CONTROLLER, kill)
     assert {answer.status for answer in session.run_controlled(1, puts(0, 60)).answers} == {"PUT_OK"}
     again = session.run_controlled(2, puts(60, 20))

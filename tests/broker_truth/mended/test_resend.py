@@ -214,8 +214,7 @@ def send_signed(home: Path, java: str, jars: Sequence[Path]) -> tuple[list[Run],
 @pytest.fixture
 def java() -> str:
     """A Java's home, where this machine can run a cluster of its own and compile the program."""
-    if own_network.allowed():
-        pytest.skip(own_network.allowed())
+    own_network.needed()
     found = str(environment.java_runtime().home)
     if not Path(found, "bin", "javac").exists():
         pytest.skip(f"{found} has no Java compiler")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Finding, SegmentSummary
 from store_io.formats import queue_store
-from store_io.scan import queue_probe
+from store_io.scan.queues import queue_probe
 from store_io.scan.segment_scan import scan_segment
 from tests.support.answers.segment_tasks import tasks
 from tests.support.stores import strategies

@@ -17,7 +17,7 @@ from store_io.base.ranges import intersect
 from store_io.base.wording import count_text
 from store_io.rules.loading import queue_folder
 from store_io.rules.rocksdb.combination import combination
-from store_io.scan.twin_queues import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
+from store_io.scan.queues.twin_queues import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
 
 
 def queue_twins(evidence: Evidence) -> list[Finding]:

@@ -13,7 +13,7 @@ from store_io.formats.commitlog.message_columns import HAS_MULTI_DISPATCH, Colum
 from store_io.formats.commitlog.segment_items import BATCH_ROWS, BRIDGE_FLAGS, HOST_CHANGES, KIND_BATCH
 from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
 from store_io.rules.releases import broker_rules
-from store_io.scan.batch_items import BatchItems
+from store_io.scan.queues.batch_items import BatchItems
 from store_io.source.segment_window import SegmentWindow
 from tests.store_io.scan.test_segment_scan import BASE, FIVE, SEGMENT, MemoryFile, segment
 from tests.support.stores.builders import PREPARED, Message, Record

@@ -1,7 +1,7 @@
 """ConsumeQueues that are written twice: the entries in files against those in RocksDB, number by number (rocksdb.md 8).
 
 Bounded: a window of each at a time, and ranges per queue. What the entries of the store that is read lead to is compared where
-the CommitLog is read (scan.queue_probe).
+the CommitLog is read (scan.queues.queue_probe).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from schemas.rows import (
     SegmentSummary,
 )
 from store_io.formats import queue_store
-from store_io.scan import queue_probe
+from store_io.scan.queues import queue_probe
 from store_io.source.arrow_folder import ArrowFolder
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from tests.support.answers.segment_tasks import scan_store
