@@ -34,7 +34,7 @@ class PieceDigest:
         at = 0
         while at < len(data):
             take = min(len(data) - at, DIGEST_PIECE_BYTES - self._filled)
-            self._crc = checksum.crc32(data[at : at + take].data, self._crc)
+            self._crc = checksum.array_crc32(data[at : at + take], self._crc)
             at += take
             self._filled += take
             if self._filled == DIGEST_PIECE_BYTES:

@@ -16,6 +16,7 @@ from glob import escape, glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
+FOLDER = "NUMBA_CACHE_DIR"  # the variable that names the folder for compiled code; without it, it lies beside the source
 DIGEST_BYTES = 16
 KEPT_SECONDS = 14 * 86_400  # of files with other digests: releases and machines may share a folder
 
@@ -66,6 +67,13 @@ class CodeFile(NamedTuple):
     symbol: str
     result: str
     code: bytes
+
+
+def code_folder(source: str) -> str:
+    """The folder for the code of a source file; empty where there is none, or code in it may not be run."""
+    beside = os.path.join(os.path.dirname(source), "__pycache__")
+    folder = os.environ.get(FOLDER) or (beside if os.path.isdir(os.path.dirname(source)) else "")
+    return folder if folder and is_safe_folder(folder) else ""
 
 
 def is_safe_folder(folder: str) -> bool:

@@ -18,7 +18,8 @@ from numba import njit, typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from store_io.base.compiled.native import CRC_SYMBOL, FREE_SYMBOL, OFFERED, offer, target_machine
+from store_io.base.compiled.native import CRC_SYMBOL, FREE_SYMBOL, OFFERED, offer
+from store_io.base.compiled.object_code import target_machine
 
 offer()
 

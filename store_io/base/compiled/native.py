@@ -17,8 +17,6 @@ import hashlib
 import importlib
 import importlib.util
 import os
-import platform
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -27,10 +25,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from store_io.base.compiled import object_code
 from store_io.base.compiled.code_files import (
     DIGEST_BYTES,
     CodeFile,
-    is_safe_folder,
+    code_folder,
     numba_version,
     read_code,
     source_of,
@@ -50,7 +49,6 @@ def _can_compile() -> bool:
 if not _can_compile():
     raise ImportError("there is no numba, or it is set not to compile")
 
-FOLDER = "NUMBA_CACHE_DIR"  # the variable that names the folder for compiled code; without it, it lies beside the source
 FORM = 1  # of an object file's name and head; raised where they change, or how a compiled function is called
 CRC_SYMBOL, FREE_SYMBOL = "store_auditor_crc32", "store_auditor_free"
 OFFERED = frozenset({CRC_SYMBOL, FREE_SYMBOL, "memcpy", "memmove", "memset"})  # what an object file may ask of the process
@@ -178,10 +176,8 @@ class Kept(Deferred):
         return code(*arguments)
 
     def _found(self, types: _Types, arguments: Sequence[Any]) -> Callable[..., Any]:
-        home = os.path.dirname(self.function.__code__.co_filename)
-        folder = os.environ.get(FOLDER) or (os.path.join(home, "__pycache__") if os.path.isdir(home) else "")
-        name = self._file_name(types)
-        if not folder or None in types.of or not name or not is_safe_folder(folder):
+        folder, name = code_folder(self.function.__code__.co_filename), self._file_name(types)
+        if not folder or None in types.of or not name:
             return self.by_dispatcher
         path = os.path.join(folder, name)
         code = read_code(path)
@@ -200,7 +196,8 @@ class Kept(Deferred):
         if not all(sources):
             return ""
         kind = hashlib.blake2b(repr((self.__module__, self.__name__, types.text)).encode(), digest_size=8).hexdigest()
-        digest = hashlib.blake2b(b"\0".join([*sources, repr((FORM, _this_machine())).encode()]), digest_size=DIGEST_BYTES)
+        makers = repr((FORM, numba_version(), object_code.this_machine())).encode()
+        digest = hashlib.blake2b(b"\0".join([*sources, makers]), digest_size=DIGEST_BYTES)
         return f"{self.__name__.strip('_')}-{kind}-{digest.hexdigest()}.object"
 
     def _other_sources(self) -> list[bytes]:
@@ -224,26 +221,7 @@ class Kept(Deferred):
         return _machine().dispatcher_of(function)
 
 
-@cache
-def _this_machine() -> tuple[str, ...]:
-    from llvmlite import __version__, binding
-
-    features = binding.get_host_cpu_features().flatten()
-    return platform.machine(), sys.platform, binding.get_host_cpu_name(), features, __version__, numba_version()
-
-
 # ---- object files ----------------------------------------------------------------------------------------------------
-
-
-@cache
-def target_machine() -> Any:
-    """What object files are made for and loaded on: this machine."""
-    from llvmlite import binding
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    options = {"cpu": binding.get_host_cpu_name(), "features": binding.get_host_cpu_features().flatten(), "opt": 3, "jit": True}
-    return binding.Target.from_default_triple().create_target_machine(**options)
 
 
 @cache
@@ -255,20 +233,10 @@ def offer() -> None:
     binding.add_symbol(FREE_SYMBOL, ctypes.cast(_free, ctypes.c_void_p).value)
 
 
-_engines: list[Any] = []  # they own the code
-
-
 def _linked(found: CodeFile, types: _Types, kept: Kept) -> Callable[..., Any]:
     """The function in an object file, called as numba's compiled code is: a place for the result, one for an exception, then
     each argument, arrays in their parts."""
-    from llvmlite import binding
-
     offer()
-    target = target_machine()
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target)
-    engine.add_object_file(binding.ObjectFileRef.from_data(found.code))
-    engine.finalize_object()
-    _engines.append(engine)
     kinds: list[Any] = [ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p]
     for kind in types.of:
         if kind == "int64":
@@ -279,7 +247,7 @@ def _linked(found: CodeFile, types: _Types, kept: Kept) -> Callable[..., Any]:
             numbers = 2 * kind[1]
             kinds += [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
             kinds += [ctypes.c_int64] * numbers
-    function = ctypes.CFUNCTYPE(*kinds)(engine.get_function_address(found.symbol))
+    function = ctypes.CFUNCTYPE(*kinds)(object_code.address_of(found.symbol, found.code))
     count = {"none": 0, "int64": 1}.get(found.result) if not found.result.isdigit() else int(found.result)
     room = ctypes.c_int64 * max(1, count or 0)
 

@@ -1,6 +1,7 @@
 """CRC-32 of bytes, and what follows from it.
 
-* `checksum`: at the speed of reading them, by the fastest engine of this machine; `crc_folding`: one that is compiled here.
+* `checksum`: at the speed of reading them, by the fastest engine of this machine; `crc_folding`: one that is compiled here, from
+  `folding_code`.
 * `range_crc`: of any part of a file.
 * `crc_errors`: the single wrong byte that a checksum leads to.
 """

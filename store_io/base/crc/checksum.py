@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import crcmod
+import numpy as np
 
 from store_io.base.errors import StoreError
 
@@ -73,6 +74,21 @@ def native_engine() -> NativeEngine | None:
     """The fastest C function that this process can reach; None where no library offers one."""
     library = next((engine for name in NATIVE if (engine := find_native(name)) is not None), None)
     return library and (find_folding(library) or library)
+
+
+_C_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
+
+
+@cache
+def _native_function() -> Callable[[int, int, int], int] | None:
+    engine = native_engine()
+    return _C_FUNCTION(engine.address) if engine is not None else None
+
+
+def array_crc32(data: np.ndarray, value: int = 0) -> int:
+    """`crc32` of contiguous bytes in an array, by the engine that compiled code has: for long ones."""
+    function = _native_function()
+    return function(value, data.ctypes.data, len(data)) if function is not None else crc32(data.data, value)
 
 
 def body_crc(body: bytes | memoryview) -> int:

@@ -102,7 +102,7 @@ def _half(number):  # type: ignore[no-untyped-def]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv(native.FOLDER, str(tmp_path))
+    monkeypatch.setenv(code_files.FOLDER, str(tmp_path))
     code_files.start_quickly()
     for function in (_spread, _nothing, _quotient, _half):
         function._code.clear()
@@ -220,16 +220,14 @@ def test_another_numba_makes_other_code(made: Path, monkeypatch: pytest.MonkeyPa
     types = native._Types((None,))
     before = _nothing._file_name(types)
     monkeypatch.setattr(native, "numba_version", lambda: "0")
-    native._this_machine.cache_clear()
     assert _nothing._file_name(types) != before
-    native._this_machine.cache_clear()
 
 
 def test_where_nothing_can_be_kept_it_is_compiled_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv(native.FOLDER, str(tmp_path / "file"))
+    monkeypatch.setenv(code_files.FOLDER, str(tmp_path / "file"))
     data = np.zeros(1, np.uint8)
     _nothing(data)
     assert data[0] == 1
