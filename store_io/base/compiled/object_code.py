@@ -43,7 +43,7 @@ _engines: list[Any] = []  # they own the code
 
 
 def address_of(symbol: str, code: bytes) -> int:
-    """The address of a function in an object file, which is loaded for good. What it calls has been given to
+    """The address of a function in an object file, which stays loaded until the process ends. What it calls has been given to
     `binding.add_symbol`."""
     from llvmlite import binding
 
