@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from jobs.command_line import options, places
 from jobs.command_line.options import Command
 from jobs.command_line.stores import StoreArgument
 from jobs.environment.installation import SPEAKER
-from jobs.output import OutputFolder
+from jobs.output import OutputFailed, OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
 from schemas.rows import Row
@@ -255,14 +256,26 @@ def target_of(text: str, store: StoreArgument) -> str:
 
 
 def _plan(path: str) -> RepairPlan:
+    place = places.absolute(path)
     try:
-        data = places.read_regular(places.absolute(path), PLAN_BYTES)
+        data = _fetched(place) if is_uri(place) else places.read_regular(place, PLAN_BYTES)
     except (OSError, ValueError) as problem:
         raise UsageError(f"--plan {path!r}: {getattr(problem, 'strerror', None) or problem}") from None
+    except OutputFailed as problem:
+        raise StoreError(f"--plan {problem}") from None
     try:
         return read_plan(data)
     except StoreError as problem:
         raise type(problem)(f"--plan {path}: {problem}") from None
+
+
+def _fetched(uri: str) -> bytes:
+    """A plan that lies where an audit's --out was. Raises FileNotFoundError, OutputFailed."""
+    folder, _, name = uri.rpartition("/")
+    data = OutputFolder(folder).read(name, PLAN_BYTES) if name else None
+    if data is None:
+        raise FileNotFoundError(errno.ENOENT, "no such file")
+    return data
 
 
 def _compare_settings(text: str | None, plan: RepairPlan) -> str:

@@ -30,6 +30,7 @@ from store_io.source.s3_client import client, is_code, reason
 
 PART_BYTES = 32 << 20  # of an object that is longer: it is there once all parts are
 THREADS = 4  # each holds a part
+HDFS_THREADS = 32  # each holds 1 MiB, and waits up to half a second for the NameNode to hear of a file's last block
 _MARK = b"An upload to this folder is under way, or was broken off: what is here is not whole.\n"
 
 
@@ -95,12 +96,12 @@ def _files(folder: str, last: Sequence[str]) -> dict[str, int]:
     return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, 0), name))}
 
 
-def _side_by_side(action: Callable[[str], Any], names: Sequence[str], last: Sequence[str]) -> None:
-    with ThreadPoolExecutor(THREADS) as threads:
+def _side_by_side(action: Callable[[str], Any], names: Sequence[str], last: Sequence[str], threads: int = THREADS) -> None:
+    with ThreadPoolExecutor(threads) as pool:
         try:
-            list(threads.map(action, [name for name in names if name not in last]))
+            list(pool.map(action, [name for name in names if name not in last]))
         except BaseException:
-            threads.shutdown(cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
             raise
     for name in names:
         if name in last:
@@ -300,7 +301,7 @@ class _HdfsTarget:
             for where, folders, _ in os.walk(folder):
                 for inner in folders:
                     below.make_folder(os.path.relpath(os.path.join(where, inner), folder))
-            _side_by_side(one, list(files), last)
+            _side_by_side(one, list(files), last, HDFS_THREADS)
             with failing(self.uri, "cannot be listed"):
                 found = [entry for entry in asked.list_status(below.path(""), recursive=True) if not entry.isdir]
             there = {entry.path.removeprefix(below.path("") + "/"): entry.length for entry in found}

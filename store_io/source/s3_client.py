@@ -24,7 +24,9 @@ _LOGIN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of 
 _CERTIFICATE = "AWS_CA_BUNDLE names a file with the certificates that it must come from"
 _REGION = "set AWS_REGION to the region of the bucket"
 _WRONG_REGION = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
+_ELSEWHERE = {"301", "302", "307", "308"}  # an answer of HTTP's own, without a word of S3's
 _REFUSED = {"AccessDenied", "AllAccessDisabled", "403", "Forbidden", "AccountProblem"}
+_WRITING = ("Put", "Delete", "Create", "Upload", "Complete", "Abort")  # beginnings of operations
 _UNKNOWN_LOGIN = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "ExpiredTokenException"}
 _THROTTLED = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "503", "429"}
 _ABSENT = {"NoSuchKey", "NotFound", "404"}
@@ -59,10 +61,20 @@ def _client(process: int) -> Any:
         if not (urlsplit(made.meta.endpoint_url).hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
             options["s3"] = {"addressing_style": "path"}  # BUCKET.minio has no address
             made = session.create_client("s3", region_name=region, config=Config(**options))
+            made.meta.events.register("before-call.s3.HeadBucket", _without_region)
         _take_certificates(made)
         return made
     except (BotoCoreError, ValueError) as error:
         raise Unreadable(f"S3 cannot be used: {_plain(error)}") from error
+
+
+def _without_region(**_: Any) -> tuple[Any, dict[str, Any]]:
+    """The answer to a question for a bucket's region, which is not sent. botocore asks it where an answer leads elsewhere, and
+    again where the answer to the question does, without end. Amazon's answers have the region; no other server need be asked."""
+    from botocore.awsrequest import AWSResponse
+
+    answer = AWSResponse("", 404, {}, None)
+    return answer, {"Error": {"Code": "404"}, "ResponseMetadata": {"HTTPStatusCode": 404, "HTTPHeaders": {}}}
 
 
 def _bundle(made: Any) -> str | None:
@@ -150,7 +162,7 @@ def problem(error: Exception, what: str) -> StoreError:
 
 def _code(error: Exception) -> str:
     answer = getattr(error, "response", None) or {}
-    return _text(answer.get("Error", {}).get("Code", ""))
+    return _text(answer.get("Error", {}).get("Code") or answer.get("ResponseMetadata", {}).get("HTTPStatusCode", ""))
 
 
 def is_code(error: Exception, *codes: str) -> bool:
@@ -165,12 +177,17 @@ def _answer(error: Any) -> str:
     quoted = f"{code}: {said}" if said else code or "the server's answer is none of S3's"
     if code == "NoSuchBucket":
         return "there is no bucket of this name on that server"
+    if code in _ELSEWHERE and "x-amz-bucket-region" not in headers:
+        place = without_login(_text(headers.get("location", ""))) or "and does not say where"
+        return (
+            f"what answers there is no S3 server: it leads elsewhere ({place}); set AWS_ENDPOINT_URL to the server's own address"
+        )
     if code in _WRONG_REGION:
         return f"the bucket is in another region ({quoted}); {_REGION}" + (f": {region}" if region else "")
     if code in _UNKNOWN_LOGIN:
         return f"the server does not take these credentials ({quoted}); {_LOGIN}"
     if code in _REFUSED:
-        writes = error.operation_name.startswith(("Put", "Delete"))
+        writes = error.operation_name.startswith(_WRITING)
         rights = "s3:PutObject and s3:DeleteObject" if writes else "s3:ListBucket and s3:GetObject"
         return f"access is denied ({quoted}); these credentials need {rights} there"
     if code in _THROTTLED:

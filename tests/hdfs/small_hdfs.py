@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-import shutil
-import socket
-import subprocess
-import tempfile
-import time
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
-from xml.sax.saxutils import escape
 
-import pyspark
 import pytest
 from hdfs_native import Client
 
-from jobs.environment import setup as environment
 from store_io.source import hdfs_client, remote_file
-from tests.support.processes.children import end_with_parent
+from tests.support.processes.hadoop import HadoopServers, free_port
 
-HERE = Path(__file__).resolve().parent
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
-START_SECONDS = 180  # each; three on a machine that has nothing else to do
-_SPARKS = (
-    "hadoop-client-api",
-    "hadoop-client-runtime",
-    "jcl-over-slf4j",
-    "slf4j-api",
-    "log4j-api",
-    "log4j-core",
-    "log4j-1.2-api",
-    "log4j-slf4j2-impl",
-)
-_LOGGING = """rootLogger.level = info
-rootLogger.appenderRef.out.ref = out
-appender.out.type = Console
-appender.out.name = out
-appender.out.layout.type = PatternLayout
-appender.out.layout.pattern = %d %p %c{1}: %m%n%ex
-"""
 _SETTINGS = {
     "dfs.replication": 1,
     "dfs.namenode.http-address": "127.0.0.1:0",
@@ -59,34 +29,17 @@ _SETTINGS = {
 }
 
 
-def class_path() -> str:
-    """The jar of Hadoop's servers, fetched where it is not there yet, and Spark's own. Raises environment.SetupFailed."""
-    pins, folder = tomllib.loads((HERE / "hadoop.toml").read_text("utf-8")), environment.state() / "hadoop"
-    environment.fetch_jars(pins, folder, "Hadoop's servers", "tests/hdfs/hadoop.toml")
-    sparks = Path(pyspark.__file__).parent / "jars"
-    found = [next(sparks.glob(f"{name}-[0-9]*.jar")) for name in _SPARKS]
-    version = next(iter(pins)).rpartition(":")[2]
-    assert found[0].name == f"hadoop-client-api-{version}.jar", "hadoop.toml names another Hadoop than Spark ships"
-    return os.pathsep.join(map(str, [*sorted(folder.glob("*.jar")), *found]))
-
-
-class SmallHdfs:
+class SmallHdfs(HadoopServers):
     """Serves until `stop`. server: HOST:PORT of the NameNode."""
 
     def __init__(self) -> None:
-        self._home = Path(tempfile.mkdtemp(prefix="small-hdfs-"))
-        self._path = class_path()
-        self._java = f"{environment.java_runtime().home}/bin/java"
-        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        super().__init__("small-hdfs", ("hadoop",))
         try:
-            with socket.socket() as free:  # a NameNode must know its own port when it is formatted
-                free.bind(("127.0.0.1", 0))
-                self.server = f"127.0.0.1:{free.getsockname()[1]}"
-            self._configure()
-            subprocess.run(
-                self._command(NAME_NODE, "-format", "-nonInteractive"), check=True, capture_output=True, timeout=START_SECONDS
-            )
-            self._start(NAME_NODE, r"NameNode RPC up at")
+            self.server = f"127.0.0.1:{free_port()}"  # a NameNode must know its own port when it is formatted
+            settings = {**_SETTINGS, "fs.defaultFS": self.uri, "hadoop.tmp.dir": self.home / "data"}
+            self.configure(settings, "core-site.xml", "hdfs-site.xml")
+            self.run(NAME_NODE, "-format", "-nonInteractive")
+            self.start(NAME_NODE, r"NameNode RPC up at")
             self.start_data_node()
         except BaseException:
             self.stop()
@@ -96,47 +49,16 @@ class SmallHdfs:
     def uri(self) -> str:
         return f"hdfs://{self.server}"
 
-    def _configure(self) -> None:
-        settings: Mapping[str, Any] = {**_SETTINGS, "fs.defaultFS": self.uri, "hadoop.tmp.dir": self._home / "data"}
-        rows = "".join(f"<property><name>{n}</name><value>{escape(str(v))}</value></property>" for n, v in settings.items())
-        for name in ("core-site.xml", "hdfs-site.xml"):
-            (self._home / name).write_text(f"<configuration>{rows}</configuration>", "utf-8")
-        (self._home / "log4j2.properties").write_text(_LOGGING, "utf-8")
-
-    def _command(self, main: str, *words: str) -> list[str]:
-        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", f"-Duser.home={self._home}"]
-        return [self._java, *options, "-cp", f"{self._home}{os.pathsep}{self._path}", main, *words]
-
-    def _start(self, main: str, ready: str) -> None:
-        log = self._home / f"{main.rpartition('.')[2]}.log"
-        with open(log, "wb") as output:
-            process = subprocess.Popen(
-                self._command(main),
-                stdout=output,
-                stderr=output,
-                stdin=subprocess.DEVNULL,
-                cwd=self._home,
-                preexec_fn=end_with_parent,
-            )
-        self._running[main] = process
-        deadline = time.monotonic() + START_SECONDS
-        while not re.search(ready, text := log.read_text("utf-8", "replace")):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"{main} does not start: {text[-2000:]}")
-            time.sleep(0.1)
-
     def start_data_node(self) -> None:
-        self._start(DATA_NODE, r"successfully registered with NN")
+        self.start(DATA_NODE, r"successfully registered with NN")
 
     def kill_data_node(self) -> None:
         """kill -9."""
-        self._end(DATA_NODE)
+        self.end(DATA_NODE)
 
     def admin(self, *words: str) -> str:
         """What `hdfs dfsadmin` answers."""
-        done = subprocess.run(self._command(ADMIN, *words), capture_output=True, text=True, timeout=START_SECONDS)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        return self.run(ADMIN, *words)
 
     def client(self) -> Client:
         return hdfs_client.data_client(self.server)
@@ -151,15 +73,21 @@ class SmallHdfs:
 
     def put_folder(self, folder: Path, path: str) -> str:
         """All files and folders of it, with the times of the files; the URI of the path."""
-        self.client().mkdirs(path, create_parent=True)
-        for own in sorted(folder.rglob("*")):
-            there = f"{path}/{own.relative_to(folder)}"
+        client = self.client()
+        client.mkdirs(path, create_parent=True)
+        found = sorted(folder.rglob("*"))
+        for own in found:
             if own.is_dir():
-                self.client().mkdirs(there)
-                continue
+                client.mkdirs(f"{path}/{own.relative_to(folder)}")
+
+        def put(own: Path) -> None:
+            there = f"{path}/{own.relative_to(folder)}"
             self.put(there, own.read_bytes())
             changed = own.stat().st_mtime_ns // 1_000_000
-            self.client().set_times(there, changed, changed)
+            client.set_times(there, changed, changed)
+
+        with ThreadPoolExecutor(32) as threads:  # each waits half a second for the NameNode to hear of a file's last block
+            list(threads.map(put, (own for own in found if not own.is_dir())))
         return f"{self.uri}{path}"
 
     def names(self, path: str) -> list[str]:
@@ -169,18 +97,6 @@ class SmallHdfs:
     def empty(self) -> None:
         for entry in list(self.client().list_status("/")):
             self.client().delete(entry.path, recursive=True)
-
-    def _end(self, main: str) -> None:
-        process = self._running.pop(main, None)
-        if process is not None:
-            process.kill()
-            process.wait()
-
-    def stop(self) -> None:
-        """Kill both and remove what they kept."""
-        for main in (DATA_NODE, NAME_NODE):
-            self._end(main)
-        shutil.rmtree(self._home, ignore_errors=True)
 
 
 def forget() -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs import cli, uploads
+from jobs import cli, repair, uploads
 from jobs.uploads import UploadFailed, target_of
 from schemas.rows import Row
 from schemas.store_names import UPLOAD_MARK
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
-from store_io.base.errors import NotAStore, UsageError
+from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.source import s3_client
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
@@ -218,6 +218,19 @@ def test_a_repair_into_s3(server: S3Server, tmp_path: Path, capsys: pytest.Captu
     assert [k for k in keys(server) if not k.startswith("new/")] == ["new.handover.html", "new.repair.json"]
     assert not any(b"store-audit-new-" in server.get(k) for k in keys(server))
     assert cli.main([*words, "--to", URI]) == 2 and "nothing is replaced" in capsys.readouterr().err
+
+
+def test_a_plan_lies_where_its_audit_wrote_it(server: S3Server, tmp_path: Path) -> None:
+    root, conf = small_store(tmp_path)
+    (tmp_path / "plan.json").write_text(json.dumps(plan(root, conf)))
+    place = f"s3://{BUCKET}/results/store/plan.json"
+    with pytest.raises(UsageError, match=f"--plan '{place}': no such file"):
+        repair._plan(place)
+    server.put("results/store/plan.json", (tmp_path / "plan.json").read_bytes())
+    assert repair._plan(place) == repair._plan(f"{tmp_path}/plan.json")
+    server.refuse = refusing("GET", "plan.json")  # type: ignore[assignment]
+    with pytest.raises(StoreError, match=f"--plan {place}: cannot read: access is denied"):
+        repair._plan(place)
 
 
 def test_a_repair_whose_upload_fails_leaves_nothing(server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

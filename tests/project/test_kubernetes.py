@@ -49,6 +49,9 @@ def test_shapes(objects: dict[str, Any]) -> None:
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert container["securityContext"]["allowPrivilegeEscalation"] is False
         assert all(isinstance(one["value"], str) for one in container["env"])
+        # Temporary files lie on a disk of the node: a volume in memory would save none.
+        assert {"name": "TMPDIR", "value": mounted["scratch"]["mountPath"]} in container["env"]
+        assert {"name": "scratch", "emptyDir": {}} in pod["volumes"]
 
 
 def test_names_lead_to_one_another(objects: dict[str, Any]) -> None:

@@ -317,6 +317,7 @@ def test_kubernetes() -> None:
     told = {one["name"]: one["value"] for one in container["env"]}
     places = tuple(mount["mountPath"] for mount in mounted.values())
     assert all(told[name].startswith(places) for name in ("FLEET", "OUT", "METRICS", "STORE_AUDIT_HOME", "HOME"))
+    assert told["TMPDIR"] == mounted["scratch"]["mountPath"] and {"name": "scratch", "emptyDir": {}} in pod["volumes"]
     assert (environment.ROOT / container["command"][0].removeprefix(INSTALLED + "/")).is_file()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from jobs.environment.installation import COMMAND
 from jobs.report.texts.judgement import judge
@@ -13,6 +14,7 @@ from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE, CURED, Part
 from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault
+from store_io.base.paths import is_hdfs, is_s3
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 
 if TYPE_CHECKING:
@@ -118,6 +120,11 @@ def _acts(outcome: AuditOutcome) -> bool:
     return changes or any(finding.code in CURED and finding.severity != NOTE for finding in outcome.findings)
 
 
+def _has_place_beside(store: str) -> bool:
+    """Whether `repair` writes where a name beside the store's leads: not to other kinds of URI, nor to another bucket."""
+    return store.startswith("/") or (is_s3(store) or is_hdfs(store)) and bool(urlsplit(store).path.strip("/"))
+
+
 def config_helps(outcome: AuditOutcome) -> bool:
     """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
     if outcome.config_database:
@@ -130,13 +137,13 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     """(what it keeps, the command) for each way to repair this store, the one that keeps most first; none where nothing is to be
     done or a repair would refuse.
 
-    words: as `store_words` gives them; a store that no path of a machine names is not repaired.  plan: where plan.json is.
+    words: as `store_words` gives them.  plan: where plan.json is.
     """
     broker = outcome.plan.get("broker")
     config = config_helps(outcome)
     if broker is None or not outcome.complete or not (_acts(outcome) or config) or repair_withheld(outcome):
         return []
-    if not plan or not words[0].startswith("/"):
+    if not plan or not _has_place_beside(words[0]):
         return []
     nothing_left = not outcome.segment_count or is_emptied(outcome) and not outcome.messages  # a repair would make an empty store
     if judge(outcome).kind == Safety.SAFE or nothing_left:

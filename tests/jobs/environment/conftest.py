@@ -1,4 +1,4 @@
-"""An environment's folder for tests of the set-up."""
+"""An environment's folder for tests of the set-up, and the archive of this one for clusters."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.environment import packaging
 from jobs.environment import setup as environment
 
 
@@ -18,6 +19,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "bin").mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `pack` makes."""
+    path = tmp_path_factory.mktemp("archive") / "environment.tar.gz"
+    packaging.pack_environment(str(path))
+    return path
 
 
 def make(place: Path) -> None:

@@ -24,6 +24,7 @@ from tests.support.processes.opened_files import opened_below
 from tests.support.processes.spark_cluster import WORKERS, Cluster, cluster
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import cases
+from tests.support.stores.random_stores import RELEASES
 
 pytestmark = [
     pytest.mark.cluster,
@@ -35,8 +36,8 @@ CHANGING = ("run_id", "started_at", "seconds", "task_seconds", "tables")
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("cluster")) as started:
+def running(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("cluster"), archive) as started:
         yield started
 
 
@@ -251,8 +252,32 @@ sys.exit(cli.main(sys.argv[1:]))
             assert (elsewhere / "out" / place).read_bytes() == (elsewhere / "whole" / place).read_bytes(), place
 
 
-def small_store(folder: Path) -> None:
-    builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
+def test_two_hundred_stores_of_all_releases_in_one_run(running: Cluster, elsewhere: Path) -> None:
+    """One that is not there and one whose log is a file are told, and stop no other one; each store's end is told."""
+    rows, bad = [], {"store-057", "store-123"}
+    for number in range(200):
+        name, release = f"store-{number:03}", RELEASES[number % len(RELEASES)]
+        if name not in bad:
+            small_store(elsewhere / "stores" / name, release)
+        rows.append(f'[[store]]\nname = "{name}"\nrelease = "{release}"\npath = "stores/{name}"\n')
+    (elsewhere / "stores/store-123").mkdir()
+    (elsewhere / "stores/store-123/commitlog").write_bytes(bytes(4096))
+    (elsewhere / "fleet.toml").write_text("".join(rows), "utf-8")
+    words = ["audit", "--fleet", "fleet.toml", "--run-id", "night", "--progress", "json", "--out"]
+    one, many = here([*words, "one"], elsewhere), running.run([*words, "many"], elsewhere)
+    assert (one.returncode, many.returncode) == (3, 3), many.stderr
+    results = [json.loads((elsewhere / name / "result.json").read_text()) for name in ("one", "many")]
+    assert steady(results[1]) == steady(results[0])
+    assert {store["name"] for store in results[1]["stores"] if store["code"]} == bad and len(results[1]["stores"]) == 200
+    names = [f"store-{number:03}" for number in range(200)]
+    assert sorted(row["store"] for row in map(json.loads, many.stderr.splitlines()) if row["phase"] == "store") == names
+    for name in set(names) - bad:
+        for file in ("plan.json", "findings.jsonl"):
+            assert (elsewhere / "many" / name / file).read_bytes() == (elsewhere / "one" / name / file).read_bytes(), name
+
+
+def small_store(folder: Path, release: str = "5.3.3") -> None:
+    builder = StoreBuilder(release, Sizes(segment=4096, queue_file=200))
     for message in range(40):
         builder.put(Message(queue_id=message % 3, body=b"%04d" % message * 10, uniq=f"u{message}"))
     builder.write(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from botocore.exceptions import ReadTimeoutError
+from botocore.exceptions import ClientError, ReadTimeoutError
 
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
@@ -251,6 +251,29 @@ def test_a_refusal_says_what_to_set(server: S3Server, refusal: Refusal, said: st
         source().open("abort")
     with pytest.raises(Unreadable, match=said):
         check_root(f"s3://{BUCKET}/s")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("PermanentRedirect", "the bucket is in another region .*; set AWS_REGION to the region of the bucket"),
+        ("", "what answers there is no S3 server: it leads elsewhere .and does not say where.; set AWS_ENDPOINT_URL to"),
+    ],
+)
+def test_a_server_that_leads_elsewhere_again_and_again(server: S3Server, code: str, said: str) -> None:
+    server.refuse = lambda request: Refusal("301 Moved Permanently", code)
+    with pytest.raises(Unreadable, match=f"abort: cannot be read: {said}"):
+        source().open("abort")
+    with pytest.raises(Unreadable, match=f"s3://{BUCKET}/s: cannot be read: {said}"):
+        check_root(f"s3://{BUCKET}/s")
+
+
+def test_a_refusal_to_write_names_the_rights_to_write(server: S3Server) -> None:
+    server.refuse = lambda request: Refusal("403 Forbidden", "AccessDenied")
+    for ask in (s3_client.client().create_multipart_upload, s3_client.client().put_object):
+        with pytest.raises(ClientError) as problem:
+            ask(Bucket=BUCKET, Key="k")
+        assert "these credentials need s3:PutObject and s3:DeleteObject there" in s3_client.reason(problem.value)
 
 
 def test_blocks_that_were_not_used_for_longest_make_room() -> None:

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.environment import packaging
 from jobs.environment import setup as environment
 from jobs.jvm import MODULE_OPTIONS, QUICK_START, spark_home
 from tests.support.processes.children import end_with_parent
@@ -109,12 +108,10 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(folder: Path, archive: Path) -> Iterator[Cluster]:
     """A master and its workers, with all that they need in this folder; all of them are ended with the block."""
     home = folder / "master"
     home.mkdir()
-    archive = folder / "environment.tar.gz"
-    packaging.pack_environment(str(archive))
     master = _started("master.Master", ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"], home)
     made: Cluster | None = None
     try:

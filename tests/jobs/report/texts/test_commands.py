@@ -81,7 +81,12 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
         "Repair with --policy salvage: keeps 9 messages and removes what stops the release",
         "Repair with --policy broker: removes what stops the release, then keeps what the release keeps",
     ]
-    assert repair_commands(outcome, ("s3://b/s", "--release", "5.3.3"), "/p") == []
+    for store in ("s3://b", "s3://b/", "hdfs://h:1/", "gs://b/s"):
+        assert repair_commands(outcome, (store, "--release", "5.3.3"), "/p") == []
+    for store in ("s3://b/s/", "hdfs://h:1/s"):
+        commands = [command for _, command in repair_commands(outcome, (store, "--release", "5.3.3"), "s3://b/o/plan.json")]
+        told = f"repair {store} --release 5.3.3 --plan s3://b/o/plan.json --to {store.rstrip('/')}-repaired --policy"
+        assert [command.partition(" ")[2] for command in commands] == [f"{told} salvage", f"{told} broker"]
     assert repair_commands(replace(outcome, complete=False), WORDS, "/p") == []  # repair refuses such a plan
     emptied = [Finding("commitlog_emptied", "commitlog", severity="loss")]
     assert repair_commands(replace(outcome, messages=0, findings=emptied), WORDS, "/p") == []

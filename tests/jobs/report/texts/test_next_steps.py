@@ -133,7 +133,7 @@ def test_where_a_repair_is_offered_its_own_steps_are_not_listed() -> None:
 
 
 def test_where_no_repair_is_offered_none_is_asked_for() -> None:
-    text = summary_text(samples.RUN, [hurt()], "/out", words=("s3://bucket/store", "--release", "4.9.8"))
+    text = summary_text(samples.RUN, [hurt()], "/out", words=("gs://bucket/store", "--release", "4.9.8"))
     assert "Repair line" not in text and REPAIR in " ".join(text.split())
 
 
