@@ -169,12 +169,13 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         close: Callable[[V], Any] | None = None,
         reopen: Callable[[K, Any], V] | None = None,
         weigh: Callable[[V], int] | None = None,
+        packs: bool = False,
     ) -> None:
         """close: what is packed of a value; reopen: makes it anew of its key and that. Without them all of it is packed.
 
-        weigh: how many things a value holds, where these may be many."""
+        weigh: how many things a value holds, where these may be many.  packs: pack them even where they are few."""
         self._close, self._reopen, self._weigh = close, reopen, weigh
-        self.packs = False  # whether its parts are packed
+        self.packs = packs  # whether its parts are packed
         self._inside = 0
         self._firsts: list[K] = []  # the smallest key of each part, ascending once it is read
         self._parts: dict[K, dict[K, V] | Part] = {}  # by its smallest key
@@ -189,9 +190,10 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         close: Callable[[V], Any] | None = None,
         reopen: Callable[[K, Any], V] | None = None,
         weigh: Callable[[V], int] | None = None,
+        packs: bool = False,
     ) -> PackedMap[K, V]:
-        """These items, which come in the order of their keys, each key once."""
-        made = cls(close, reopen, weigh)
+        """These items, which come in the order of their keys, each key once. The rest: as for a map that grows."""
+        made = cls(close, reopen, weigh, packs)
         for part in in_parts(items, _PART, None if weigh is None else lambda item: weigh(item[1]), _INSIDE):
             made.add(dict(part))
         return made
@@ -216,7 +218,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         self._parts[first] = dict(part)
         if not self.packs and self._weigh is not None:
             self._inside += sum(map(self._weigh, part.values()))
-        if self._count > FEW or self._inside > FEW_INSIDE:
+        if self.packs or self._count > FEW or self._inside > FEW_INSIDE:
             for key in [first] if self.packs else self._firsts:
                 self._parts[key] = self._packed(self._parts[key])
             self.packs = True
@@ -247,6 +249,24 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             self._firsts.sort()
             self._sorted = True
         return self._firsts
+
+    def copy(self) -> PackedMap[K, V]:
+        """A map that `changing` does not touch, of one whose parts are packed."""
+        twin = PackedMap(self._close, self._reopen, self._weigh, self.packs)
+        twin._firsts, twin._parts = [*self._ordered()], dict(self._parts)
+        twin._inside, twin._count = self._inside, self._count
+        return twin
+
+    def changing(self) -> Iterator[V]:
+        """All values, in order, each of which may be changed before the next one is asked for."""
+        for first in [*self._ordered()]:
+            part = self._of(first)
+            try:
+                yield from part.values()
+            finally:
+                if self.packs:
+                    self._parts[first] = self._packed(part)
+                    self._open.pop(first, None)  # if it was opened once more meanwhile, it is as it was before
 
     def open_all(self) -> None:
         """Open all parts and keep them open: for a process that asks at random."""

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, QueueKey, SegmentSummary
+from store_io.rules.file_queues import FileQueues
 from store_io.rules.index_state import IndexState, NeedMarks
 from store_io.rules.loading import queue_folder
 from store_io.rules.prediction import Checkpoint, Needs, Refused, ScanId
@@ -86,23 +87,27 @@ class Dispatch:
     ):
         """puts: what takes the entries; None: queues in files."""
         self.rules, self.batch_topics, self.disk, self.needs = rules, batch_topics, disk, needs
-        self.queues: dict[QueueKey, QueueState] = {}
-        self.index = IndexState(rules)
         self.scan_ids: list[object] = []  # of the pieces' scan numbers
-        self.puts: Puts = puts if puts is not None else QueuePuts(self.find_queue, needs)
+        self.queues = FileQueues(rules, disk, self.scan_ids)
+        self.index = IndexState(rules)
+        self.puts: Puts = puts if puts is not None else QueuePuts(self.find_queue, needs, self.look_at_queue)
         self.undecided = ""  # why nobody can say what the broker does
         self._scan_numbers: dict[ScanId, int] = {}
 
     def find_queue(self, key: QueueKey) -> QueueState:
-        """The queue, made if there is none."""
-        queue = self.queues.get(key)
-        if queue is None:
-            batch = key[0] in self.batch_topics
-            queue = self.queues[key] = QueueState(
-                key, batch, queue_folder(batch, key), self.rules, self.disk, pieces=Pieces(self.scan_ids)
-            )
-            if batch:
-                queue.revise()
+        """The queue, to be changed; made if there is none."""
+        return self.queues.find(key) or self._made(key)
+
+    def look_at_queue(self, key: QueueKey) -> QueueState:
+        """The queue, to be looked at and not kept; made if there is none."""
+        return self.queues.look(key) or self._made(key)
+
+    def _made(self, key: QueueKey) -> QueueState:
+        batch = key[0] in self.batch_topics
+        queue = QueueState(key, batch, queue_folder(batch, key), self.rules, self.disk, pieces=Pieces(self.scan_ids))
+        if batch:
+            queue.revise()
+        self.queues.add(queue)
         return queue
 
     def put(self, scan: ScanId, summary: SegmentSummary, choice: Choice) -> None:

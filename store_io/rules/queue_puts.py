@@ -8,6 +8,7 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import QueueKey, SegmentSummary
+from store_io.base.packed import FEW
 from store_io.rules.prediction import Needs, ScanId
 from store_io.rules.queue_pieces import PIECE_DTYPE
 from store_io.rules.queue_state import NeedCut, QueueState
@@ -27,18 +28,20 @@ class QueuePuts:
 
     Of each ordinary queue what a put asks is in arrays: while its runs follow one another they never touch its QueueState.
     Whatever else happens (a file begins, numbers are out of line) goes through `QueueState.put_run`. `settle` brings all
-    QueueStates up to date; nothing else may look at them before.
+    QueueStates up to date; nothing else may look at them before. None is kept of a queue into which nothing is put.
     """
 
-    def __init__(self, find_queue: Callable[[QueueKey], QueueState], needs: Needs):
-        """find_queue: gives a queue, made if there is none."""
-        self.find_queue, self.needs = find_queue, needs
+    def __init__(
+        self, find_queue: Callable[[QueueKey], QueueState], needs: Needs, look_at: Callable[[QueueKey], QueueState] | None = None
+    ):
+        """find_queue: gives a queue, made if there is none.  look_at: the same, of one that is not changed; None: as that."""
+        self.find_queue, self.needs, self.look_at = find_queue, needs, look_at or find_queue
         self.slots: dict[QueueKey, int] = {}
-        self.states: list[QueueState] = []
+        self.keys: list[QueueKey] = []
         self.max_phy = np.zeros(0, np.int64)
         self.cursor = np.zeros(0, np.int64)  # byte of the queue at which the next entry goes; -1: ask the QueueState
         self.room = np.zeros(0, np.int64)  # entries
-        self.file = np.zeros(0, np.int32)
+        self.file = np.zeros(0, np.int32)  # number of the file; -1: it has none yet
         self.file_start = np.zeros(0, np.int64)
         self.ahead = np.zeros(0, bool)  # of its QueueState
         self._log: list[tuple[np.ndarray, np.ndarray]] = []  # (slots, rows of pieces)
@@ -74,13 +77,15 @@ class QueuePuts:
         plain = (self.cursor[slots] >= 0) & (last_end < FAR)
         inside = wanted & plain & (end_of(rows["first_phy_offset"], rows["first_size"]) <= self.max_phy[slots])
         for i in np.flatnonzero(inside).tolist():
-            self.needs.queue_cuts[scan][self.states[slots[i]].key].add(int(self.max_phy[slots[i]]))
+            self.needs.queue_cuts[scan][self.keys[slots[i]]].add(int(self.max_phy[slots[i]]))
         offset = rows["queue_offset"]
         in_line = wanted & plain & ~inside & (offset >= 0) & (offset < FAR) & (rows["records"] <= self.room[slots])
         in_line &= offset * layout.ENTRY_BYTES == self.cursor[slots]
         if in_line.any():
             self._flush()
             at, put = slots[in_line], rows[in_line]
+            for slot in at[self.file[at] < 0].tolist():
+                self.file[slot] = self.find_queue(self.keys[slot]).pieces.file_number(int(self.file_start[slot]))
             pieces = np.zeros(len(at), PIECE_DTYPE)
             pieces["file"], pieces["at"], pieces["count"] = self.file[at], self.cursor[at] - self.file_start[at], put["records"]
             pieces["first_phy"], pieces["last_phy"] = put["first_phy_offset"], put["last_phy_offset"]
@@ -99,7 +104,7 @@ class QueuePuts:
         return np.stack([slots[others], numbers[others]], axis=1)
 
     def _put_one(self, scan: ScanId, scan_number: int, summary: SegmentSummary, slot: int, number: int) -> None:
-        state = self.states[slot]
+        state = self.find_queue(self.keys[slot])
         self._update(slot)
         try:
             state.put_run(scan, number, summary.runs[number])
@@ -107,37 +112,39 @@ class QueuePuts:
             self.needs.queue_cuts[scan][state.key].add(cut.phy_offset)
         if not state.batch:
             self._slow += [(slot, row) for row in state.pieces.take_fresh()]
-            self._read(slot)
+            self._read(slot, state)
 
     def _slots_of(self, summary: SegmentSummary, queues: np.ndarray) -> np.ndarray:
-        """The slot of each run's queue; queues come into being in the order of their first run."""
+        """The slot of each run's queue; queues come into being in the order of their first run, very many in that of their keys:
+        they are found in less time so."""
         kept = self._of_list.get(id(summary.queues))
         if kept is None:
             kept = self._of_list[id(summary.queues)] = (summary.queues, np.full(len(summary.queues), -1, np.int64))
         known = kept[1]
         met, first = np.unique(queues, return_index=True)
-        for queue in met[np.argsort(first)].tolist():
-            if known[queue] < 0:
-                known[queue] = self._slot(summary.queues[queue])
+        fresh = [queue for queue in met[np.argsort(first)].tolist() if known[queue] < 0]
+        if len(fresh) > FEW:
+            fresh.sort(key=summary.queues.__getitem__)
+        for queue in fresh:
+            known[queue] = self._slot(summary.queues[queue])
         slots: np.ndarray = known[queues]
         return slots
 
     def _slot(self, key: QueueKey) -> int:
         slot = self.slots.get(key)
         if slot is None:
-            slot = self.slots[key] = len(self.states)
-            self.states.append(self.find_queue(key))
+            slot = self.slots[key] = len(self.keys)
+            self.keys.append(key)
             if slot == len(self.max_phy):
                 more = max(64, slot)
                 for name in ("max_phy", "cursor", "room", "file", "file_start", "ahead"):
                     column = getattr(self, name)
                     setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
-            self._read(slot)
+            self._read(slot, self.look_at(key))
         return slot
 
-    def _read(self, slot: int) -> None:
+    def _read(self, slot: int, state: QueueState) -> None:
         """Take over what the QueueState has."""
-        state = self.states[slot]
         last = state.files[-1] if state.files else None
         self.ahead[slot], self.cursor[slot], self.max_phy[slot] = False, -1, -FAR
         if state.batch or abs(state.max_phy) >= FAR:
@@ -147,12 +154,12 @@ class QueuePuts:
             return
         self.cursor[slot] = last.start + last.wrote
         self.room[slot] = (last.size - last.wrote) // layout.ENTRY_BYTES
-        self.file[slot], self.file_start[slot] = state.pieces.file_number(last.start), last.start
+        self.file[slot], self.file_start[slot] = -1, last.start
 
     def _update(self, slot: int) -> None:
         """Bring the QueueState up to date, all but its pieces."""
         if self.ahead[slot]:
-            state = self.states[slot]
+            state = self.find_queue(self.keys[slot])
             state.max_phy = int(self.max_phy[slot])
             state.files[-1].wrote = int(self.cursor[slot]) - state.files[-1].start
             self.ahead[slot] = False
@@ -166,7 +173,7 @@ class QueuePuts:
     def settle(self) -> None:
         """Bring all QueueStates up to date, and forget them: others may change them now."""
         self._flush()
-        for slot in np.flatnonzero(self.ahead[: len(self.states)]).tolist():
+        for slot in np.flatnonzero(self.ahead[: len(self.keys)]).tolist():
             self._update(slot)
         if self._log:
             slots = np.concatenate([part for part, _ in self._log])
@@ -176,5 +183,5 @@ class QueuePuts:
             rows = rows[order]
             met, starts = np.unique(slots[order], return_index=True)
             for slot, start, end in zip(met.tolist(), starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
-                self.states[slot].pieces.extend(rows[start:end])
-        self.slots, self.states, self._of_list = {}, [], {}
+                self.find_queue(self.keys[slot]).pieces.extend(rows[start:end])
+        self.slots, self.keys, self._of_list = {}, [], {}

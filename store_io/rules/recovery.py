@@ -9,9 +9,8 @@ DefaultMessageStore.ReputMessageService, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from schemas import commitlog_layout
 from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
@@ -22,7 +21,7 @@ from store_io.rules.controller.election import elected
 from store_io.rules.controller.epochs import Epoch
 from store_io.rules.dispatch import EVERYTHING, Choice, Dispatch, recovery_choice
 from store_io.rules.index_state import IndexFileState, IndexHeader
-from store_io.rules.loading import LoadedStore
+from store_io.rules.loading import LoadedQueue, LoadedStore
 from store_io.rules.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId, cut_files
 from store_io.rules.queue_minimum import correct_minimum
 from store_io.rules.queue_pieces import Pieces
@@ -73,10 +72,11 @@ class Fold:
             p.starts, p.refusal = False, str(why)
             return p
         p.min_phy_offset, p.truncate_at = self.min_offset(), self.max_offset()
-        for queue in self.queues.values():
+        made: set[str] = set()
+        for queue in self.queues:
             self.deleted += queue.deleted
+            made.update(f"{queue.folder}/{file.start:020d}" for file in queue.files if file.path is None)
         # Dispatch makes a queue's deleted file again under the same name: what counts is what is there after load().
-        made = {f"{q.folder}/{f.start:020d}" for q in self.queues.values() for f in q.files if f.path is None}
         p.deleted_files = sorted(set(self.deleted) - made)
         p.after_load = self.memory()
         self.dispatched_to = self.confirm.value
@@ -101,15 +101,8 @@ class Fold:
         return Memory([LogFile(f.file, f.wrote) for f in self.log], self._queues_now(), index)
 
     def _queues_now(self) -> Mapping[QueueKey, BrokerQueue]:
-        shared = self.rules, self.disk, self.dispatch.scan_ids, self.queue_summaries
-        return PackedMap.of(self._snapshots(), QueueState.closed, partial(QueueState.reopened, shared), QueueState.file_count)
-
-    def _snapshots(self) -> Iterator[tuple[QueueKey, QueueState]]:
         loaded = self.prediction.after_load
-        queues_before: Mapping[QueueKey, BrokerQueue] = loaded.queues if loaded is not None else {}
-        for key in sorted(self.queues):
-            before = queues_before.get(key)
-            yield key, self.queues[key].snapshot(before if isinstance(before, QueueState) else None)
+        return self.queues.snapshot(loaded.queues if loaded is not None else {})
 
     # ---- load ------------------------------------------------------------------------------------------------------
 
@@ -132,18 +125,22 @@ class Fold:
             raise Refused(loaded.index_refusal)
 
     def _load_queues(self) -> None:
-        for key, found in self.loaded.queues.items():
-            pieces = Pieces(self.dispatch.scan_ids)
-            self.queues[key] = QueueState(key, found.batch, found.folder, self.rules, self.disk, pieces=pieces)
+        found = self.loaded.queues
+        many = isinstance(found, PackedMap) and found.packs
+        self.queues.load(((key, self._loaded_queue(queue)) for key, queue in found.items()), many, self.queue_summaries)
+
+    def _loaded_queue(self, found: LoadedQueue) -> QueueState:
+        pieces = Pieces(self.dispatch.scan_ids)
+        return QueueState(found.key, found.batch, found.folder, self.rules, self.disk, pieces=pieces)
 
     def _recover_queues(self) -> None:
-        for key, queue in self.queues.items():
-            summary = self.queue_summaries.get(key)
+        for queue in self.queues.changing():
+            summary = self.queue_summaries.get(queue.key)
             if summary is None:
                 continue
             if summary.refusal:
                 raise Refused(summary.refusal)
-            queue.set_recovered(self.loaded.queues[key].files, summary.wrote, summary.max_phy_offset)
+            queue.set_recovered(self.loaded.queues[queue.key].files, summary.wrote, summary.max_phy_offset)
             self.deleted += summary.deleted
             queue.recovered = queue.files[-1].path if queue.files else None
             queue.summaries = self.queue_summaries
@@ -161,7 +158,7 @@ class Fold:
             self.index.files.append(made)
 
     def max_cq_phy(self) -> int:
-        return max([q.max_phy for q in self.queues.values()] + [-1])
+        return max(-1, max((queue.max_phy for queue in self.queues), default=-1))
 
     def min_offset(self) -> int:
         return self.log[0].file.start if self.log else -1
@@ -174,7 +171,7 @@ class Fold:
         return self.log[-1].file.start + self.log[-1].wrote if self.log else 0
 
     def correct_minimums(self) -> None:
-        for queue in self.queues.values():
+        for queue in self.queues.changing():
             try:
                 correct_minimum(queue, self.min_offset())
             except NeedCut as cut:
@@ -219,7 +216,7 @@ class Fold:
         return self.checkpoint.logics_phy_offset
 
     def _destroy_queues(self) -> None:
-        for queue in self.queues.values():
+        for queue in self.queues.changing():
             queue.destroy()
 
     def _search(self, unclean: bool) -> StartSearch:
@@ -286,7 +283,7 @@ class Fold:
         self.log[:] = cut_files(self.log, end, self.deleted)
 
     def truncate_queues(self, end: int) -> None:
-        for queue in self.queues.values():
+        for queue in self.queues.changing():
             try:
                 queue.truncate_logic(end)
             except NeedCut as cut:

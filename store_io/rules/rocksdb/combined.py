@@ -190,11 +190,10 @@ class CombinedFold(RocksFold):
         if self.rules.dispatches_at_start:  # a look at the kind that is read; of RocksDB that is not modelled
             self.catch_up(max(self.min_offset(), 0, Fold.max_cq_phy(self)))
             self._settle()
-        numbers: Mapping[QueueKey, BrokerQueue] = {} if self.combination.assigns_rocksdb else self.queues
         ahead: list[QueueKey] = []
         perhaps_ahead: list[QueueKey] = []
-        for key, assigning in numbers.items():
-            other = self._find(key)
+        for assigning in () if self.combination.assigns_rocksdb else self.queues:
+            key, other = assigning.key, self._find(assigning.key)
             if self.combination.light_in_rocksdb and key[0].startswith(LMQ_PREFIX) and other.max_offset > 0:
                 continue
             if _take_number(other, assigning.max_offset):
