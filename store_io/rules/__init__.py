@@ -7,7 +7,8 @@
 * `multi_dispatch`: one message -> the light queues that it enters too.
 * `index_keys`: one message -> the keys that it has in the index, and their hashes.
 * `loading`: names and lengths -> the files that load() maps, or why it refuses; a queue's folder, topics like `../x` escaped.
-* `queue_state`, `queue_pieces`: one ConsumeQueue in the broker's memory: recover, truncate, put; `queue_minimum`: its minimum.
+* `queue_state`, `queue_pieces`: one ConsumeQueue in the broker's memory: recover, truncate, put; `queue_minimum`: its minimum;
+  `file_queues`: all of them.
 * `index_state`: the index files in the broker's memory.
 * `compaction`: what a release does with the logs of compacted topics.
 * `prediction`: the types of a fold: what was scanned, what it asks for, what the broker does.
