@@ -90,17 +90,17 @@ class Waiting:
     __slots__ = ("_data",)
 
     def __init__(self, content: bytes):
-        self._data = zlib.compress(content, 1)
+        self._data: Part = spill(zlib.compress(content, 1))
 
     def open(self) -> Any:
         """The result, made anew each time."""
         return _unpack(self._data)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Waiting) and self._data == other._data
+        return isinstance(other, Waiting) and _bytes_of(self._data) == _bytes_of(other._data)
 
     def __hash__(self) -> int:
-        return hash(self._data)
+        return hash(_bytes_of(self._data))
 
 
 def opened(result: Any) -> Any:
