@@ -19,7 +19,7 @@ from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.ranges import union
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
-from store_io.source.segment_window import PieceDigest
+from store_io.source.piece_digest import PieceDigest
 
 WINDOW_BYTES = 1 << 20
 FIRST_WINDOW_BYTES = 1 << 14

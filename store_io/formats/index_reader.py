@@ -24,7 +24,7 @@ from store_io.rules.index_state import IndexHeader
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
-from store_io.source.segment_window import PieceDigest
+from store_io.source.piece_digest import PieceDigest
 
 WINDOW_BYTES = 1 << 20
 _LOOKED_AT_BYTES = 1 << 14

@@ -1,8 +1,6 @@
-"""A segment's bytes through one bounded, reused buffer, and the digest of all of them."""
+"""A segment's bytes through one bounded, reused buffer."""
 
 from __future__ import annotations
-
-import hashlib
 
 import numpy as np
 
@@ -10,71 +8,11 @@ from store_io.base.crc import checksum
 from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 from store_io.base.errors import StoreChanged
 from store_io.source.byte_file import ByteFile
+from store_io.source.piece_digest import PieceDigest, room_for_sums
 
-DIGEST_PIECE_BYTES = 1 << 20
 STREAM_BYTES = 1 << 20
 SUMS_PER_BYTE = 2  # see SegmentWindow
 LEAST_BYTES = 64  # a frame's header up to its own address always fits
-FOLDED_BYTES = 1 << 44  # 4 bytes of each MiB are hashed, so as many zeros take 0.1 s
-
-_ZEROS = np.zeros(DIGEST_PIECE_BYTES, np.uint8)
-_ZERO_CRCS = checksum.crc32(_ZEROS.data).to_bytes(4, "big") * (1 << 16)
-
-
-class PieceDigest:
-    """CRC-32s of 1 MiB pieces folded into one BLAKE2b: as cheap as a CRC, and a changed byte is noticed."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.blake2b(digest_size=16)
-        self._crc = 0
-        self._filled = 0
-
-    def feed(self, data: np.ndarray) -> None:
-        """The next bytes, in order."""
-        at = 0
-        while at < len(data):
-            take = min(len(data) - at, DIGEST_PIECE_BYTES - self._filled)
-            self._crc = checksum.array_crc32(data[at : at + take], self._crc)
-            at += take
-            self._filled += take
-            if self._filled == DIGEST_PIECE_BYTES:
-                self._flush()
-
-    def feed_zeros(self, count: int) -> None:
-        """The next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.
-
-        Of a longer stretch, which no disk holds as data, only the length of the rest counts.
-        """
-        if self._filled:
-            take = min(count, DIGEST_PIECE_BYTES - self._filled)
-            self.feed(_ZEROS[:take])
-            count -= take
-        pieces, rest = divmod(count, DIGEST_PIECE_BYTES)
-        folded = max(0, pieces - FOLDED_BYTES // DIGEST_PIECE_BYTES)
-        if folded:
-            self._hash.update(b"zeros" + folded.to_bytes(8, "big"))
-            pieces -= folded
-        while pieces:
-            take = min(pieces, len(_ZERO_CRCS) // 4)
-            self._hash.update(_ZERO_CRCS[: 4 * take])
-            pieces -= take
-        self.feed(_ZEROS[:rest])
-
-    def copy(self) -> PieceDigest:
-        """The same so far; what either is fed from now on is its own."""
-        twin = PieceDigest()
-        twin._hash, twin._crc, twin._filled = self._hash.copy(), self._crc, self._filled
-        return twin
-
-    def _flush(self) -> None:
-        self._hash.update(self._crc.to_bytes(4, "big"))
-        self._crc = self._filled = 0
-
-    def text(self) -> str:
-        """The digest of everything fed so far, in hexadecimal."""
-        if self._filled:
-            self._flush()
-        return self._hash.hexdigest()
 
 
 class SegmentWindow:
@@ -82,6 +20,7 @@ class SegmentWindow:
 
     buffer[0] is the byte at `start`; bytes up to `end` are valid. Reads outside of the window go to the file directly, so any
     range can be had in bounded memory. Raises StoreChanged where the file has become shorter than it was.
+    The digest takes bytes when they leave the window. `sums`: CRC-32s of parts of it that are known by then, as in `known_sums`.
     `summed`: bytes that CRCs asked for one by one were taken of. Of a file without much damage it is a small part of the size;
     from SUMS_PER_BYTE times the size on, ranges share one pass, so that overlapping ones cost no more than some pages each.
     """
@@ -96,10 +35,12 @@ class SegmentWindow:
         self._ranges: RangeCrc | None = None
         self._digest = PieceDigest() if digest else None
         self._digested = 0
+        self.sums = room_for_sums(len(self.buffer) if digest else 0)
 
     def hold(self, position: int) -> None:
         """Fill the buffer from `position` on, to its capacity or the file's end; what it already holds is kept."""
         kept = self.end - position if self.start <= position <= self.end else 0
+        self._digest_to(self.end - kept)
         if kept:
             self.buffer[:kept] = self.buffer[position - self.start : self.end - self.start]
         self.start, self.end = position, position + kept
@@ -113,9 +54,14 @@ class SegmentWindow:
         self.bytes_read += got
         if got != len(target):
             raise StoreChanged(f"{position + got} bytes could be read of a file that had {self.size}")
-        if self._digest and position <= self._digested < position + len(target):
-            self._digest.feed(target[self._digested - position :])
-            self._digested = position + len(target)
+
+    def _digest_to(self, end: int) -> None:
+        """Have the digest take what the window holds before `end`, unless something before the window is still missing."""
+        if self._digest and self.start <= self._digested < end:
+            data = self.buffer[self._digested - self.start : end - self.start]
+            self._digest.feed_known(data, self._digested, self.sums)
+            self._digested = end
+        self.sums[0] = 0  # what the buffer gets from now on may differ, though the position is the same
 
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end); shorter where the file is."""
@@ -151,9 +97,12 @@ class SegmentWindow:
         """The digest of the whole file; reads what was not read yet. Empty without `digest`."""
         if self._digest is None:
             return ""
+        self._digest_to(self.end)
         while self._skip_hole(self._digested) < self.size:
             scratch = np.empty(min(STREAM_BYTES, self.size - self._digested), np.uint8)
             self._fill(self._digested, scratch)
+            self._digest.feed(scratch)
+            self._digested += len(scratch)
         return self._digest.text()
 
     def first_nonzero(self, start: int) -> int:
@@ -171,6 +120,8 @@ class SegmentWindow:
 
     def _skip_hole(self, position: int) -> int:
         """Where the file may have data again: holes of a sparse file are zeros, and not read."""
+        if self.start <= position <= self.end:
+            self._digest_to(position)
         data_at = min(self.file.next_data(position), self.size)
         if self._digest and position == self._digested:
             self._digest.feed_zeros(data_at - position)

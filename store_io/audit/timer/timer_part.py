@@ -25,7 +25,7 @@ from store_io.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
 from store_io.source.byte_source import ByteSource, open_source
-from store_io.source.segment_window import PieceDigest
+from store_io.source.piece_digest import PieceDigest
 
 PLACE_BYTES = 64  # no two messages begin within so many bytes
 

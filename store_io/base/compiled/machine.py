@@ -268,9 +268,15 @@ _CRC_TYPE = types.uint64(types.uint64, types.int64, types.int64)
 call_crc32: Any = types.ExternalFunction(CRC_SYMBOL, _CRC_TYPE)
 
 
+def _full_crc32(value: int, address: int, length: int) -> Any:
+    """CRC-32 of `length` bytes after others with that value, unsigned."""
+    return np.int64(call_crc32(np.uint64(value), address, length) & np.uint64(0xFFFFFFFF))
+
+
 def _masked_crc32(address: int, length: int) -> Any:
     """CRC-32 of `length` bytes with the top bit cleared, as it is stored."""
     return np.int64(call_crc32(np.uint64(0), address, length) & np.uint64(0x7FFFFFFF))
 
 
+full_crc32: Any = helper_of(_full_crc32, True)
 masked_crc32: Any = helper_of(_masked_crc32, True)

@@ -91,7 +91,8 @@ poke_u8, poke_i32, poke_i64 = _operation("poke_u8"), _operation("poke_i32"), _op
 prefetch, lowest_bit, count_bits = _operation("prefetch"), _operation("lowest_bit"), _operation("count_bits")
 block_masks, unequal_mask = _operation("block_masks"), _operation("unequal_mask")
 odd_mask, equal_mask, copy_bytes = _operation("odd_mask"), _operation("equal_mask"), _operation("copy_bytes")
-hash_of_last, masked_crc32 = _operation("hash_of_last"), _operation("masked_crc32")
+hash_of_last = _operation("hash_of_last")
+masked_crc32, full_crc32 = _operation("masked_crc32"), _operation("full_crc32")
 
 
 def compiled_helper(inline: bool = True) -> Callable[[Callable[..., Any]], Any]:

@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any
 
 
-@cache
 def target_machine() -> Any:
-    """What object files are made for and loaded on: this machine."""
+    """What object files are made for and loaded on: this machine. An engine owns the one that it gets."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -48,7 +47,7 @@ def address_of(symbol: str, code: bytes) -> int:
     from llvmlite import binding
 
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target_machine())
+    _engines.append(engine)
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    _engines.append(engine)
     return int(engine.get_function_address(symbol))

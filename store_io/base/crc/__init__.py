@@ -2,6 +2,6 @@
 
 * `checksum`: at the speed of reading them, by the fastest engine of this machine; `crc_folding`: one that is compiled here, from
   `folding_code`.
-* `range_crc`: of any part of a file.
+* `range_crc`: of any part of a file; `known_sums`: of much, from those of its parts.
 * `crc_errors`: the single wrong byte that a checksum leads to.
 """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,8 @@ except ImportError:  # no build of it for this machine
     ENGINE, _library = "zlib-ng", importlib.import_module("zlib_ng.zlib_ng")
 crc32: Callable[..., int] = _library.crc32
 crc32_combine: Callable[[int, int, int], int] = _library.crc32_combine
+_PAGE_BYTES = 4096
+_one_at_a_time = threading.Lock()  # what makes code is not safe to be called by two threads at once
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,22 @@ class NativeEngine:
     address: int
 
     def crc32(self, data: bytes, value: int = 0) -> int:
-        """The function called through ctypes: slow, for checks."""
-        function = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint64)(self.address)
-        return int(function(value, data, len(data)))
+        """The function called through ctypes: slow, for checks. What lies around the text is not zero, and it begins in the
+        middle of a page, so that whatever an engine does with its neighbours is done."""
+        around, start = _neighbours(len(data))
+        around[start : start + len(data)] = np.frombuffer(data, np.uint8)
+        return int(_function_at(self.address)(value, around.ctypes.data + start, len(data)))
+
+
+@cache
+def _function_at(address: int) -> Callable[[int, int, int], int]:
+    return ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(address)
+
+
+def _neighbours(length: int) -> tuple[np.ndarray, int]:
+    """Bytes that are not zero, and a place for so many among them, in the middle of a page."""
+    around = np.full(length + 2 * _PAGE_BYTES, 0xA5, np.uint8)
+    return around, -around.ctypes.data % _PAGE_BYTES + _PAGE_BYTES // 2
 
 
 # name -> module, and the C function that its shared object carries; libz comes with the standard library's own module.
@@ -62,7 +78,8 @@ def find_native(name: str) -> NativeEngine | None:
 def find_folding(library: NativeEngine) -> NativeEngine | None:
     """`crc_folding`, with a library for what it leaves out; None where this processor cannot, or where it is wrong."""
     try:
-        address = importlib.import_module(".crc_folding", __package__).compiled(library.address)
+        with _one_at_a_time:
+            address = importlib.import_module(".crc_folding", __package__).compiled(library.address)
     except (ImportError, OSError, RuntimeError):  # no code generator, or one that does not take this code
         return None
     engine = NativeEngine(f"folding with {library.name}", address) if address else None
@@ -76,19 +93,13 @@ def native_engine() -> NativeEngine | None:
     return library and (find_folding(library) or library)
 
 
-_C_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
-
-
-@cache
-def _native_function() -> Callable[[int, int, int], int] | None:
-    engine = native_engine()
-    return _C_FUNCTION(engine.address) if engine is not None else None
-
-
 def array_crc32(data: np.ndarray, value: int = 0) -> int:
-    """`crc32` of contiguous bytes in an array, by the engine that compiled code has: for long ones."""
-    function = _native_function()
-    return function(value, data.ctypes.data, len(data)) if function is not None else crc32(data.data, value)
+    """`crc32` of an array's bytes, by the engine that compiled code has: for long ones. Raises ValueError where they do not lie
+    one after the other."""
+    if not data.flags.c_contiguous:
+        raise ValueError("the array is not contiguous")
+    engine = native_engine()
+    return _function_at(engine.address)(value, data.ctypes.data, data.nbytes) if engine is not None else crc32(data.data, value)
 
 
 def body_crc(body: bytes | memoryview) -> int:
@@ -96,31 +107,26 @@ def body_crc(body: bytes | memoryview) -> int:
     return crc32(body) & 0x7FFFFFFF
 
 
-_SELF_TEST_LENGTHS = (
-    *range(70),
-    *range(126, 131),
-    *range(190, 194),
-    *range(250, 262),
-    *range(511, 518),
-    767,
-    1023,
-    1025,
-    4099,
-    9001,
-)
+_SELF_TEST_LENGTHS = (*range(262), *range(511, 518), 767, 1023, 1025, 4099, 9001)
+
+
+@cache
+def _known_answers() -> list[tuple[bytes, int]]:
+    """Texts and what crcmod says of them."""
+    reference = crcmod.mkCrcFun(0x104C11DB7, initCrc=0, rev=True, xorOut=0xFFFFFFFF)
+    material = bytes(i * i * 31 + (i >> 3) & 0xFF for i in range(_SELF_TEST_LENGTHS[-1]))
+    texts = [material[len(material) - length :] for length in _SELF_TEST_LENGTHS]
+    return [(text, reference(text)) for text in texts]
 
 
 def _wrong_length(engine: Callable[..., int]) -> tuple[int, int, int] | None:
     """(length, the engine's value, crcmod's) of the first text whose CRC the engine gets wrong; None where there is none."""
-    reference = crcmod.mkCrcFun(0x104C11DB7, initCrc=0, rev=True, xorOut=0xFFFFFFFF)
-    material = bytes(i * i * 31 + (i >> 3) & 0xFF for i in range(_SELF_TEST_LENGTHS[-1]))
-    for length in _SELF_TEST_LENGTHS:
-        data = material[len(material) - length :]
-        expected = reference(data)
-        # The second half of a split computation starts from the first half's value, as streamed CRCs do.
-        for actual in (engine(data), engine(data[length // 3 :], engine(data[: length // 3]))):
+    for data, expected in _known_answers():
+        third = len(data) // 3
+        # The second part of a split computation starts from the first part's value, as streamed CRCs do.
+        for actual in (engine(data), engine(data[third:], engine(data[:third]))):
             if actual != expected:
-                return length, actual, expected
+                return len(data), actual, expected
     return None
 
 

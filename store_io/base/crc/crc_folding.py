@@ -36,18 +36,22 @@ def compiled(library: int) -> int | None:
     bits = width_of(binding.get_host_cpu_features())
     if bits is None:
         return None
-    folder = code_folder(__file__)
-    kept = read_code(os.path.join(folder, _file_name(bits))) if folder else None
+    folder, name = code_folder(__file__), _file_name(bits)
+    path = os.path.join(folder, name) if folder and name else ""
+    kept = read_code(path) if path else None
     if kept is None:
         code = importlib.import_module(_CODE)
         kept = CodeFile(code.NAME, "int64", object_code.made(code.code_of(bits)))
-        if folder:
-            write_code(os.path.join(folder, _file_name(bits)), kept)
+        if path:
+            write_code(path, kept)
     binding.add_symbol(LIBRARY, library)
     return object_code.address_of(kept.symbol, kept.code)
 
 
 def _file_name(bits: int) -> str:
-    """The width, then a digest of all else that decides what the code is."""
-    parts = [source_of(__name__), source_of(_CODE), *(word.encode() for word in object_code.this_machine())]
+    """The width, then a digest of all else that decides what the code is. Empty where a source is not known."""
+    sources = [source_of(__name__), source_of(_CODE)]
+    if not all(sources):
+        return ""
+    parts = [*sources, *(word.encode() for word in object_code.this_machine())]
     return f"crc32-{bits}-{hashlib.blake2b(repr(parts).encode(), digest_size=DIGEST_BYTES).hexdigest()}.object"

@@ -54,6 +54,7 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
             columns.key_hash.ctypes.data, len(columns.key_hash), columns.key_hash_count,
             topics.entries.ctypes.data, len(topics.entries), topics.text.ctypes.data, len(topics.text),
             topics.slots.ctypes.data, len(topics.slots), topics.count, topics.text_used, layouts.ctypes.data,
+            stretch.sums.ctypes.data,
         )  # fmt: skip
         if ended != _kernel.ENDED_NO_TOPIC_ROOM:
             break

@@ -28,6 +28,7 @@ from store_io.base.compiled.native import (
     compiled_helper,
     count_bits,
     equal_mask,
+    full_crc32,
     hash_of_last,
     kept,
     load_i8,
@@ -48,6 +49,7 @@ from store_io.base.compiled.native import (
     prefetch,
     unequal_mask,
 )
+from store_io.base.crc import known_sums
 from store_io.formats.commitlog import message_columns as shape
 from store_io.formats.commitlog import segment_items as item
 from store_io.rules import header_faults
@@ -592,6 +594,17 @@ def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
     return kind > header_faults.MAX_COMPRESSION or not zlib
 
 
+@compiled_helper(inline=False)
+def _keep_sum(sums: int, position: int, length: int, crc: int) -> None:
+    count = peek_i64(sums + 8 * known_sums.COUNT)
+    if count < peek_i64(sums + 8 * known_sums.ROOM) and length < known_sums.MOST_BYTES:
+        place = sums + 8 * (known_sums.FIRST + known_sums.WORDS * count)
+        poke_i64(place, position)
+        poke_i64(place + 8, length)
+        poke_i64(place + 16, crc)
+        poke_i64(sums + 8 * known_sums.COUNT, count + 1)
+
+
 @compiled_helper()
 def _is_schedule(at: int, length: int) -> bool:
     return (
@@ -602,19 +615,19 @@ def _is_schedule(at: int, length: int) -> bool:
     )
 
 
-@kept(layout, shape, native, item, header_faults)
+@kept(layout, shape, native, item, header_faults, known_sums)
 def decode_window(
     at: int, end: int, final: bool, position: int, header: int, base_offset: int, settings: int, delays: int, delay_count: int,
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
     entries: int, entry_capacity: int, text: int, text_capacity: int, slots: int, slot_count: int,
-    topic_count: int, text_used: int, layouts: int,
+    topic_count: int, text_used: int, layouts: int, sums: int,
 ) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
     """Decode records from address `at` on; the window ends at address `end` and is known to be readable up to there.
 
     position: of `at` in the segment.  header: bytes of the framing before each record, which are passed over.  settings:
     `RecordCheck.settings`.  All other names without a unit are addresses of arrays, each followed by how many elements it has
     room for, and how many are in use.  A room for no key hashes means that none are wanted.  layouts: LAYOUT_WORDS int64, zeros
-    at first.
+    at first.  sums: as in `Stretch`.
     Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used).
 
     One function: all that is known of a record is needed until its row is written, and each call in between would pass it on.
@@ -670,8 +683,12 @@ def decode_window(
         if settings & shape.CHECK_PHY_OFFSET and phy_offset != base_offset + position:
             break
         body_crc = load_i32(at + layout.BODY_CRC_POSITION)
-        if settings & shape.CHECK_BODY_CRC and body_length > 0 and masked_crc32(at + body_at, body_length) != body_crc:
-            break
+        if settings & shape.CHECK_BODY_CRC and body_length > 0:
+            crc = full_crc32(0, at + body_at, body_length)
+            if crc & 0x7FFFFFFF != body_crc:
+                break
+            if body_length >= known_sums.LEAST_BYTES:
+                _keep_sum(sums, position + body_at, body_length, crc)
 
         # What the properties say.
         present, flags, ascii_only = 0, 0, True

@@ -93,6 +93,8 @@ ROW_DTYPE = np.dtype(
 """One message. Rows, not columns, lie together in memory: a decoder writes a whole row at once, and thirty separate streams
 cost it more than half of its speed."""
 
+NO_SUMS = np.zeros(2, np.int64)  # `known_sums` without room
+
 MAX_RECORD_KEYS = 16_386  # KEYS of 32,767 bytes at most, every second one a space; UNIQ_KEY; the tag key
 DEFAULT_CAPACITY = 32_768
 
@@ -362,7 +364,8 @@ class Stretch(NamedTuple):
     """Frames to decode: from segment position `start` on, in a buffer that holds the segment's bytes up to `end`.
 
     buffer: uint8, C-contiguous; its first byte is at segment position `buffer_position` <= start.
-    final: nothing follows `end` in the segment.
+    final: nothing follows `end` in the segment.  sums: gets the CRC-32s of long bodies that were taken, as `known_sums` has them,
+    while there is room.
     """
 
     buffer: np.ndarray
@@ -370,6 +373,7 @@ class Stretch(NamedTuple):
     start: int
     end: int
     final: bool
+    sums: np.ndarray = NO_SUMS
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def walk_batches(decoding: Decoding, check: RecordCheck, start: int, limit: int)
         if not window.start <= at <= window.end or (at == window.end and at < limit):
             window.hold(at)
         begin, end = at, min(window.end, limit, at + reach)
-        stop = decode(Stretch(window.buffer, window.start, at, end, end == limit), check, columns, topics)
+        stop = decode(Stretch(window.buffer, window.start, at, end, end == limit, window.sums), check, columns, topics)
         at = stop.position
         if end < min(window.end, limit) and stop.kind == NEED_MORE:  # the reach ended it, not the window
             refill, further = False, at > begin

@@ -10,7 +10,7 @@ import numpy as np
 from schemas import timer_layout as layout
 from schemas.timer_rows import SLOT_DTYPE
 from store_io.source.byte_source import ByteSource
-from store_io.source.segment_window import PieceDigest
+from store_io.source.piece_digest import PieceDigest
 
 WINDOW_BYTES = 65_536 * layout.SLOT_BYTES
 

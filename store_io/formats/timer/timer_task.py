@@ -20,7 +20,7 @@ from store_io.formats.timer.timer_slots import read_slots
 from store_io.formats.timer.timer_units import NO_UNITS, UnitWindow, unit_windows
 from store_io.rules.timer.timer_reach import Chains, Reach, Slots, Walk, reach_after
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
-from store_io.source.segment_window import PieceDigest
+from store_io.source.piece_digest import PieceDigest
 
 MAX_FINDINGS = 100  # of each kind; what is beyond is counted in the last one
 MAX_LOOKED_UP = 10_000  # units whose predecessor is read once more; links beyond are not judged, but counted

@@ -16,7 +16,7 @@ from schemas.rows import MappedFile
 from schemas.timer_rows import UNIT_DTYPE
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
-from store_io.source.segment_window import PieceDigest
+from store_io.source.piece_digest import PieceDigest
 
 WINDOW_UNITS = 40_000
 WINDOW_BYTES = WINDOW_UNITS * layout.UNIT_BYTES

@@ -28,7 +28,8 @@ from store_io.rules.releases import BrokerRules
 from store_io.scan.compaction.log_messages import LogFiles, LogMessages, same_but_place
 from store_io.scan.compaction.unput_messages import unput_messages, without_log
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
-from store_io.source.segment_window import PieceDigest, SegmentWindow
+from store_io.source.piece_digest import PieceDigest
+from store_io.source.segment_window import SegmentWindow
 
 MAX_FINDINGS = 1000  # of one file; of losses as many more
 MAX_ENTRIES_BYTES = 256 << 20  # of one file of entries; of a larger one the first are read

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from store_io.rules.message_verdict import END, HALF, REPUT, VALID, BufferFrames
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
+from store_io.source.piece_digest import PieceDigest
 from tests.support.stores import strategies
 from tests.support.stores.builders import BLANK, PREPARED, ROLLBACK, Message, Record, Sizes, StoreBuilder, encode, field_position
 from tests.support.stores.dledger_stores import FOLDER, LedgerBuilder
@@ -624,6 +626,23 @@ def test_the_digest_covers_every_byte(tmp_path: Path) -> None:
         data[at] ^= 1
     assert scan(bytes(data), window_bytes=100).digest == digest
     assert scan(bytes(data), digest=False).digest == ""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_digest_is_that_of_the_bytes_whatever_is_decoded(seed: int) -> None:
+    """Long bodies give it the checksums that were taken of them."""
+    random = Random(seed)
+    sizes = [random.choice([1, 300, 4_095, 4_096, 5_000, 30_000, 200_000]) for _ in range(40)]
+    data, records = segment([Message(body=random.randbytes(size), keys=f"k{n}") for n, size in enumerate(sizes)], 1 << 22, 0)
+    for _ in range(seed):
+        record = random.choice([record for record in records if record.at < 1 << 22])
+        place = position(record, random.choice(["body", "size", "topic"]), 0) + random.randrange(4)
+        data[place : place + random.choice([1, 60_000])] = random.randbytes(1)
+        data = data.ljust(1 << 22, b"\0")
+    plain = PieceDigest()
+    plain.feed(np.frombuffer(bytes(data), np.uint8))
+    for window in (5_000, 50_000, 300_000, 1 << 22):
+        assert scan(bytes(data), base=0, window_bytes=window).digest == plain.text()
 
 
 def test_a_file_that_changed_is_a_problem_and_nothing_else() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -81,19 +82,70 @@ def test_its_code_is_kept_and_made_anew_where_it_is_damaged(tmp_path: Path, monk
     assert folding().crc32(b"123456789") == 0xCBF43926 and file.read_bytes() == whole
 
 
-def test_nothing_before_the_page_of_a_text_is_read() -> None:
-    engine = folding()
-    pages = mmap.mmap(-1, 3 * mmap.PAGESIZE)
-    address = ctypes.addressof(ctypes.c_char.from_buffer(pages))
-    libc = ctypes.CDLL(None, use_errno=True)
-    function = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(engine.address)
-    pages[mmap.PAGESIZE :] = bytes(i * 7 & 0xFF for i in range(2 * mmap.PAGESIZE))
-    try:  # reading the first page ends the process
-        assert libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
-        for start in (0, 1, 3, 60, 127, 128, 255, 256, 300):
-            for length in (1, 4, 5, 64, 97, 128, 200, 256, 257, 1000):
-                data = pages[mmap.PAGESIZE + start : mmap.PAGESIZE + start + length]
-                for value in (0, 0x9E3779B9):
-                    assert function(value, address + mmap.PAGESIZE + start, length) == zlib.crc32(data, value)
+def agrees_with_zlib(address: int, starts: Iterable[int], lengths: Iterable[int]) -> bool:
+    """The function of that address, on texts in two pages with pages on either side that nobody may read."""
+    pages, page = mmap.mmap(-1, 4 * mmap.PAGESIZE), mmap.PAGESIZE
+    place = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+    libc = ctypes.CDLL(None)
+    function = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(address)
+    text = pages[page : 3 * page] = bytes(i * 7 + (i >> 8) & 0xFF for i in range(2 * page))
+    guards = [(ctypes.c_void_p(place + at), ctypes.c_size_t(page)) for at in (0, 3 * page)]
+    try:  # reading one of them ends the process
+        assert not any(libc.mprotect(*guard, 0) for guard in guards)
+        return all(
+            function(value, place + page + at, length) == zlib.crc32(text[at : at + length], value)
+            for length in lengths
+            for start in starts
+            for at in ((start, 2 * page - length - start) if start + length <= 2 * page else ())
+            for value in (0, 0x9E3779B9)
+        )
     finally:
-        libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(mmap.PAGESIZE), mmap.PROT_READ | mmap.PROT_WRITE)
+        for guard in guards:
+            libc.mprotect(*guard, mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+def test_nothing_beside_the_pages_of_a_text_is_read() -> None:
+    starts = (0, 1, 3, 60, 127, 128, 255, 256, 300)
+    assert agrees_with_zlib(folding().address, starts, (0, 1, 4, 5, 64, 97, 128, 200, 256, 257, 1000, 4096, 8192))
+
+
+# Four products of 128 bits, for processors that have no larger ones.
+EMULATED = """
+define <8 x i64> @"emulated_product"(<8 x i64> %a, <8 x i64> %b, i8 %which) {
+PAIRS
+  %l = shufflevector <2 x i64> %s0, <2 x i64> %s1, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %h = shufflevector <2 x i64> %s2, <2 x i64> %s3, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  %r = shufflevector <4 x i64> %l, <4 x i64> %h, <8 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7>
+  ret <8 x i64> %r
+}
+"""
+PAIR = """
+  %aN = shufflevector <8 x i64> %a, <8 x i64> undef, <2 x i32> <i32 LOW, i32 HIGH>
+  %bN = shufflevector <8 x i64> %b, <8 x i64> undef, <2 x i32> <i32 LOW, i32 HIGH>
+  %pN = call <2 x i64> @"llvm.x86.pclmulqdq"(<2 x i64> %aN, <2 x i64> %bN, i8 0)
+  %qN = call <2 x i64> @"llvm.x86.pclmulqdq"(<2 x i64> %aN, <2 x i64> %bN, i8 17)
+  %cN = icmp eq i8 %which, 0
+  %sN = select i1 %cN, <2 x i64> %pN, <2 x i64> %qN
+"""
+
+
+def test_512_bits_are_right_on_processors_that_have_256(monkeypatch: pytest.MonkeyPatch) -> None:
+    folding()
+    from llvmlite import binding
+
+    from store_io.base.compiled import object_code
+    from store_io.base.crc import crc_folding, folding_code
+
+    wide = folding_code._WIDTHS[512]
+    monkeypatch.setattr(folding_code, "NAME", "emulated_crc32")
+    monkeypatch.setitem(folding_code._WIDTHS, 512, wide._replace(product="emulated_product"))
+    pairs = "".join(
+        PAIR.replace("N", str(n)).replace("LOW", str(2 * n)).replace("HIGH", str(2 * n + 1)) for n in range(wide.lanes // 2)
+    )
+    lines = [line for line in folding_code.code_of(512).splitlines() if not (line.startswith("declare") and "emulated" in line)]
+    library = checksum.find_native("libz")
+    assert library is not None
+    binding.add_symbol(crc_folding.LIBRARY, library.address)
+    code = object_code.made("\n".join([*lines, EMULATED.replace("PAIRS", pairs)]))
+    address = object_code.address_of("emulated_crc32", code)
+    assert agrees_with_zlib(address, (0, 3, 255, 256, 300), [*range(520), 1000, 4096, 8192])

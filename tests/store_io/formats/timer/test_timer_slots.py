@@ -7,7 +7,7 @@ from pathlib import Path
 
 from store_io.formats.timer.timer_slots import read_slots
 from store_io.source.byte_source import StoreLocation, open_source
-from store_io.source.segment_window import PieceDigest
+from store_io.source.piece_digest import PieceDigest
 from tests.support.stores.timers import SLOT_BYTES, SLOTS
 
 

@@ -15,7 +15,7 @@ from schemas.rows import MappedFile
 from store_io.formats.timer import timer_units
 from store_io.formats.timer.timer_units import UnitWindow, unit_windows
 from store_io.source.byte_source import StoreLocation, open_source
-from store_io.source.segment_window import PieceDigest
+from store_io.source.piece_digest import PieceDigest
 
 FILLER = struct.pack(">iqI", 100, 0, 0xCBD43194)
 

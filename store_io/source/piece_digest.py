@@ -1,0 +1,100 @@
+"""The digest of a file, as plans and the `segments` table have it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from store_io.base.crc import checksum
+
+_known_sums: Any
+try:
+    from store_io.base.crc import known_sums
+
+    _known_sums = known_sums
+except ImportError:  # no numba
+    _known_sums = None
+
+DIGEST_PIECE_BYTES = 1 << 20
+FOLDED_BYTES = 1 << 44  # 4 bytes of each MiB are hashed, so as many zeros take 0.1 s
+
+_ZEROS = np.zeros(DIGEST_PIECE_BYTES, np.uint8)
+_ZERO_CRCS = checksum.crc32(_ZEROS.data).to_bytes(4, "big") * (1 << 16)
+
+
+class PieceDigest:
+    """CRC-32s of 1 MiB pieces folded into one BLAKE2b: as cheap as a CRC, and a changed byte is noticed."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._crc = 0
+        self._filled = 0
+
+    def feed(self, data: np.ndarray) -> None:
+        """The next bytes, in order."""
+        at = 0
+        while at < len(data):
+            take = min(len(data) - at, DIGEST_PIECE_BYTES - self._filled)
+            self._crc = checksum.array_crc32(data[at : at + take], self._crc)
+            at += take
+            self._filled += take
+            if self._filled == DIGEST_PIECE_BYTES:
+                self._flush()
+
+    def feed_known(self, data: np.ndarray, position: int, known: np.ndarray) -> None:
+        """`feed`, where CRC-32s of parts are known. position: of the first byte in the file.  known: as in `known_sums`."""
+        if _known_sums is None:
+            self.feed(data)
+            return
+        sums = np.zeros(len(data) // DIGEST_PIECE_BYTES + 1, np.int64)
+        done, self._filled, self._crc = _known_sums.sum_pieces(
+            data.ctypes.data, position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
+            known, _known_sums.POWERS, sums,
+        )  # fmt: skip
+        self._hash.update(sums[:done].astype(">u4").tobytes())
+
+    def feed_zeros(self, count: int) -> None:
+        """The next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.
+
+        Of a longer stretch, which no disk holds as data, only the length of the rest counts.
+        """
+        if self._filled:
+            take = min(count, DIGEST_PIECE_BYTES - self._filled)
+            self.feed(_ZEROS[:take])
+            count -= take
+        pieces, rest = divmod(count, DIGEST_PIECE_BYTES)
+        folded = max(0, pieces - FOLDED_BYTES // DIGEST_PIECE_BYTES)
+        if folded:
+            self._hash.update(b"zeros" + folded.to_bytes(8, "big"))
+            pieces -= folded
+        while pieces:
+            take = min(pieces, len(_ZERO_CRCS) // 4)
+            self._hash.update(_ZERO_CRCS[: 4 * take])
+            pieces -= take
+        self.feed(_ZEROS[:rest])
+
+    def copy(self) -> PieceDigest:
+        """The same so far; what either is fed from now on is its own."""
+        twin = PieceDigest()
+        twin._hash, twin._crc, twin._filled = self._hash.copy(), self._crc, self._filled
+        return twin
+
+    def _flush(self) -> None:
+        self._hash.update(self._crc.to_bytes(4, "big"))
+        self._crc = self._filled = 0
+
+    def text(self) -> str:
+        """The digest of everything fed so far, in hexadecimal."""
+        if self._filled:
+            self._flush()
+        return self._hash.hexdigest()
+
+
+def room_for_sums(size: int) -> np.ndarray:
+    """Room for what is known of `size` bytes, for `PieceDigest.feed_known`."""
+    if _known_sums is None:
+        return np.zeros(2, np.int64)
+    found: np.ndarray = _known_sums.no_sums(size // _known_sums.LEAST_BYTES)
+    return found
