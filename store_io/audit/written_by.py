@@ -17,6 +17,7 @@ from store_io.base.wording import names_text
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import Checkpoint
 from store_io.rules.releases import KNOWN_RELEASES, parse_known
+from store_io.source.file_columns import FileColumns, FilesByPath
 
 HEAD_BYTES = 1 << 16  # looked at of a file in config/
 HEADS = ("config/topics.json", "config/subscriptionGroup.json", "config/consumerOffset.json")  # their form shows releases
@@ -91,8 +92,11 @@ def written_by(
     files: Iterable[StoreFile], checkpoint: Checkpoint, heads: Mapping[str, bytes], magics: Iterable[int] = ()
 ) -> WrittenBy:
     """What the traces say together. heads: beginnings of files in config/.  magics: of segments' first records."""
-    entries = {entry.path: entry for entry in files}
-    traces = [*_of_names(entries), *_of_checkpoint(checkpoint), *_of_config(heads)]
+    traces = [
+        *_of_names(files if isinstance(files, FileColumns) else FileColumns(files)),
+        *_of_checkpoint(checkpoint),
+        *_of_config(heads),
+    ]
     if commitlog_layout.MAGIC_V2 in magics:
         traces.append(Trace("records of version 2", since="5.1.0"))
     since = [trace for trace in traces if trace.since]
@@ -105,19 +109,20 @@ def written_by(
     return WrittenBy(oldest, newest, sure, newer, tuple(trace.what for trace in before if trace.before == limit))
 
 
-def _of_names(entries: Mapping[str, StoreFile]) -> Iterator[Trace]:
+def _of_names(files: FileColumns) -> Iterator[Trace]:
+    entries = FilesByPath(files)
     for path, since in _BY_NAME:
         if path in entries:
             yield Trace(path, since=since)
     abort = entries.get(checkpoint_layout.ABORT_FILE)
     if abort is not None and abort.kind == "file":
         yield Trace("abort holds a process id", since="5.0.0") if abort.size else Trace("abort is empty", before="5.0.0")
-    if not {"abort.bak", "rocksdbstore"} & entries.keys():
+    if "abort.bak" not in entries and "rocksdbstore" not in entries:
         yield Trace("no abort.bak", before="5.0.0")
     if "rocksdbstore" not in entries:
         yield Trace("no rocksdbstore", before="5.4.0")
-    for path, entry in entries.items():
-        top, _, topic = path.partition("/")
+    for entry in files:
+        top, _, topic = entry.path.partition("/")
         if entry.kind == "directory" and top == "consumequeue" and "/" not in topic and not topic.startswith(LMQ_PREFIX):
             if len(topic.encode("utf-16-le", "surrogatepass")) > 2 * _V1_TOPIC:
                 yield Trace(f"a topic of more than {_V1_TOPIC} letters", since="5.1.0")

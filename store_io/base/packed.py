@@ -21,6 +21,7 @@ from store_io.base.spill import Spilled, spill
 V = TypeVar("V")
 T = TypeVar("T")
 K = TypeVar("K", bound=tuple[Any, ...] | str)
+R = TypeVar("R", bound=tuple[Any, ...])
 
 FEW = 8192  # values that are never packed, but where much is in each
 FEW_INSIDE = 8 * FEW  # of what all of them hold: a queue may have a thousand files
@@ -156,6 +157,15 @@ class PackedList(Sequence[V]):
         return all(mine == theirs for mine, theirs in zip(self, other, strict=True))
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def in_order(rows: Iterable[R]) -> Iterator[R]:
+    """The rows sorted; of very many a part alone is held at a time, the rest lies packed."""
+    going = iter(rows)
+    parts: list[Sequence[R]] = []
+    while part := sorted(islice(going, FEW_INSIDE)):
+        parts.append(PackedList(part) if parts or len(part) == FEW_INSIDE else part)
+    return merge(*parts)
 
 
 class PackedMap(Mapping[K, V], Generic[K, V]):

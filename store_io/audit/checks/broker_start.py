@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from schemas import dledger_layout
+from schemas import commitlog_layout, dledger_layout
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import COMPACTED_FILES, CORRECT_LINE
 from schemas.rows import NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
@@ -49,8 +49,10 @@ def offsets_beyond(evidence: Evidence) -> OffsetsBeyond:
     if prediction is None or not prediction.starts:
         return OffsetsBeyond()
     assert prediction.settled is not None
-    ends = {key: queue.max_offset for key, queue in prediction.settled.queues.items()}
     config = evidence.copy.config
+    asked = {(topic, queue_id) for _, topic, queue_id in config.offsets}
+    asked |= {(commitlog_layout.SCHEDULE_TOPIC, level - 1) for level in config.delay_offsets}
+    ends = {key: queue.max_offset for key, queue in prediction.settled.queues.items() if key in asked}
     return OffsetsBeyond(config_reader.groups_beyond(config, ends), config_reader.delays_beyond(config, ends))
 
 

@@ -3,56 +3,91 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import chain, groupby
 
 from schemas import checkpoint_layout
 from schemas.dledger_layout import CHECKPOINT, TERM
 from schemas.rows import Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, IDENTITY_FILE, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
+from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.errors import StoreError
-from store_io.base.packed import packed
+from store_io.base.packed import in_order, packed
 from store_io.formats import config_reader
 from store_io.formats.controller import epoch_file
 
+_NAMED, _KNOWN, _SMALL = range(3)  # what is said of a path: one of these counts, the greatest
+_Said = tuple[str, int, int, int, str]  # (path, one of these, number: a later one counts, size, digest)
+
 
 def plan_inputs(evidence: Evidence) -> Sequence[Row]:
-    """plan.json's `inputs`, by path. The digest is empty where the file was not read."""
-    copy = evidence.copy
-    rows = {s.path: (s.size, s.digest) for s in evidence.segments}
-    for file in [*evidence.unread, *(f for files in copy.queue_files.values() for f in files), *copy.index_files]:
-        known = evidence.earlier.reused_segment(file.path)
-        rows.setdefault(file.path, (file.size, known.row.get("digest") or "" if known is not None else ""))
-    for units in evidence.units.values():
-        rows[units.path] = (units.size, units.digest)
-    for queue in evidence.every_queue:
-        for path, digest in queue.digests.items():
-            entry = copy.listing.get(path)
-            rows[path] = (entry.size if entry else 0, digest)
-    for index in evidence.index.values():
-        rows[index.path] = (index.size, index.digest)
-    for compacted in evidence.compacted:
-        for path, digest in compacted.digests.items():
-            entry = copy.listing.get(path)
-            rows[path] = (entry.size if entry else 0, digest)
-    if evidence.timer_results.files is not None:
-        rows |= evidence.timer_results.files.digests
-    small = [checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE]
-    small += [*epoch_file.FILES, IDENTITY_FILE] if copy.rules.controller_mode else []
-    small += [e.path for e in copy.tree.children("config") if e.kind == "file"]
-    if copy.loaded.ledger is not None:
-        small += [f"{copy.loaded.ledger.folder}/{name}" for name in (CHECKPOINT, TERM)]
-    # Whatever load() looks at by its name alone: files that stop it, or that it skips.
+    """plan.json's `inputs`, by path. The digest is empty where the file was not read.
+
+    There may be millions: they are put in order by their paths, and never held together.
+    """
+    found = (_input(evidence, path, list(said)) for path, said in groupby(_said(evidence), key=lambda said: said[0]))
+    return packed({"file": path, "size": size, "digest": digest} for path, size, digest in filter(None, found))
+
+
+def _said(evidence: Evidence) -> Iterator[_Said]:
+    """All that is said of each file, by path."""
+    known = ((path, _KNOWN, number, size, digest) for number, (path, size, digest) in enumerate(_known(evidence)))
+    small = ((path, _SMALL, 0, 0, "") for path in _small(evidence.copy) if evidence.copy.listing.is_file(path))
+    # Whatever load() looks at by its name alone: files that stop it, or that it skips. They are read if nothing else is said.
     looked_at = (COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX)
-    small += [e.path for e in copy.listing.files if e.path not in rows and e.path.partition("/")[0] in looked_at]
-    for path in small:
-        if copy.listing.is_file(path):
-            try:
-                data = copy.source.read_small(path, config_reader.MAX_FILE_BYTES)
-            except StoreError:
-                continue
-            rows[path] = (len(data), digest_of(data))
-    return packed({"file": path, "size": size, "digest": digest} for path, (size, digest) in sorted(rows.items()))
+    named = (
+        (entry.path, _NAMED, 0, 0, "")
+        for entry in evidence.copy.listing.files
+        if entry.kind == "file" and entry.path.partition("/")[0] in looked_at
+    )
+    return merge(in_order(chain(known, small)), named)
+
+
+def _input(evidence: Evidence, path: str, said: list[_Said]) -> tuple[str, int, str] | None:
+    """(path, size, digest); None where the file cannot be read."""
+    kind, _, size, digest = said[-1][1:]
+    if kind == _KNOWN:
+        return path, size, digest
+    try:
+        data = evidence.copy.source.read_small(path, config_reader.MAX_FILE_BYTES)
+    except StoreError:
+        return next(((path, one[3], one[4]) for one in reversed(said) if one[1] == _KNOWN), None)
+    return path, len(data), digest_of(data)
+
+
+def _small(copy: OpenedCopy) -> Iterator[str]:
+    """Files that are read as a whole, whether they are there or not."""
+    yield from (checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE)
+    if copy.rules.controller_mode:
+        yield from (*epoch_file.FILES, IDENTITY_FILE)
+    yield from (entry.path for entry in copy.tree.children("config") if entry.kind == "file")
+    if copy.loaded.ledger is not None:
+        yield from (f"{copy.loaded.ledger.folder}/{name}" for name in (CHECKPOINT, TERM))
+
+
+def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
+    """(path, size, digest) of what was read; with an empty digest, and before, that of what was not. Of a path twice the last
+    one counts."""
+    copy = evidence.copy
+    for file in chain(evidence.unread, chain.from_iterable(copy.queue_files.values()), copy.index_files):
+        known = evidence.earlier.reused_segment(file.path)
+        yield file.path, file.size, known.row.get("digest") or "" if known is not None else ""
+    yield from ((segment.path, segment.size, segment.digest) for segment in evidence.segments)
+    yield from ((units.path, units.size, units.digest) for units in evidence.units.values())
+    for queue in evidence.every_queue:
+        yield from ((path, _size(copy, path), digest) for path, digest in queue.digests.items())
+    yield from ((index.path, index.size, index.digest) for index in evidence.index.values())
+    for compacted in evidence.compacted:
+        yield from ((path, _size(copy, path), digest) for path, digest in compacted.digests.items())
+    if evidence.timer_results.files is not None:
+        yield from ((path, *known) for path, known in evidence.timer_results.files.digests.items())
+
+
+def _size(copy: OpenedCopy, path: str) -> int:
+    entry = copy.listing.get(path)
+    return entry.size if entry is not None else 0
 
 
 def digest_of(data: bytes) -> str:

@@ -6,7 +6,7 @@ Source: docs/config.md 7, 8; ScheduleMessageService.start, TopicConfigManager.se
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from schemas import commitlog_layout
 from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
@@ -14,6 +14,7 @@ from store_io.audit.checks.config.lost_tables import is_lost
 from store_io.audit.checks.config.narrow_topics import narrow_topics
 from store_io.audit.evidence import Evidence
 from store_io.audit.opened_copy import OpenedCopy
+from store_io.base.packed import PackedMap, items_of
 from store_io.base.wording import count_text
 from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import StoreConfig
@@ -31,11 +32,8 @@ def against_queues(evidence: Evidence) -> list[Finding]:
     config = evidence.copy.config
     if prediction is None or prediction.after_dispatch is None or not _were_there(config):
         return []
-    held: dict[QueueKey, int] = {}
-    for key, queue in prediction.after_dispatch.queues.items():
-        messages = queue.max_offset - max(queue.min_offset, 0)
-        if messages > 0:
-            held[key] = messages
+    ends = ((key, queue.max_offset - max(queue.min_offset, 0)) for key, queue in items_of(prediction.after_dispatch.queues))
+    held = PackedMap.of((key, messages) for key, messages in ends if messages > 0)
     return [*_unknown_topics(evidence, config, held), *narrow_topics(evidence, held), *_delays_again(evidence, held)]
 
 
@@ -46,7 +44,7 @@ def _were_there(config: StoreConfig) -> bool:
 # ---- topics --------------------------------------------------------------------------------------------------------
 
 
-def _unknown_topics(evidence: Evidence, config: StoreConfig, held: dict[QueueKey, int]) -> Iterator[Finding]:
+def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
     known = config.built_in_topics.union(config.topics or {}, (bridges.TOPIC,))
     messages: dict[str, int] = defaultdict(int)
     queues: dict[str, int] = defaultdict(int)
@@ -114,7 +112,7 @@ def delay_levels_lost(copy: OpenedCopy) -> bool:
     return bool(done.bad or done.empty or done.odd is not None) or not (written_late or copy.rules.is_slave)
 
 
-def _delays_again(evidence: Evidence, held: dict[QueueKey, int]) -> Iterator[Finding]:
+def _delays_again(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
     """Levels that begin at their queue's first entry, so that what was delivered is delivered again."""
     copy = evidence.copy
     severity = REBUILDABLE if delay_levels_lost(copy) else NOTE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from schemas.rows import Finding, QueueKey
 from store_io.audit.evidence import Evidence
@@ -13,7 +13,7 @@ from store_io.rules.config.files import TOPICS
 MAX_TOPICS = 1000
 
 
-def narrow_topics(evidence: Evidence, held: dict[QueueKey, int]) -> Iterator[Finding]:
+def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
     """Queues that a topic's numbers leave out: nobody reads or writes them."""
     config = evidence.copy.config
     beyond: dict[str, list[QueueKey]] = defaultdict(list)
