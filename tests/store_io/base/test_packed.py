@@ -8,7 +8,7 @@ import pytest
 
 from jobs.report.files.json_text import document
 from store_io.base import packed as subject
-from store_io.base.packed import PackedList, PackedMap, Waiting, joined, keys_of, opened, packed, weight_of_row
+from store_io.base.packed import PackedList, PackedMap, Waiting, in_order, joined, keys_of, opened, packed, weight_of_row
 from store_io.base.tasks import PackedTask, run_task
 
 ROWS = [{"topic": f"T{n}", "queue_id": n, "files": [{"file": "f", "size": n}] if n % 3 else []} for n in range(3000)]
@@ -65,6 +65,23 @@ def test_a_map_packs_what_close_leaves_of_a_value(few: int, monkeypatch: pytest.
     assert list(keys_of(made, later, {"a": 0})) == ["a", *sorted({*values, *later})]
     made.open_all()
     assert dict(made) == values
+
+
+@pytest.mark.parametrize("count", [0, 99, 100, 101, 1000])
+def test_rows_are_put_in_order_a_part_at_a_time(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "FEW_INSIDE", 100)
+    rows = [(str(n * 7919 % 251), n) for n in range(count)]
+    assert list(in_order(iter(rows))) == sorted(rows)
+
+
+def test_what_changes_in_a_pass_is_packed_again_and_a_copy_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "_PART", 4)
+    made = PackedMap.of(((f"k{n:02}", [n]) for n in range(30)), packs=True)
+    before = made.copy()
+    for place, value in enumerate(made.changing()):
+        assert made[f"k{29 - place:02}"] is not None  # opens other parts
+        value.append(0)
+    assert [*made.values()] == [[n, 0] for n in range(30)] and [*before.values()] == [[n] for n in range(30)]
 
 
 def test_a_task_waits_until_it_runs() -> None:
