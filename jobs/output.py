@@ -60,6 +60,17 @@ class OutputFolder:
             for name in STORE_FILES if keep else (*STORE_FILES, KEPT):
                 self.remove(f"{store}/{name}")
 
+    def try_to_write(self) -> None:
+        """Make a file and remove it, where nothing else says before the results are there that they cannot be written."""
+        if self._remote is None:
+            return  # whoever holds the run's lock has written here
+        try:
+            name = f".{secrets.token_hex(4)}{TEMPORARY}"
+            self._remote.write(name, ())
+            self._remote.remove(name)
+        except OSError as problem:
+            raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}") from None
+
     def write(self, name: str, chunks: str | Iterable[str]) -> None:
         """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left."""
         parts = (part.encode("utf-8", "backslashreplace") for part in ([chunks] if isinstance(chunks, str) else chunks))

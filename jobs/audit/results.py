@@ -85,8 +85,11 @@ def _write(option: str, path: str, text: str, for_all: bool = False) -> None:
 
 
 def remove_result(folder: str) -> None:
-    """Remove an earlier run's result.json, making the folder where it is missing. Raises OutputFailed."""
-    OutputFolder(folder).begin(())
+    """Remove an earlier run's result.json, making the folder where it is missing. Raises OutputFailed, also where nothing could
+    be written there: better now than after hours of reading."""
+    output = OutputFolder(folder)
+    output.begin(())
+    output.try_to_write()
 
 
 def read_result(folder: str, run_id: str) -> dict[str, Any] | None:

@@ -1,10 +1,7 @@
-"""Results and tables in HDFS, and whole commands that have everything there."""
+"""Results and tables in HDFS."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jobs.environment.setup import ROOT
 from jobs.output import OutputFailed, OutputFolder
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.remote_log import RemoteLog
@@ -26,7 +22,6 @@ from schemas.tables import TABLES
 from store_io.base.errors import UsageError
 from tests.hdfs.small_hdfs import SmallHdfs, user
 from tests.support.processes.remote_tables import NOW, check_that_old_runs_go_and_files_are_put_together, write
-from tests.support.stores import corpus_tools
 
 pytestmark = pytest.mark.hdfs
 
@@ -87,50 +82,6 @@ def test_tables_that_cannot_be_reached(hdfs: SmallHdfs) -> None:
     with pytest.raises(TablesFailed, match="delta-rs would look elsewhere"):
         DeltaQuery(f"{hdfs.uri}/t%20/runs")
     assert not DeltaQuery(f"{hdfs.uri}/none/runs").exists()
-
-
-def submit(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([ROOT / "spark-submit.sh", *map(str, words)], env=dict(os.environ), capture_output=True, text=True)
-
-
-def test_commands(hdfs: SmallHdfs, tmp_path: Path) -> None:
-    """Audit, history, questions, export, repair and rescue: the copy there, and what of theirs may lie there, too."""
-    (case,) = corpus_tools.cases("g14")
-    own = case.unpack(tmp_path / "own").rename(tmp_path / "copy")
-    copy, out = hdfs.put_folder(own, "/copy"), f"{hdfs.uri}/results"
-    conf = ["--release", case.release, "--broker-conf", tmp_path / "own" / "broker.conf"]
-    for more in (["--write", "messages"], ["--since-run", "last"]):
-        done = submit("audit", copy, *conf, "--out", out, *more)
-        assert done.returncode in (0, 10, 20) and f"tables in {out}/tables" in done.stdout, done.stdout + done.stderr
-    local = submit("audit", own, *conf, "--out", tmp_path / "out")
-    assert local.returncode == done.returncode
-    for name in ("plan.json", "findings.jsonl"):
-        assert hdfs.get(f"/results/copy/{name}") == (tmp_path / "out" / "copy" / name).read_bytes()
-    report = submit("report", "--tables", f"{out}/tables", "--out", f"{hdfs.uri}/report.json", "--format", "json")
-    assert report.returncode == 0, report.stderr
-    assert json.loads(hdfs.get("/report.json"))["runs"] == 2
-    asked = submit("query", copy, *conf[:2], "--limit", "5", "--format", "jsonl")
-    assert asked.returncode == 0 and asked.stdout == submit("query", own, *conf[:2], "--limit", "5", "--format", "jsonl").stdout
-    exported = submit("export", copy, *conf, "--format", "jsonl", "--to", tmp_path / "there")
-    assert exported.returncode == 0, exported.stderr
-    (tmp_path / "plan.json").write_bytes(hdfs.get("/results/copy/plan.json"))
-    for source, new in ((copy, "new"), (own, "new-local")):
-        plan = tmp_path / "plan.json" if source == copy else tmp_path / "out" / own.name / "plan.json"
-        done = submit("repair", source, "--plan", plan, "--to", tmp_path / new, *conf[2:])
-        assert done.returncode == 0, done.stdout + done.stderr
-    files = {p.relative_to(tmp_path / "new"): p.read_bytes() for p in (tmp_path / "new").rglob("*") if p.is_file()}
-    assert files and files == {
-        p.relative_to(tmp_path / "new-local"): p.read_bytes() for p in (tmp_path / "new-local").rglob("*") if p.is_file()
-    }
-    done = submit("repair", copy, "--plan", tmp_path / "plan.json", "--to", f"{hdfs.uri}/new", *conf[2:])
-    assert done.returncode == 0 and f"{hdfs.uri}/new.handover.html" in done.stdout, done.stdout + done.stderr
-    assert set(hdfs.names("/new")) == {f"/{path}" for path in files}
-    audited = submit("audit", f"{hdfs.uri}/new", *conf, "--out", tmp_path / "again")
-    assert audited.returncode == 0, audited.stdout + audited.stderr
-    exported = submit("export", copy, *conf, "--format", "parquet", "--to", f"{hdfs.uri}/export")
-    assert exported.returncode == 0 and "/manifest.json" in hdfs.names("/export"), exported.stderr
-    rescued = submit("rescue", copy, *conf, "--to", tmp_path / "rescued", "--yes")
-    assert rescued.returncode == 0, rescued.stdout + rescued.stderr
 
 
 def test_a_folder_is_put_in_place_in_one_step(hdfs: SmallHdfs, tmp_path: Path) -> None:

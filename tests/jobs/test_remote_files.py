@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from jobs import cli
+from jobs.audit import results
 from jobs.output import OutputFailed, OutputFolder
+from store_io.source import s3_client
 from tests.support.processes.s3_server import BUCKET, Refusal, S3Server
 
 
@@ -40,3 +44,16 @@ def test_a_refusal_and_an_absent_bucket_are_sentences(server: S3Server) -> None:
         OutputFolder(f"s3://{BUCKET}/out").write("result.json", "x")
     with pytest.raises(OutputFailed, match="is s3://BUCKET/FOLDER"):
         OutputFolder("s3://")
+
+
+def test_an_audit_that_could_not_write_ends_before_it_reads(
+    server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.refuse = lambda request: Refusal("403 Forbidden", "AccessDenied") if request.method == "PUT" else None
+    (tmp_path / "store" / "commitlog").mkdir(parents=True)
+    assert cli.main(["audit", str(tmp_path / "store"), "--release", "5.3.3", "--out", f"s3://{BUCKET}/out"]) == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and f"s3://{BUCKET}/out: cannot write there: access is denied" in said and "s3:PutObject" in said
+    server.refuse = lambda request: None
+    results.remove_result(f"s3://{BUCKET}/out")
+    assert s3_client.client().list_objects_v2(Bucket=BUCKET).get("KeyCount") == 0
