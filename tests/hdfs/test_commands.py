@@ -75,9 +75,14 @@ def test_audits_and_their_history(place: Place, tmp_path: Path) -> None:
     report = place.submit("report", *tables, "--out", f"{place.uri}/report.json", "--format", "json")
     assert report.returncode == 0, report.stderr
     assert json.loads(place.get("report.json"))["runs"] == 2
-    for words in (["coverage", *tables, "--within", "1d"], ["diff", "last", *tables], ["runs", out], ["tables", "info", *tables]):
-        told = place.submit(*words, *(["--format", "json"] if words[0] != "tables" else []))
-        assert told.returncode == 0 and "copy" in told.stdout + "".join(words), told.stdout + told.stderr
+    for words, shown in (
+        (["coverage", *tables, "--within", "1d", "--format", "json"], '"copy"'),
+        (["diff", "last", *tables, "--format", "json"], '"copy"'),
+        (["runs", out], f"2 runs in {out}/tables"),
+        (["tables", "info", *tables], "2 runs, "),
+    ):
+        told = place.submit(*words)
+        assert told.returncode == 0 and shown in told.stdout, told.stdout + told.stderr
     commands = [
         ["query", copy, *conf[:2], "--limit", "5", "--format", "jsonl"],
         ["explain", copy, *conf, "--phy-offset", "0"],
