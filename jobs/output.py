@@ -61,13 +61,11 @@ class OutputFolder:
                 self.remove(f"{store}/{name}")
 
     def try_to_write(self) -> None:
-        """Make a file and remove it, where nothing else says before the results are there that they cannot be written."""
+        """Make something and remove it, where nothing else says before the results are there that they cannot be written."""
         if self._remote is None:
             return  # whoever holds the run's lock has written here
         try:
-            name = f".{secrets.token_hex(4)}{TEMPORARY}"
-            self._remote.write(name, ())
-            self._remote.remove(name)
+            self._remote.try_to_write(f".{secrets.token_hex(4)}{TEMPORARY}")
         except OSError as problem:
             raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}") from None
 

@@ -37,6 +37,9 @@ class RemoteFiles(Protocol):
     def make_folder(self, name: str) -> None:
         """Make it where it is missing; "" is the tree itself."""
 
+    def try_to_write(self, name: str) -> None:
+        """Make something of this name, which nothing has, and remove it."""
+
 
 class S3Files:
     """A prefix of a bucket. It has no folders, and shows an object once it is whole."""
@@ -56,6 +59,11 @@ class S3Files:
             whole.seek(0)
             with self._asking():
                 client().put_object(Bucket=self.bucket, Key=self.key(name), Body=whole)
+
+    def try_to_write(self, name: str) -> None:
+        """See `RemoteFiles`."""
+        self.write(name, ())
+        self.remove(name)
 
     def read(self, name: str, most: int | None = None) -> bytes:
         """See `RemoteFiles`."""
@@ -128,6 +136,11 @@ class HdfsFiles:
         """A new file at this path in HDFS, to write; readers see it while it grows. Raises OSError, as its methods do."""
         with _hdfs_failing():
             return cast(BinaryIO, _HdfsStream(hdfs_client.data_client(self.server).create(path)))
+
+    def try_to_write(self, name: str) -> None:
+        """See `RemoteFiles`. A folder: processes that are forked from one that has written files could use HDFS no more."""
+        self.make_folder(name)
+        self.remove(name)
 
     def read(self, name: str, most: int | None = None) -> bytes:
         """See `RemoteFiles`."""
@@ -223,6 +236,11 @@ class ArrowFiles:
                 file.write(part)
         if not whole:
             self._system.move(target, self._path(name))
+
+    def try_to_write(self, name: str) -> None:
+        """See `RemoteFiles`."""
+        self.write(name, ())
+        self.remove(name)
 
     def read(self, name: str, most: int | None = None) -> bytes:
         """See `RemoteFiles`."""

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from jobs.audit.results import remove_result
 from jobs.output import OutputFailed, OutputFolder
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.remote_log import RemoteLog
@@ -20,6 +21,7 @@ from jobs.uploads import UploadFailed, target_of
 from schemas.arrow import arrow_schema
 from schemas.tables import TABLES
 from store_io.base.errors import UsageError
+from store_io.source import hdfs_client
 from tests.hdfs.small_hdfs import SmallHdfs, user
 from tests.support.processes.remote_tables import NOW, check_that_old_runs_go_and_files_are_put_together, write
 
@@ -57,6 +59,15 @@ def test_what_cannot_be_written_leaves_no_part(hdfs: SmallHdfs) -> None:
     assert hdfs.names("/out") == []
     with user("stranger"), pytest.raises(OutputFailed, match=r"cannot .*: access is denied .*user=stranger, access=WRITE"):
         OutputFolder(f"{hdfs.uri}/out").write("result.json", "x")
+
+
+def test_whether_results_can_be_written_is_asked_without_moving_data(hdfs: SmallHdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks run in processes that are forked later, and these could read nothing."""
+    monkeypatch.setattr(hdfs_client, "_data_moved_by", None)
+    remove_result(f"{hdfs.uri}/out")
+    assert hdfs_client._data_moved_by is None and hdfs.client().get_file_info("/out").isdir and hdfs.names("/out") == []
+    with user("stranger"), pytest.raises(OutputFailed, match=r"/out.*: cannot .*: access is denied .*user=stranger"):
+        remove_result(f"{hdfs.uri}/out")
 
 
 def test_four_writers_at_a_time_lose_nothing(hdfs: SmallHdfs) -> None:
