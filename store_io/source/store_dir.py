@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from schemas import checkpoint_layout
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding, StoreFile
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, INDEX, PARTS, QUEUES, UPLOAD_MARK
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, UPLOAD_MARK
 from store_io.base.errors import NotAStore, Unreadable
 from store_io.base.packed import keys_of
 from store_io.source.byte_source import StoreLocation, check_root, open_source, shown
@@ -146,6 +146,9 @@ def unreadable_parts(listing: StoreListing) -> list[str]:
     found = []
     for entry in listing.files:
         top = entry.path.partition("/")[0]
+        if entry.kind == "file" and entry.size and entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX):
+            found.append(f"{entry.path}: a file of {entry.size:,} bytes where a folder is expected; not opened")
+            continue
         if entry.kind not in ("link_out", "unreadable", "special") or not (
             _LISTED.fullmatch(top) or top == checkpoint_layout.CHECKPOINT_FILE
         ):

@@ -107,6 +107,16 @@ def test_a_part_that_is_no_folder_makes_the_audit_incomplete(name: str, tmp_path
         assert f"{name}: not a file or a directory; not opened" in outcome.incomplete
 
 
+@pytest.mark.parametrize("name", ["commitlog", "consumequeue", "batchconsumequeue", "consumequeue_ext", "index"])
+def test_a_file_in_the_place_of_a_folder_makes_the_audit_incomplete(name: str, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "topics.json").write_text("{}")
+    (tmp_path / name).write_bytes(bytes(1234))
+    outcome = run_local(AuditRequest("s", StoreLocation(str(tmp_path)), "5.3.3"))
+    assert (outcome.exit_code, outcome.complete) == (3, False)
+    assert f"{name}: a file of 1,234 bytes where a folder is expected; not opened" in outcome.incomplete
+
+
 def test_parts_elsewhere_take_the_place_of_those_inside(make: Make, tmp_path: Path) -> None:
     one, two = tmp_path.parent / "one", tmp_path.parent / "two"
     for folder, name in ((one, "00000000000000000008"), (two, "00000000000000000000"), (two, "00000000000000000008")):
