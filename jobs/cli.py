@@ -222,7 +222,7 @@ def _stopped(asked: AuditOptions, sentence: str, code: int, started_at: datetime
     try:
         results.write_stopped(asked, sentence, started_at, (datetime.now(UTC) - started_at).total_seconds())
     except StoreError as problem:  # nowhere to say it but here
-        if not sentence.startswith(asked.out.rstrip("/") or "/"):  # else it is said already
+        if not sentence.startswith(f"{asked.out}: cannot write there: "):  # else it is said already
             _complain(problem)
     return code
 

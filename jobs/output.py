@@ -21,6 +21,7 @@ RESULT = "result.json"
 INDEX = "index.html"
 REPLICAS = "replicas.json"
 KEPT = ".finished"  # in a store's folder until its run ends (jobs.audit.finished_stores)
+_TRIAL, _TRIAL_BYTES = f".trial{TEMPORARY}", 1 << 16  # one name, so that there is never more than one that a killed run left
 STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
 
 
@@ -61,11 +62,17 @@ class OutputFolder:
                 self.remove(f"{store}/{name}")
 
     def try_to_write(self) -> None:
-        """Make something and remove it, where nothing else says before the results are there that they cannot be written."""
-        if self._remote is None:
-            return  # whoever holds the run's lock has written here
+        """Make the folder, and in it something that is removed at once: else nobody knows before the results are there that they
+        cannot be written."""
+        self._make_folder("")
         try:
-            self._remote.try_to_write(f".{secrets.token_hex(4)}{TEMPORARY}")
+            if self._remote is not None:
+                self._remote.try_to_write(_TRIAL)
+            else:
+                write_local(self._path(_TRIAL), [bytes(_TRIAL_BYTES)])
+                os.unlink(self._path(_TRIAL))
+        except FileNotFoundError:
+            pass  # another run has removed it
         except OSError as problem:
             raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}") from None
 

@@ -88,8 +88,8 @@ def remove_result(folder: str) -> None:
     """Remove an earlier run's result.json, making the folder where it is missing. Raises OutputFailed, also where nothing could
     be written there: better now than after hours of reading."""
     output = OutputFolder(folder)
-    output.begin(())
     output.try_to_write()
+    output.begin(())
 
 
 def read_result(folder: str, run_id: str) -> dict[str, Any] | None:

@@ -29,6 +29,10 @@ def absolute(text: str, base: str | None = None) -> str:
         if is_hdfs(text):
             name_node_and_path(text)
         parts = urlsplit(text)
+        if ":" in parts.netloc.rpartition("@")[0]:  # before anything repeats it; abfs://CONTAINER@ACCOUNT/ has none
+            raise UsageError(
+                f"an address of {parts.scheme}:// holds a password or a key, which results would repeat; set it elsewhere"
+            )
         if parts.scheme.lower() != "file":
             return text
         if parts.netloc not in ("", "localhost"):

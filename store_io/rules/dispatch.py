@@ -90,7 +90,9 @@ class Dispatch:
         self.scan_ids: list[object] = []  # of the pieces' scan numbers
         self.queues = FileQueues(rules, disk, self.scan_ids)
         self.index = IndexState(rules)
-        self.puts: Puts = puts if puts is not None else QueuePuts(self.find_queue, needs, self.look_at_queue)
+        self.puts: Puts = (
+            puts if puts is not None else QueuePuts(self.find_queue, needs, self.look_at_queue, self.queues.are_many)
+        )
         self.undecided = ""  # why nobody can say what the broker does
         self._scan_numbers: dict[ScanId, int] = {}
 

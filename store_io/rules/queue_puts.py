@@ -32,10 +32,15 @@ class QueuePuts:
     """
 
     def __init__(
-        self, find_queue: Callable[[QueueKey], QueueState], needs: Needs, look_at: Callable[[QueueKey], QueueState] | None = None
+        self,
+        find_queue: Callable[[QueueKey], QueueState],
+        needs: Needs,
+        look_at: Callable[[QueueKey], QueueState] | None = None,
+        many: Callable[[], bool] = lambda: False,
     ):
-        """find_queue: gives a queue, made if there is none.  look_at: the same, of one that is not changed; None: as that."""
-        self.find_queue, self.needs, self.look_at = find_queue, needs, look_at or find_queue
+        """find_queue: gives a queue, made if there is none.  look_at: the same, of one that is not changed; None: as that.
+        many: whether they are found in less time in the order of their keys."""
+        self.find_queue, self.needs, self.look_at, self._many = find_queue, needs, look_at or find_queue, many
         self.slots: dict[QueueKey, int] = {}
         self.keys: list[QueueKey] = []
         self.max_phy = np.zeros(0, np.int64)
@@ -84,7 +89,7 @@ class QueuePuts:
         if in_line.any():
             self._flush()
             at, put = slots[in_line], rows[in_line]
-            for slot in at[self.file[at] < 0].tolist():
+            for slot in self._in_order(at[self.file[at] < 0].tolist()):
                 self.file[slot] = self.find_queue(self.keys[slot]).pieces.file_number(int(self.file_start[slot]))
             pieces = np.zeros(len(at), PIECE_DTYPE)
             pieces["file"], pieces["at"], pieces["count"] = self.file[at], self.cursor[at] - self.file_start[at], put["records"]
@@ -115,20 +120,24 @@ class QueuePuts:
             self._read(slot, state)
 
     def _slots_of(self, summary: SegmentSummary, queues: np.ndarray) -> np.ndarray:
-        """The slot of each run's queue; queues come into being in the order of their first run, very many in that of their keys:
-        they are found in less time so."""
+        """The slot of each run's queue; queues come into being in the order of their first run, very many in that of their
+        keys."""
         kept = self._of_list.get(id(summary.queues))
         if kept is None:
             kept = self._of_list[id(summary.queues)] = (summary.queues, np.full(len(summary.queues), -1, np.int64))
         known = kept[1]
         met, first = np.unique(queues, return_index=True)
         fresh = [queue for queue in met[np.argsort(first)].tolist() if known[queue] < 0]
-        if len(fresh) > FEW:
+        if len(fresh) > FEW or self._many():
             fresh.sort(key=summary.queues.__getitem__)
         for queue in fresh:
             known[queue] = self._slot(summary.queues[queue])
         slots: np.ndarray = known[queues]
         return slots
+
+    def _in_order(self, slots: list[int]) -> list[int]:
+        """These, in the order in which their queues are found in least time."""
+        return sorted(slots, key=self.keys.__getitem__) if self._many() else slots
 
     def _slot(self, key: QueueKey) -> int:
         slot = self.slots.get(key)
@@ -173,7 +182,7 @@ class QueuePuts:
     def settle(self) -> None:
         """Bring all QueueStates up to date, and forget them: others may change them now."""
         self._flush()
-        for slot in np.flatnonzero(self.ahead[: len(self.keys)]).tolist():
+        for slot in self._in_order(np.flatnonzero(self.ahead[: len(self.keys)]).tolist()):
             self._update(slot)
         if self._log:
             slots = np.concatenate([part for part, _ in self._log])
@@ -182,6 +191,8 @@ class QueuePuts:
             order = np.argsort(slots, kind="stable")
             rows = rows[order]
             met, starts = np.unique(slots[order], return_index=True)
-            for slot, start, end in zip(met.tolist(), starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True):
+            ends = dict(zip(met.tolist(), zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True), strict=True))
+            for slot in self._in_order([*ends]):
+                start, end = ends[slot]
                 self.find_queue(self.keys[slot]).pieces.extend(rows[start:end])
         self.slots, self.keys, self._of_list = {}, [], {}

@@ -178,7 +178,7 @@ def _answer(error: Any) -> str:
     if code == "NoSuchBucket":
         return "there is no bucket of this name on that server"
     if code in _ELSEWHERE and "x-amz-bucket-region" not in headers:
-        place = without_login(_text(headers.get("location", ""))) or "and does not say where"
+        place = _server_of(str(headers.get("location", ""))) or "and does not say where"
         return (
             f"what answers there is no S3 server: it leads elsewhere ({place}); set AWS_ENDPOINT_URL to the server's own address"
         )
@@ -197,6 +197,15 @@ def _answer(error: Any) -> str:
 
 def _plain(error: Exception) -> str:
     return _text(without_login(str(error))) or type(error).__name__
+
+
+def _server_of(address: str) -> str:
+    """The server of an address, without a login."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    return _text(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}") if parts.netloc else ""
 
 
 def _text(said: object) -> str:

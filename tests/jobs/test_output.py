@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs import output
+from jobs.audit import results
 from jobs.output import OutputFailed, OutputFolder
 from jobs.remote_files import ArrowFiles
 
@@ -58,6 +59,21 @@ def test_what_stops_a_writer_leaves_no_part(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         out.write("result.json", rows())
+    assert names(tmp_path) == []
+
+
+def test_a_full_disk_is_met_before_earlier_results_are_removed(tmp_path: Path) -> None:
+    out = OutputFolder(str(tmp_path))
+    out.write("result.json", "{}")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        with pytest.raises(OutputFailed, match=f"^{tmp_path}: cannot write there: File too large"):
+            results.remove_result(str(tmp_path))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert names(tmp_path) == ["result.json"]
+    results.remove_result(str(tmp_path))
     assert names(tmp_path) == []
 
 

@@ -49,11 +49,13 @@ def test_a_refusal_and_an_absent_bucket_are_sentences(server: S3Server) -> None:
 def test_an_audit_that_could_not_write_ends_before_it_reads(
     server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    server.put("out/result.json", b"{}")
     server.refuse = lambda request: Refusal("403 Forbidden", "AccessDenied") if request.method == "PUT" else None
     (tmp_path / "store" / "commitlog").mkdir(parents=True)
     assert cli.main(["audit", str(tmp_path / "store"), "--release", "5.3.3", "--out", f"s3://{BUCKET}/out"]) == 3
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and f"s3://{BUCKET}/out: cannot write there: access is denied" in said and "s3:PutObject" in said
     server.refuse = lambda request: None
+    assert server.get("out/result.json") == b"{}"  # nothing took its place
     results.remove_result(f"s3://{BUCKET}/out")
     assert s3_client.client().list_objects_v2(Bucket=BUCKET).get("KeyCount") == 0

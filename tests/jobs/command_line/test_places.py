@@ -12,9 +12,18 @@ from typing import Any
 
 import pytest
 
+from jobs.command_line import places
 from jobs.environment import setup as environment
 from store_io.base.errors import UsageError
 from tests.jobs.command_line.conftest import audit
+
+
+@pytest.mark.parametrize("address", ["gs://u:secret@b/out", "http://u:secret@h/out", "abfs://:secret@account/out"])
+def test_an_address_with_a_key_is_refused_and_not_repeated(address: str) -> None:
+    with pytest.raises(UsageError, match="holds a password or a key") as refused:
+        places.absolute(address)
+    assert "secret" not in str(refused.value)
+    assert places.absolute("abfs://container@account/out") == "abfs://container@account/out"
 
 
 def test_output_in_a_store_is_refused_however_it_is_said(store: Path, tmp_path: Path) -> None:

@@ -50,6 +50,29 @@ def put(summary: SegmentSummary) -> dict[QueueKey, QueueState]:
     return found
 
 
+def test_queues_of_which_there_are_many_are_looked_at_and_changed_in_the_order_of_their_keys() -> None:
+    summary = runs(1)
+    summary.queues.reverse()
+    looked: list[QueueKey] = []
+    found: dict[QueueKey, QueueState] = {}
+    rules = broker_rules("5.3.3", {"mappedFileSizeConsumeQueue": Setting(FILE_BYTES, "broker.conf")})
+
+    def find(key: QueueKey) -> QueueState:
+        looked.append(key)
+        if key not in found:
+            found[key] = QueueState(key, False, f"q/{key[1]}", rules, Disk({}))
+            found[key].pieces.scans.append(SCAN)
+        return found[key]
+
+    puts = QueuePuts(find, Needs(), many=lambda: True)
+    puts.put(SCAN, 0, summary, np.arange(len(summary.runs)))
+    assert looked[:QUEUES] == sorted(found) and len(found) == QUEUES
+    looked.clear()
+    puts.settle()
+    assert looked == sorted(looked[: len(looked) // 2]) + sorted(looked[len(looked) // 2 :])
+    assert {key: said(queue) for key, queue in found.items()} == {key: said(queue) for key, queue in put(summary).items()}
+
+
 def said(queue: QueueState) -> object:
     pieces = [(p.start, p.count, p.first_phy, p.last_phy, p.run) for p in queue.pieces]
     return queue.max_phy, queue.max_offset, [(f.start, f.wrote) for f in queue.files], pieces

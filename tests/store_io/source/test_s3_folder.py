@@ -268,6 +268,20 @@ def test_a_server_that_leads_elsewhere_again_and_again(server: S3Server, code: s
         check_root(f"s3://{BUCKET}/s")
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://u:secret@other:9000/x?X-Amz-Signature=secret", "https://other:9000"),
+        (f"http://u:{'secret' * 100}@other/", "http://other"),
+        ("http://u: secret@other/", "http://other"),
+        ("http://[secret", ""),
+        ("secret", ""),
+    ],
+)
+def test_of_an_address_to_which_a_server_leads_its_server_alone_is_shown(address: str, shown: str) -> None:
+    assert s3_client._server_of(address) == shown
+
+
 def test_a_refusal_to_write_names_the_rights_to_write(server: S3Server) -> None:
     server.refuse = lambda request: Refusal("403 Forbidden", "AccessDenied")
     for ask in (s3_client.client().create_multipart_upload, s3_client.client().put_object):
