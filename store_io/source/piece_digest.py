@@ -51,7 +51,7 @@ class PieceDigest:
         sums = np.zeros(len(data) // DIGEST_PIECE_BYTES + 1, np.int64)
         done, self._filled, self._crc = _known_sums.sum_pieces(
             data.ctypes.data, position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
-            known, _known_sums.POWERS, sums,
+            known, _known_sums.powers(), sums,
         )  # fmt: skip
         self._hash.update(sums[:done].astype(">u4").tobytes())
 

@@ -25,6 +25,7 @@ except ImportError:  # no build of it for this machine
 crc32: Callable[..., int] = _library.crc32
 crc32_combine: Callable[[int, int, int], int] = _library.crc32_combine
 _PAGE_BYTES = 4096
+_checked: set[NativeEngine] = set()  # before they were chosen
 _one_at_a_time = threading.Lock()  # what makes code is not safe to be called by two threads at once
 
 
@@ -39,9 +40,12 @@ class NativeEngine:
     def crc32(self, data: bytes, value: int = 0) -> int:
         """The function called through ctypes: slow, for checks. What lies around the text is not zero, and it begins in the
         middle of a page, so that whatever an engine does with its neighbours is done."""
-        around, start = _neighbours(len(data))
-        around[start : start + len(data)] = np.frombuffer(data, np.uint8)
-        return int(_function_at(self.address)(value, around.ctypes.data + start, len(data)))
+        around, start = _neighbours(len(data) // _PAGE_BYTES + 2)
+        place = around.ctypes.data + start
+        ctypes.memmove(place, data, len(data))
+        found = int(_function_at(self.address)(value, place, len(data)))
+        around[start : start + len(data)] = 0xA5
+        return found
 
 
 @cache
@@ -49,9 +53,10 @@ def _function_at(address: int) -> Callable[[int, int, int], int]:
     return ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(address)
 
 
-def _neighbours(length: int) -> tuple[np.ndarray, int]:
-    """Bytes that are not zero, and a place for so many among them, in the middle of a page."""
-    around = np.full(length + 2 * _PAGE_BYTES, 0xA5, np.uint8)
+@cache
+def _neighbours(pages: int) -> tuple[np.ndarray, int]:
+    """So many pages whose bytes are not zero, and the middle of the first."""
+    around = np.full((pages + 1) * _PAGE_BYTES, 0xA5, np.uint8)
     return around, -around.ctypes.data % _PAGE_BYTES + _PAGE_BYTES // 2
 
 
@@ -83,7 +88,10 @@ def find_folding(library: NativeEngine) -> NativeEngine | None:
     except (ImportError, OSError, RuntimeError):  # no code generator, or one that does not take this code
         return None
     engine = NativeEngine(f"folding with {library.name}", address) if address else None
-    return engine if engine is not None and _wrong_length(engine.crc32) is None else None
+    if engine is None or _wrong_length(engine.crc32) is not None:
+        return None
+    _checked.add(engine)
+    return engine
 
 
 @cache
@@ -134,7 +142,7 @@ def self_test() -> None:
     """Check every engine in use against crcmod, in a few milliseconds. Raises StoreError naming the two values."""
     engines: list[tuple[str, Callable[..., int]]] = [(ENGINE, crc32)]
     native = native_engine()
-    if native is not None:
+    if native is not None and native not in _checked:
         engines.append((f"{native.name} (native)", native.crc32))
     for name, engine in engines:
         wrong = _wrong_length(engine)

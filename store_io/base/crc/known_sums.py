@@ -8,6 +8,7 @@ of the second. The result is exactly the CRC-32 of the bytes, whatever they are.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,8 @@ def sum_pieces(address, position, end, piece, filled, crc, known, powers, sums):
     """The CRC-32s of the pieces of `piece` bytes into which a file is cut, for its bytes [position, end),
     of which the first is at `address`.
 
-    filled, crc: bytes of the unfinished piece before them, and their CRC-32.  powers: `POWERS`.  Fills `sums` with those of
-    finished pieces. Returns (how many these are, filled, crc) for what follows.
+    filled, crc: bytes of the unfinished piece before them, and their CRC-32.  powers: those of `powers`.  Fills `sums`
+    with those of finished pieces. Returns (how many these are, filled, crc) for what follows.
     """
     done, number = 0, 0
     while position < end:
@@ -73,7 +74,8 @@ def sum_pieces(address, position, end, piece, filled, crc, known, powers, sums):
     return done, filled, crc
 
 
-def _powers() -> np.ndarray:
+@cache
+def powers() -> np.ndarray:
     """[place, b]: x^(8 * b * 256^place) mod P."""
     table = np.zeros((3, 256), np.int64)
     step = _ONE
@@ -96,6 +98,3 @@ def _multiplied(one: int, other: int) -> int:
             found ^= other
         other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
     return found
-
-
-POWERS = _powers()

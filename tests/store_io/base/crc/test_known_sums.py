@@ -43,7 +43,7 @@ def test_pieces_are_those_of_the_bytes(seed: int) -> None:
     for start, end in pairwise(cuts):
         sums = np.zeros(len(data) // PIECE + 1, np.int64)
         done, filled, crc = known_sums.sum_pieces(
-            data[start:].ctypes.data, first + start, first + end, PIECE, filled, crc, known, known_sums.POWERS, sums
+            data[start:].ctypes.data, first + start, first + end, PIECE, filled, crc, known, known_sums.powers(), sums
         )
         found += sums[:done].tolist()
     assert [*found, *([crc] if filled else [])] == pieces_of(data)
@@ -54,7 +54,7 @@ def test_a_part_of_any_length(length: int) -> None:
     data = np.arange(length + 11, dtype=np.uint32).view(np.uint8)[: length + 11] * np.uint8(37) + np.uint8(5)
     known = sums_of(data, [(7, length)], 0)
     sums = np.zeros(1, np.int64)
-    done, filled, crc = known_sums.sum_pieces(data.ctypes.data, 0, len(data), 1 << 21, 0, 0, known, known_sums.POWERS, sums)
+    done, filled, crc = known_sums.sum_pieces(data.ctypes.data, 0, len(data), 1 << 21, 0, 0, known, known_sums.powers(), sums)
     assert (done, filled, crc) == (0, len(data), zlib.crc32(data.data))
 
 
