@@ -31,7 +31,8 @@ def absolute(text: str, base: str | None = None) -> str:
         parts = urlsplit(text)
         if ":" in parts.netloc.rpartition("@")[0]:  # before anything repeats it; abfs://CONTAINER@ACCOUNT/ has none
             raise UsageError(
-                f"an address of {parts.scheme}:// holds a password or a key, which results would repeat; set it elsewhere"
+                f"an address of {parts.scheme}:// holds a password or a key, which results would repeat:"
+                " set it in the environment"
             )
         if parts.scheme.lower() != "file":
             return text

@@ -8,7 +8,6 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import QueueKey, SegmentSummary
-from store_io.base.packed import FEW
 from store_io.rules.prediction import Needs, ScanId
 from store_io.rules.queue_pieces import PIECE_DTYPE
 from store_io.rules.queue_state import NeedCut, QueueState
@@ -128,7 +127,7 @@ class QueuePuts:
         known = kept[1]
         met, first = np.unique(queues, return_index=True)
         fresh = [queue for queue in met[np.argsort(first)].tolist() if known[queue] < 0]
-        if len(fresh) > FEW or self._many():
+        if self._many():
             fresh.sort(key=summary.queues.__getitem__)
         for queue in fresh:
             known[queue] = self._slot(summary.queues[queue])

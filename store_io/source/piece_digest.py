@@ -9,13 +9,13 @@ import numpy as np
 
 from store_io.base.crc import checksum
 
-_known_sums: Any
+_combined: Any
 try:
-    from store_io.base.crc import known_sums
+    from store_io.base.crc import combined_sums
 
-    _known_sums = known_sums
+    _combined = combined_sums
 except ImportError:  # no numba
-    _known_sums = None
+    _combined = None
 
 DIGEST_PIECE_BYTES = 1 << 20
 FOLDED_BYTES = 1 << 44  # 4 bytes of each MiB are hashed, so as many zeros take 0.1 s
@@ -45,13 +45,13 @@ class PieceDigest:
 
     def feed_known(self, data: np.ndarray, position: int, known: np.ndarray) -> None:
         """`feed`, where CRC-32s of parts are known. position: of the first byte in the file.  known: as in `known_sums`."""
-        if _known_sums is None:
+        if _combined is None:
             self.feed(data)
             return
         sums = np.zeros(len(data) // DIGEST_PIECE_BYTES + 1, np.int64)
-        done, self._filled, self._crc = _known_sums.sum_pieces(
+        done, self._filled, self._crc = _combined.sum_pieces(
             data.ctypes.data, position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
-            known, _known_sums.powers(), sums,
+            known, _combined.shift_table(), sums,
         )  # fmt: skip
         self._hash.update(sums[:done].astype(">u4").tobytes())
 
@@ -90,11 +90,3 @@ class PieceDigest:
         if self._filled:
             self._flush()
         return self._hash.hexdigest()
-
-
-def room_for_sums(size: int) -> np.ndarray:
-    """Room for what is known of `size` bytes, for `PieceDigest.feed_known`."""
-    if _known_sums is None:
-        return np.zeros(2, np.int64)
-    found: np.ndarray = _known_sums.no_sums(size // _known_sums.LEAST_BYTES)
-    return found

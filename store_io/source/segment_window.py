@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from store_io.base.crc import checksum
+from store_io.base.crc import checksum, known_sums
 from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 from store_io.base.errors import StoreChanged
 from store_io.source.byte_file import ByteFile
-from store_io.source.piece_digest import PieceDigest, room_for_sums
+from store_io.source.piece_digest import PieceDigest
 
 STREAM_BYTES = 1 << 20
 SUMS_PER_BYTE = 2  # see SegmentWindow
@@ -35,7 +35,7 @@ class SegmentWindow:
         self._ranges: RangeCrc | None = None
         self._digest = PieceDigest() if digest else None
         self._digested = 0
-        self.sums = room_for_sums(len(self.buffer) if digest else 0)
+        self.sums = known_sums.no_sums(len(self.buffer) if digest else 0)
 
     def hold(self, position: int) -> None:
         """Fill the buffer from `position` on, to its capacity or the file's end; what it already holds is kept."""
@@ -61,7 +61,7 @@ class SegmentWindow:
             data = self.buffer[self._digested - self.start : end - self.start]
             self._digest.feed_known(data, self._digested, self.sums)
             self._digested = end
-        self.sums[0] = 0  # what the buffer gets from now on may differ, though the position is the same
+        self.sums[known_sums.COUNT] = 0  # what the buffer gets from now on may differ, though the position is the same
 
     def read(self, start: int, end: int) -> bytes:
         """Bytes [start, end); shorter where the file is."""

@@ -25,7 +25,7 @@ except ImportError:  # no build of it for this machine
 crc32: Callable[..., int] = _library.crc32
 crc32_combine: Callable[[int, int, int], int] = _library.crc32_combine
 _PAGE_BYTES = 4096
-_checked: set[NativeEngine] = set()  # before they were chosen
+_checked: set[NativeEngine] = set()  # engines that passed the check before they were chosen
 _one_at_a_time = threading.Lock()  # what makes code is not safe to be called by two threads at once
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
+from store_io.base.crc.known_sums import no_sums
 from store_io.base.java_compat import int64, is_blank, split_dropping_tail, string_hash
 from store_io.formats.commitlog.framing import PLAIN, Framing, filler_size, framing_of
 from store_io.rules.header_faults import HEAD_BYTES, header_faults
@@ -93,7 +94,7 @@ ROW_DTYPE = np.dtype(
 """One message. Rows, not columns, lie together in memory: a decoder writes a whole row at once, and thirty separate streams
 cost it more than half of its speed."""
 
-NO_SUMS = np.zeros(2, np.int64)  # `known_sums` without room
+NO_SUMS = no_sums(0)
 
 MAX_RECORD_KEYS = 16_386  # KEYS of 32,767 bytes at most, every second one a space; UNIQ_KEY; the tag key
 DEFAULT_CAPACITY = 32_768

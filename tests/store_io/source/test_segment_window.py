@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from store_io.base.crc import known_sums
 from store_io.source.byte_file import ByteFile
 from store_io.source.piece_digest import DIGEST_PIECE_BYTES, PieceDigest
 from store_io.source.segment_window import SegmentWindow
@@ -65,10 +66,10 @@ def test_the_digest_is_that_of_the_bytes_however_the_window_moves(seed: int) -> 
             window.hold(at := random.randrange(file.size))
         elif step == "zeros":
             at = max(at, window.skip_zeros(at, 8))
-        elif window.end - window.start > 5_000 and window.sums[0] < window.sums[1]:
+        elif window.end - window.start > 5_000 and window.sums[known_sums.COUNT] < window.sums[known_sums.ROOM]:
             place = random.randrange(window.start, window.end - 4_999)
             size = random.randrange(4_096, window.end - place + 1)
-            first = 2 + 3 * int(window.sums[0])
-            window.sums[first : first + 3] = place, size, zlib.crc32(file.data[place : place + size].tobytes())
-            window.sums[0] += 1
+            first = known_sums.FIRST + known_sums.WORDS * int(window.sums[known_sums.COUNT])
+            window.sums[first : first + known_sums.WORDS] = place, size, zlib.crc32(file.data[place : place + size].tobytes())
+            window.sums[known_sums.COUNT] += 1
     assert window.digest() == plain.text()

@@ -8,16 +8,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from store_io.base.crc import checksum
-from store_io.source.piece_digest import DIGEST_PIECE_BYTES, PieceDigest, room_for_sums
+from store_io.base.crc import checksum, known_sums
+from store_io.source.piece_digest import DIGEST_PIECE_BYTES, PieceDigest
 
-known_sums = pytest.importorskip("store_io.base.crc.known_sums")
+combined_sums = pytest.importorskip("store_io.base.crc.combined_sums")
 
 PIECE = 20_000
 
 
 def sums_of(data: np.ndarray, parts: list[tuple[int, int]], first: int) -> np.ndarray:
-    known = known_sums.no_sums(len(parts))
+    known = known_sums.no_sums(len(parts) * known_sums.LEAST_BYTES)
     for at, size in parts:
         place = known_sums.FIRST + known_sums.WORDS * known[known_sums.COUNT]
         known[place : place + known_sums.WORDS] = first + at, size, checksum.crc32(data[at : at + size].data)
@@ -42,8 +42,8 @@ def test_pieces_are_those_of_the_bytes(seed: int) -> None:
     known = sums_of(data, parts, first)
     for start, end in pairwise(cuts):
         sums = np.zeros(len(data) // PIECE + 1, np.int64)
-        done, filled, crc = known_sums.sum_pieces(
-            data[start:].ctypes.data, first + start, first + end, PIECE, filled, crc, known, known_sums.powers(), sums
+        done, filled, crc = combined_sums.sum_pieces(
+            data[start:].ctypes.data, first + start, first + end, PIECE, filled, crc, known, combined_sums.shift_table(), sums
         )
         found += sums[:done].tolist()
     assert [*found, *([crc] if filled else [])] == pieces_of(data)
@@ -54,7 +54,9 @@ def test_a_part_of_any_length(length: int) -> None:
     data = np.arange(length + 11, dtype=np.uint32).view(np.uint8)[: length + 11] * np.uint8(37) + np.uint8(5)
     known = sums_of(data, [(7, length)], 0)
     sums = np.zeros(1, np.int64)
-    done, filled, crc = known_sums.sum_pieces(data.ctypes.data, 0, len(data), 1 << 21, 0, 0, known, known_sums.powers(), sums)
+    done, filled, crc = combined_sums.sum_pieces(
+        data.ctypes.data, 0, len(data), 1 << 21, 0, 0, known, combined_sums.shift_table(), sums
+    )
     assert (done, filled, crc) == (0, len(data), zlib.crc32(data.data))
 
 
@@ -71,5 +73,5 @@ def test_what_is_known_is_not_read_again() -> None:
 
 
 def test_there_is_room_for_every_long_part_of_a_window() -> None:
-    assert room_for_sums(1 << 22)[known_sums.ROOM] == (1 << 22) // known_sums.LEAST_BYTES
-    assert room_for_sums(0).tolist() == [0, 0]
+    assert known_sums.no_sums(1 << 22)[known_sums.ROOM] == (1 << 22) // known_sums.LEAST_BYTES
+    assert known_sums.no_sums(0).tolist() == [0, 0]
