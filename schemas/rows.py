@@ -212,7 +212,7 @@ class SegmentSummary:
     index_runs: np.ndarray = field(default_factory=lambda: np.zeros(0, INDEX_RUN_DTYPE))
     first_store_time: int = 0  # ms, smallest of the audit's messages; 0 without one
     last_store_time: int = 0  # ms, largest
-    findings: list[Finding] = field(default_factory=list)
+    findings: Sequence[Finding] = ()
     findings_dropped: dict[str, int] = field(default_factory=dict)  # code -> findings beyond the bound, counted only
     torn: list[TornProperties] = field(default_factory=list)  # of messages that such a finding is about
     index_unindexed: tuple[int, int, int, int] = (-1, -1, 0, 0)  # first, last phy_offset, records, keys outside all index files
@@ -249,6 +249,12 @@ class Finding:
     message: str = ""
     next: str = ""  # empty: the catalogue's
     count: int = 1
+
+    def __reduce__(self) -> tuple[type[Finding], tuple[Any, ...]]:  # as for MappedFile
+        return Finding, (
+            self.code, self.file, self.start, self.end, self.severity, self.phy_offset, self.topic, self.queue_id,
+            self.queue_offset, self.expected, self.actual, self.message, self.next, self.count,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,8 +330,9 @@ class QueueSummary:
     bytes_read: int = 0
     problem: str = ""
 
-    def file_count(self) -> int:
-        return len(self.digests)
+    def weight(self) -> int:
+        """How many things it holds, of those of which there may be many."""
+        return len(self.digests) + len(self.findings)
 
 
 @dataclass
@@ -341,7 +348,7 @@ class IndexFileSummary:
     hash_slot_count: int = 0
     index_count: int = 0  # as stored
     entries: int = 0  # entries in it, by the header (index_count - 1, at least 0, at most what fits)
-    findings: list[Finding] = field(default_factory=list)
+    findings: Sequence[Finding] = ()
     findings_dropped: dict[str, int] = field(default_factory=dict)
     digest: str = ""
     bytes_read: int = 0

@@ -25,6 +25,7 @@ from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.packed import GrowingList
 from store_io.base.tasks import Task, run_task
 from store_io.formats.rocksdb.kept_open import databases_kept_open
 from store_io.rules.prediction import Prediction, ScanId
@@ -67,7 +68,7 @@ class StoreAudit:
     """One store's audit as a machine that asks for tasks. After the last round `outcome()` has everything."""
 
     request: AuditRequest
-    findings: list[Finding] = field(default_factory=list)
+    findings: GrowingList[Finding] = field(default_factory=GrowingList)
     failed: bool = False
     first: list[Task] = field(default_factory=list)  # the first round, for a runner of many stores
     furthest: FurthestRun | None = None  # of earlier audits; known once the store was read
@@ -144,7 +145,7 @@ class StoreAudit:
 
     def _judge(self) -> None:
         evidence = self.evidence
-        run_checks(evidence, self.findings)
+        self.findings = run_checks(evidence)
         if self.beside is None:
             self._short.add_new(changes_since(evidence.copy.listing))
         if not self.incomplete:

@@ -91,6 +91,10 @@ class LeftoverResult:
     answered: list[tuple[int, int]] = field(default_factory=list)  # entry numbers without a message that lead to the next one
     problem: str = ""
 
+    def weight(self) -> int:
+        """How many things it holds, of those of which there may be many."""
+        return len(self.findings) + len(self.lost) + len(self.wrong) + len(self.answered)
+
 
 def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> LeftoverResult:
     """What each of the task's unmatched entries is; `problem` alone where a file can no longer be read. Each entry of the queue

@@ -26,6 +26,7 @@ R = TypeVar("R", bound=tuple[Any, ...])
 FEW = 8192  # values that are never packed, but where much is in each
 FEW_INSIDE = 8 * FEW  # of what all of them hold: a queue may have a thousand files
 _TOGETHER = 1024
+_NOT_ALONE = 8  # so few values are not packed by themselves: that would take more than they do
 _PART = 256  # neighbours in a map, where the map makes its own parts
 _INSIDE = 4 * _PART  # of what they hold; a value that holds more is a part of its own
 _OPEN = 8  # parts of a map
@@ -152,11 +153,73 @@ class PackedList(Sequence[V]):
         return self._last[1][place - self._starts[number]]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or isinstance(other, (str, bytes)) or len(other) != self._count:
-            return False
-        return all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        return same_values(self, other)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class GrowingList(Sequence[V]):
+    """A list that grows at its end and is read from its start: a plain list until it has more than `FEW` values, then packed but
+    for the newest ones. Values must not be changed any more."""
+
+    def __init__(self, values: Iterable[V] = ()):
+        self._packed: list[PackedList[V]] = []
+        self._newest: list[V] = []
+        self.extend(values)
+
+    def extend(self, values: Iterable[V]) -> None:
+        for value in values:
+            self._newest.append(value)
+            if len(self._newest) > FEW:
+                self._packed.append(PackedList(self._newest))
+                self._newest = []
+
+    def __iadd__(self, values: Iterable[V]) -> GrowingList[V]:
+        self.extend(values)
+        return self
+
+    def __len__(self) -> int:
+        return sum(map(len, self._packed)) + len(self._newest)
+
+    def __iter__(self) -> Iterator[V]:
+        return chain(chain.from_iterable(self._packed), self._newest)
+
+    @overload
+    def __getitem__(self, place: int) -> V: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[V]: ...
+    def __getitem__(self, place: int | slice) -> V | Sequence[V]:
+        """One of them, or some: all before them are read."""
+        if isinstance(place, slice):
+            start, stop, step = place.indices(len(self))
+            return list(islice(self, start, stop, step)) if step > 0 else [*self][place]
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        return next(islice(self, place % len(self), None))
+
+    def __eq__(self, other: object) -> bool:
+        return same_values(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def same_values(one: Sequence[Any], other: object) -> bool:
+    """Whether the other is a sequence too, of any kind, with equal values."""
+    if not isinstance(other, Sequence) or isinstance(other, (str, bytes)) or len(other) != len(one):
+        return False
+    return all(mine == theirs for mine, theirs in zip(one, other, strict=True))
+
+
+class HeldApart(Generic[V]):
+    """Packs the lists that many things hold, from the one on with which they are many. Those of a few values stay as they are."""
+
+    def __init__(self) -> None:
+        self._held = 0
+
+    def of(self, values: Sequence[V]) -> Sequence[V]:
+        """These values, to be held. They must not be changed any more."""
+        self._held += len(values)
+        return PackedList(values) if self._held > FEW and len(values) > _NOT_ALONE else values
 
 
 def in_order(rows: Iterable[R]) -> Iterator[R]:

@@ -8,8 +8,9 @@ EndTransactionProcessor.endMessageTransaction, ScheduleMessageService.messageTim
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -25,8 +26,8 @@ def torn_properties(row: np.void, data: bytes) -> TornProperties:
     return TornProperties(int(row["phy_offset"]), (int(row["body_crc"]), int(row["body_len"]), int(row["born_time"])), torn)
 
 
-def told_once(findings: Sequence[Finding], segments: Iterable[SegmentSummary]) -> list[Finding]:
-    """The findings, those on copies of a message that is torn already as notes that name it."""
+def told_once(segments: Sequence[SegmentSummary]) -> Iterator[Finding]:
+    """The findings of these segments, those on copies of a message that is torn already as notes that name it."""
     holders: dict[tuple[tuple[int, int, int], str], TornProperties] = {}  # the first with these
     origin: dict[tuple[str, int | None], int] = {}  # code and phy_offset of a copy -> of the message that it is a copy of
     for one in sorted((torn for segment in segments for torn in segment.torn), key=lambda torn: torn.phy_offset):
@@ -35,12 +36,9 @@ def told_once(findings: Sequence[Finding], segments: Iterable[SegmentSummary]) -
             origin[one.code, one.phy_offset] = first.phy_offset
         for part in one.parts:
             holders.setdefault((one.same, part), one)
-    return [
-        _consequence(finding, origin[finding.code, finding.phy_offset])
-        if finding.severity != NOTE and (finding.code, finding.phy_offset) in origin
-        else finding
-        for finding in findings
-    ]
+    for finding in chain.from_iterable(segment.findings for segment in segments):
+        copied = finding.severity != NOTE and (finding.code, finding.phy_offset) in origin
+        yield _consequence(finding, origin[finding.code, finding.phy_offset]) if copied else finding
 
 
 def _consequence(finding: Finding, origin: int) -> Finding:

@@ -7,7 +7,7 @@ files make findings while they read; `scan_findings` and `small_files` take thes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from schemas.rows import Finding
 from store_io.audit.checks.compaction.compacted_topics import compacted_topics
@@ -37,8 +37,9 @@ from store_io.audit.checks.timer.timer_entries import timer_entry_findings
 from store_io.audit.checks.timer.timer_findings import timer_findings
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.size_misfits import misfit_findings
+from store_io.base.packed import GrowingList
 
-Check = Callable[[Evidence], Sequence[Finding]]
+Check = Callable[[Evidence], Iterable[Finding]]
 
 
 def small_files(evidence: Evidence) -> list[Finding]:
@@ -68,11 +69,13 @@ REST: tuple[Check, ...] = (
 )  # fmt: skip
 
 
-def run_checks(evidence: Evidence, found: list[Finding]) -> None:
-    """Add to `found` what is wrong with the copy, whatever a start would make of it."""
+def run_checks(evidence: Evidence) -> GrowingList[Finding]:
+    """What is wrong with the copy, whatever a start would make of it."""
+    found: GrowingList[Finding] = GrowingList()
     for check in COMPARED:
         found += check(evidence)
-    found[:] = settled(evidence, found)
+    found = settled(evidence, found)
     found += disputed(evidence, found)
     for check in REST:
         found += check(evidence)
+    return found

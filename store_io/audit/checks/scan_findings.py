@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.scan import torn_copies
@@ -15,14 +17,13 @@ def unread_heads(evidence: Evidence) -> list[Finding]:
     return [finding for file in files if file.path in evidence.edges for finding in evidence.edges[file.path].findings]
 
 
-def scan_findings(evidence: Evidence) -> list[Finding]:
+def scan_findings(evidence: Evidence) -> Iterator[Finding]:
     """Of segments, queues and index files that were read."""
-    found = torn_copies.told_once([f for segment in evidence.segments for f in segment.findings], evidence.segments)
+    yield from torn_copies.told_once(evidence.segments)
     for queue in evidence.every_queue:
-        found += queue.findings
+        yield from queue.findings
     for index in evidence.index.values():
-        found += index.findings
-    return found
+        yield from index.findings
 
 
 def unwritten_ends(evidence: Evidence) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -82,10 +82,10 @@ def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
     ]
 
 
-def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> list[Finding]:
+def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> Iterator[Finding]:
     """The findings, those that follow from a wrong broker.conf with that as their next step. One that has a step of its own
     keeps it: it has another cause."""
-    if not misfits:
-        return list(findings)
     parts = reduce(or_, (misfit.part for misfit in misfits), Part.NONE)
-    return [replace(f, next=_STEP) if CATALOGUE[f.code].wrong_size_of & parts and not f.next else f for f in findings]
+    for finding in findings:
+        caused = parts and CATALOGUE[finding.code].wrong_size_of & parts and not finding.next
+        yield replace(finding, next=_STEP) if caused else finding

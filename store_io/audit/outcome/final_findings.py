@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from schemas.finding_codes import CATALOGUE
@@ -15,6 +16,7 @@ from store_io.audit.facts.size_misfits import with_cause
 from store_io.audit.outcome.repairable import no_repair, without_promise
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.exit_codes import severity_rank
+from store_io.base.packed import in_order
 
 MAX_FINDINGS = 100_000
 
@@ -24,14 +26,18 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
     dropped = _dropped(evidence)
     told = (completed(finding) for finding in with_cause(findings, evidence.copy.misfits))
     refused = no_repair(evidence.copy)
-    complete = {without_promise(finding, evidence, refused) for finding in told}
-    final = sorted(complete, key=_order)
-    if len(final) > MAX_FINDINGS:  # the gravest are reported; the others are counted
-        ranked = sorted(final, key=lambda f: severity_rank(f.severity))
-        for finding in ranked[MAX_FINDINGS:]:
-            dropped[finding.code] += finding.count
-        final = sorted(ranked[:MAX_FINDINGS], key=_order)
-    return final, dict(sorted(dropped.items()))
+    gravest_first = _each_once(without_promise(finding, evidence, refused) for finding in told)
+    final = list(islice(gravest_first, MAX_FINDINGS))  # the gravest are reported; the others are counted
+    for finding in gravest_first:
+        dropped[finding.code] += finding.count
+    return sorted(final, key=_order), dict(sorted(dropped.items()))
+
+
+def _each_once(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """The gravest first, those of one severity in their order."""
+    rows = ((severity_rank(f.severity), _order(f), f.next, number, f) for number, f in enumerate(findings))
+    for _, equal in groupby(in_order(rows), key=itemgetter(0, 1, 2)):
+        yield from dict.fromkeys(row[-1] for row in equal)
 
 
 def completed(finding: Finding) -> Finding:

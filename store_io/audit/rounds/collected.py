@@ -11,7 +11,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
 from store_io.audit.tables.table_view import TableResults
 from store_io.audit.timer.timer_part import TimerPartTask, TimerResults
-from store_io.base.packed import PackedMap
+from store_io.base.packed import HeldApart, PackedMap
 from store_io.base.tasks import NotRead, Task, unpacked
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.dledger.entry_walk import DataTask
@@ -54,7 +54,7 @@ class Collected:
         self.segments: list[SegmentSummary] = []
         self.by_path: dict[str, SegmentSummary] = {}
         self.keys = KeyTable()
-        self.file_queues: PackedMap[QueueKey, QueueSummary] = PackedMap(weigh=QueueSummary.file_count)
+        self.file_queues: PackedMap[QueueKey, QueueSummary] = PackedMap(weigh=QueueSummary.weight)
         self.keyed_queues: dict[QueueKey, QueueSummary] = {}
         self.queue_problems = 0
         self.twin_gaps: list[TwinGap] = []
@@ -62,7 +62,8 @@ class Collected:
         self.index: dict[str, IndexFileSummary] = {}
         self.edges: dict[str, SegmentEdges] = {}
         self.scans: dict[ScanId, SegmentSummary] = {}
-        self.leftovers: dict[QueueKey, LeftoverResult] = {}
+        self.leftovers: PackedMap[QueueKey, LeftoverResult] = PackedMap(weigh=LeftoverResult.weight)
+        self._findings: HeldApart[Finding] = HeldApart()  # of segments and index files
         self.compacted: list[CompactedFileSummary] = []
         self.timers = TimerResults()
         self.tables = TableResults()
@@ -113,6 +114,7 @@ class Collected:
                 if edges.problem:
                     self._short.cannot_read(edges.problem)
         elif isinstance(task, IndexTask):
+            result.findings = self._findings.of(result.findings)
             self.index[result.path] = result
         elif isinstance(task, EpochStartsTask):
             assert isinstance(result, EpochStartsResult)
@@ -132,7 +134,7 @@ class Collected:
         elif isinstance(task, TimerPartTask):
             self.timers.add(result)
         elif isinstance(task, LeftoverTask):
-            self.leftovers[result.key] = result
+            self.leftovers.add({result.key: result})
         elif isinstance(task, CompactedFileTask):
             self.compacted.append(result)
         elif isinstance(task, DataTask):
@@ -155,6 +157,7 @@ class Collected:
 
     def _take_segment(self, summary: SegmentSummary, scan: ScanId | None) -> None:
         self.keys.share(summary)
+        summary.findings = self._findings.of(summary.findings)
         if scan is not None:
             self.scans[scan] = summary
         if is_whole(scan):

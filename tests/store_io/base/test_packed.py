@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from jobs.report.files.json_text import document
 from store_io.base import packed as subject
-from store_io.base.packed import PackedList, PackedMap, Waiting, in_order, joined, keys_of, opened, packed, weight_of_row
+from store_io.base.packed import (
+    GrowingList,
+    HeldApart,
+    PackedList,
+    PackedMap,
+    Waiting,
+    in_order,
+    joined,
+    keys_of,
+    opened,
+    packed,
+    weight_of_row,
+)
 from store_io.base.tasks import PackedTask, run_task
 
 ROWS = [{"topic": f"T{n}", "queue_id": n, "files": [{"file": "f", "size": n}] if n % 3 else []} for n in range(3000)]
@@ -30,6 +43,29 @@ def test_a_packed_list_is_read_by_place() -> None:
         with pytest.raises(IndexError):
             made[place]
     assert document({"queues": made, "none": PackedList([])}) == document({"queues": ROWS, "none": []})
+
+
+@pytest.mark.parametrize("count", [0, 100, 101, 102, 3000])
+def test_a_list_that_grows_is_packed_once_it_is_long(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "FEW", 100)
+    made: GrowingList[dict[str, Any]] = GrowingList(ROWS[: count // 2])
+    made += iter(ROWS[count // 2 : count])
+    assert made == ROWS[:count] and [*made] == ROWS[:count] and len(made) == count and bool(made) == bool(count)
+    assert made[count // 3 :] == ROWS[count // 3 : count] and made[5:1:-2] == ROWS[:count][5:1:-2]
+    assert made != [*ROWS[:count], {}] and len(made._newest) <= 100
+    if count:
+        assert made[0] == ROWS[0] and made[-1] == ROWS[count - 1] == made[count - 1]
+    for place in (count, -count - 1):
+        with pytest.raises(IndexError):
+            made[place]
+
+
+def test_lists_of_many_things_are_packed_from_the_one_on_with_which_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "FEW", 100)
+    held: HeldApart[dict[str, Any]] = HeldApart()
+    lists = [held.of(ROWS[at : at + size]) for at, size in ((0, 60), (60, 40), (100, 60), (160, 2), (162, 0))]
+    assert [isinstance(one, PackedList) for one in lists] == [False, False, True, False, False]
+    assert [row for one in lists for row in one] == ROWS[:162]
 
 
 def test_a_map_of_parts_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:

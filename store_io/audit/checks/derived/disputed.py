@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 
+from schemas.finding_codes import INDEX_HEADER
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.log_map import MESSAGE
 from store_io.base.errors import StoreError
+from store_io.base.packed import GrowingList
 from store_io.formats import index_reader
 
 MAX_DISPUTED = 1000
 
 
-def settled(evidence: Evidence, findings: Sequence[Finding]) -> list[Finding]:
+def settled(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[Finding]:
     """The findings without those on an index file's header where the comparison with messages blames an entry for the same."""
-    found = list(findings)
-    by_file: dict[str, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        by_file[finding.file].append(finding)
-    for path, summary in evidence.index.items():
-        kept = index_reader.without_header_echoes(by_file[path], summary, evidence.copy.rules.index_slots)
-        if len(kept) != len(by_file[path]):
-            found = [f for f in found if f.file != path] + kept
-    return found
+    blamed = {finding.file for finding in findings if finding.code == INDEX_HEADER}  # only of these anything may go
+    by_file: dict[str, list[Finding]] = {path: [] for path in evidence.index if path in blamed}
+    for finding in findings if by_file else ():
+        if finding.file in by_file:
+            by_file[finding.file].append(finding)
+    kept = {}
+    for path, own in by_file.items():
+        left = index_reader.without_header_echoes(own, evidence.index[path], evidence.copy.rules.index_slots)
+        if len(left) != len(own):
+            kept[path] = left
+    return GrowingList(chain((f for f in findings if f.file not in kept), *kept.values())) if kept else findings
 
 
-def disputed(evidence: Evidence, findings: Sequence[Finding]) -> list[Finding]:
+def disputed(evidence: Evidence, findings: Iterable[Finding]) -> list[Finding]:
     """The messages whose tags code or keys an entry contradicts: header and properties have no checksum, so the message may be
     the one that is wrong."""
     log = evidence.log

@@ -19,23 +19,21 @@ from store_io.base.ranges import Ranges, subtract, union
 from store_io.rules.releases import BrokerRules
 
 
-def queue_entries(evidence: Evidence) -> list[Finding]:
+def queue_entries(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with the entries of each queue, where all queues could be read."""
-    found: list[Finding] = []
     table = evidence.copy.queue_table
     entries_known = table is None or table.opened  # else nobody knows which entries the database holds
     for key, view in evidence.views.items() if evidence.queues_whole else ():
         leftover = evidence.leftovers.get(key)
         if entries_known:
             missing = missing_findings(view, evidence.copy.rules, leftover.wrong if leftover else [], evidence.held_back)
-            found += _put_again(missing, view) if _not_flushed(evidence, view) else _written_since(evidence, view, missing)
-        found += shifted_findings(view)
+            yield from _put_again(missing, view) if _not_flushed(evidence, view) else _written_since(evidence, view, missing)
+        yield from shifted_findings(view)
         if evidence.log_whole and evidence.all_read:
-            found += hole_findings(view)
-            found += spare_file_findings(view)
+            yield from hole_findings(view)
+            yield from spare_file_findings(view)
         if leftover is not None and evidence.log_whole:
-            found += leftover.findings
-    return found
+            yield from leftover.findings
 
 
 def _not_flushed(evidence: Evidence, view: QueueView) -> bool:

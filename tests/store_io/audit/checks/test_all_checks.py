@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -19,14 +20,13 @@ def test_every_check_is_in_the_table_once() -> None:
     assert len({*COMPARED, *REST}) == len(COMPARED) + len(REST)
     folder = Path(all_checks.__file__).parent
     named = {check.__module__.rpartition(".")[2] for check in (*COMPARED, *REST)}
-    taking = {path.stem for path in folder.rglob("*.py") if "(evidence: Evidence) -> list[Finding]" in path.read_text()}
+    check = re.compile(r"\(evidence: Evidence\) -> (list|Iterator)\[Finding\]")
+    taking = {path.stem for path in folder.rglob("*.py") if check.search(path.read_text())}
     assert taking == named
 
 
 def test_a_sound_copy_has_no_finding() -> None:
-    found: list[Finding] = []
-    run_checks(evidence_of(copy_of({log_path(0): 1000}), segments=[segment(0, {})]), found)
-    assert found == []
+    assert run_checks(evidence_of(copy_of({log_path(0): 1000}), segments=[segment(0, {})])) == []
 
 
 def test_findings_of_every_part_come_and_those_of_derived_data_dispute_the_message() -> None:
@@ -35,8 +35,7 @@ def test_findings_of_every_part_come_and_those_of_derived_data_dispute_the_messa
     wrong = Finding("queue_entry_wrong", PATH, 0, 20, phy_offset=0, topic="T", queue_id=0)
     facts = {"queues": {("T", 0): QueueSummary(("T", 0), findings=[wrong])}}
     index = {"index/7": IndexFileSummary("index/7", 1, findings=[Finding("index_chain_broken", "index/7")])}
-    found: list[Finding] = []
-    run_checks(evidence_of(copy, segments=[segment(0, {})], index=index, **facts), found)
+    found = run_checks(evidence_of(copy, segments=[segment(0, {})], index=index, **facts))
     assert [f.code for f in found] == ["index_file_wrong_size", "queue_entry_wrong", "index_chain_broken", "message_disputed"]
     assert (found[-1].start, found[-1].end, found[-1].file) == (0, 100, log_path(0))
 
@@ -48,6 +47,5 @@ def test_an_index_header_is_settled_before_messages_are_disputed(monkeypatch: py
     )
     copy = copy_of({}, {log_path(0): (100).to_bytes(4, "big") + bytes(996)})
     index = {"index/7": IndexFileSummary("index/7", 1, findings=findings)}
-    found: list[Finding] = []
-    run_checks(evidence_of(copy, segments=[segment(0, {})], index=index), found)
+    found = run_checks(evidence_of(copy, segments=[segment(0, {})], index=index))
     assert [f.code for f in found] == ["index_entry_wrong", "message_disputed"]

@@ -14,7 +14,7 @@ def test_findings_of_segments_queues_and_index_files() -> None:
     one, two, three = (Finding(code, "x") for code in ("commitlog_damaged", "queue_entry_invalid", "index_slot_wrong"))
     facts = {"queues": {("T", 0): QueueSummary(("T", 0), findings=[two])}}
     index = {"index/7": IndexFileSummary("index/7", 1, findings=[three])}
-    assert scan_findings(evidence_of(segments=[segment(0, findings=[one])], index=index, **facts)) == [one, two, three]
+    assert [*scan_findings(evidence_of(segments=[segment(0, findings=[one])], index=index, **facts))] == [one, two, three]
 
 
 def test_heads_of_unread_segments_but_for_the_newest_which_may_be_torn() -> None:

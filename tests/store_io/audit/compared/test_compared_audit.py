@@ -97,7 +97,7 @@ def test_what_others_add_to_the_own_audit_counts_in_every_row(tmp_path: Path) ->
     audit = run_compared(request_of(case, tmp_path, ("5.3.3", "5.4.0")))
     before = audit.outcome().comparison
     assert before is not None and [row.exit_code for row in before.releases] == [0, 0]
-    audit.findings.append(Finding("commitlog_shrunk", "commitlog", severity=LOSS))
+    audit.findings += [Finding("commitlog_shrunk", "commitlog", severity=LOSS)]
     audit.incomplete.append("a listing by other means differs")
     after = audit.outcome().comparison
     assert after is not None and [(row.exit_code, row.complete) for row in after.releases] == [(20, False)] * 2

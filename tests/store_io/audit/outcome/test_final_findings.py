@@ -10,6 +10,7 @@ from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary
 from store_io.audit.outcome import final_findings as final
 from store_io.audit.outcome.final_findings import completed, final_findings
+from store_io.base import packed
 from tests.support.handmade.evidence import evidence_of, segment
 
 
@@ -49,3 +50,18 @@ def test_of_too_many_the_gravest_are_told_and_all_are_counted(monkeypatch: pytes
     facts = {"queues": summaries, "index": index, "segments": [segment(0, findings_dropped={"index_slot_wrong": 2})]}
     told, dropped = final_findings(evidence_of(**facts), findings)
     assert [f.file for f in told] == ["b", "c"] and dropped == {"index_slot_wrong": 5, "queue_file_empty": 4 + 7}
+
+
+def test_very_many_are_put_in_order_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal ones of two parts are one; those that differ in their severity or next step alone are two, in one order."""
+    findings = [
+        Finding("queue_file_empty", f"f{n * 7 % 11}", severity=(NOTE, LOSS, REBUILDABLE)[n % 3], next=str(n % 2), count=1 + n % 2)
+        for n in range(40)
+    ]
+    monkeypatch.setattr(final, "MAX_FINDINGS", 20)
+    told, dropped = final_findings(evidence_of(), findings)
+    monkeypatch.setattr(packed, "FEW_INSIDE", 3)
+    assert final_findings(evidence_of(), iter(findings[::-1])) == (told, dropped)
+    once = {*findings}
+    assert len(told) == 20 == len({*told}) and {f.severity for f in told} == {LOSS, REBUILDABLE}
+    assert sum(f.count for f in told) + dropped["queue_file_empty"] == sum(f.count for f in once)

@@ -7,6 +7,7 @@ import pytest
 from schemas.rows import Finding, IndexFileSummary
 from store_io.audit.checks.derived import disputed as checks
 from store_io.audit.checks.derived.disputed import disputed, settled
+from store_io.base.packed import GrowingList
 from store_io.formats import index_reader
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
@@ -45,5 +46,5 @@ def test_settled_keeps_other_files_and_replaces_those_of_an_index_file(monkeypat
         index_reader, "without_header_echoes", lambda found, summary, slots: [f for f in found if f is not header]
     )
     evidence = evidence_of(index={"index/7": IndexFileSummary("index/7", 100)})
-    assert settled(evidence, [header, entry, other]) == [other, entry]
-    assert settled(evidence, [entry, other]) == [entry, other]
+    assert settled(evidence, GrowingList([header, entry, other])) == [other, entry]
+    assert settled(evidence, GrowingList([entry, other])) == [entry, other]

@@ -14,6 +14,7 @@ from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.audit.checks.log.emptied import shrunk_findings
+from store_io.base.packed import GrowingList
 from store_io.source.byte_source import StoreLocation
 from tests.support.handmade import samples
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
@@ -183,7 +184,7 @@ def test_an_end_that_goes_back_is_a_loss(tmp_path: Path) -> None:
         assert (finding.code, finding.severity, finding.file) == ("commitlog_shrunk", "", "commitlog")
         assert "run r1" in finding.message and f"saw 60 messages, up to physical offset {before.log_end:,}" in finding.message
     audit = audited(store)
-    audit.furthest, audit.findings = before, [*audit.findings, finding]
+    audit.furthest, audit.findings = before, GrowingList([*audit.findings, finding])
     outcome = audit.outcome()
     assert outcome.exit_code == 20 and outcome.verdict.endswith(finding.message)
 
