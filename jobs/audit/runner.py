@@ -41,6 +41,7 @@ PARTITIONS_PER_CORE = 3
 ANSWER_BYTES = 64 << 20  # of one job
 _MANY_FINDINGS = 100  # of one result
 _MANY_FILES = 10
+_MANY_RUNS = 10_000
 FIRST_PARTITIONS_PER_CORE = 16  # of the first job: smaller rounds are one job
 
 
@@ -124,10 +125,11 @@ def _waiting(answer: bytes) -> Any:
 
 
 def _is_large(result: Any) -> bool:
-    """Whether it is of many queues or files, or has many findings."""
+    """Whether it is of many queues or files, or has many findings or runs."""
     if isinstance(result, list):
         return len(result) > 1 or any(len(getattr(one, "digests", ())) > _MANY_FILES for one in result)
-    return not hasattr(result, "summary") and len(getattr(result, "findings", ())) > _MANY_FINDINGS
+    many = len(getattr(result, "findings", ())) > _MANY_FINDINGS or len(getattr(result, "runs", ())) > _MANY_RUNS
+    return many and not hasattr(result, "summary")
 
 
 def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:

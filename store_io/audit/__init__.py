@@ -14,6 +14,7 @@
 * `compared`: several releases and settings, from one scan.
 * `shortcomings`: why an audit is not complete.
 * `log_map`, `queue_runs`, `queue_views`: what lies at each offset; which messages a queue has; entries against messages.
+* `stored_queue_runs`: the same of too many runs for memory.
 * `queue_leftovers`: entries that lead to no message of their queue.
 * `epoch_starts`: which epochs of a replica in controller mode begin at no record.
 * `loss`: which messages a start would lose.

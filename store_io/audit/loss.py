@@ -90,7 +90,6 @@ def compute_loss(
     truncate_at: int,
     segments: Sequence[SegmentSummary],
     views: Mapping[QueueKey, QueueView],
-    scans: Mapping[ScanId, SegmentSummary],
     unreached: Unreached | None = None,
 ) -> Loss:
     """Every run of the audit's valid messages held against the queues as they are after start().
@@ -110,7 +109,7 @@ def compute_loss(
             continue
         rows = rows[below]
         queue = memory.queues.get(key)
-        kept, pieces = _served(queue, scans)
+        kept, pieces = _served(queue)
         safe, gone = _settled(view, rows, kept, pieces)
         if gone.any():
             loss.by_queue.setdefault(key, QueueLoss()).add(rows[gone], False)
@@ -134,13 +133,13 @@ def compute_loss(
     return loss
 
 
-def _served(queue: BrokerQueue | None, scans: Mapping[ScanId, SegmentSummary]) -> tuple[Ranges, _Pieces]:
+def _served(queue: BrokerQueue | None) -> tuple[Ranges, _Pieces]:
     """(entry numbers that are served as they are on disk, what dispatch put and is served)."""
     if queue is None:
         return [], _Pieces()
     if isinstance(queue, RocksQueue):
         return queue.stored_and_served(), _Pieces(NO_PIECES, queue.put_and_served())
-    return _kept_on_disk(queue), _Pieces(*_pieces(queue, scans))
+    return _kept_on_disk(queue), _Pieces(*_pieces(queue))
 
 
 def _add_cut(loss: Loss, segment: SegmentSummary, truncate_at: int) -> None:
@@ -192,7 +191,7 @@ def _kept_on_disk(queue: QueueState) -> Ranges:
     return kept if queue.batch else intersect(kept, [(queue.min_offset, 1 << 62)])
 
 
-def _pieces(queue: QueueState, scans: Mapping[ScanId, SegmentSummary]) -> tuple[np.ndarray, list[tuple[int, int, int, int]]]:
+def _pieces(queue: QueueState) -> tuple[np.ndarray, list[tuple[int, int, int, int]]]:
     """What dispatch appended and is still there: (first queue offset, last + 1, first phy_offset, last phy_offset) of the runs,
     those that were appended whole as rows of an array, the others as a list."""
     rows = queue.pieces.rows
@@ -216,9 +215,9 @@ def _pieces(queue: QueueState, scans: Mapping[ScanId, SegmentSummary]) -> tuple[
     for number in rows["extra"][there & (rows["extra"] >= 0)].tolist():
         piece = queue.pieces.extra[number]
         if isinstance(piece.scan, ScanId):
-            row = scans[piece.scan].runs[piece.run]
-            first = int(row["queue_offset"]) + piece.skipped
-            others.append((first, first + piece.count, int(row["first_phy_offset"]), int(row["last_phy_offset"])))
+            queue_offset, first_phy, last_phy = piece.of_run
+            first = queue_offset + piece.skipped
+            others.append((first, first + piece.count, first_phy, last_phy))
     return whole, others
 
 

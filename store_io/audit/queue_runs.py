@@ -1,10 +1,12 @@
 """All runs of a store's segments by queue, as columns: a store of a thousand segments and ten thousand queues has ten million.
 
-One table holds them; a segment's own `runs` become a part of it, a queue's are gathered from it when they are looked at.
+One table holds them; a segment's own `runs` become a part of it, a queue's are gathered from it when they are looked at. Where
+runs lie in temporary files, `stored_queue_runs` takes the table's place.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -42,18 +44,64 @@ def matched(rows: np.ndarray) -> np.ndarray:
     return found
 
 
+class RunsByQueue(Mapping[QueueKey, "QueueRuns"]):
+    """Queue -> its runs of the audit's walk, in the order of segments and runs; queues by key."""
+
+    def __init__(self, bases: np.ndarray, keys: Sequence[QueueKey], bounds: np.ndarray):
+        """bases: of the segments.  keys: those that have runs.  bounds: where those of each begin, and the end."""
+        self.bases, self.keys_in_order, self.bounds = bases, keys, bounds
+
+    def __len__(self) -> int:
+        return len(self.keys_in_order)
+
+    def __iter__(self) -> Iterator[QueueKey]:
+        return iter(self.keys_in_order)
+
+    def __getitem__(self, key: QueueKey) -> QueueRuns:
+        number = bisect_left(self.keys_in_order, key)
+        if number == len(self.keys_in_order) or self.keys_in_order[number] != key:
+            raise KeyError(key)
+        return QueueRuns(self, number, int(self.bounds[number]), int(self.bounds[number + 1]))
+
+    def of(self, key: QueueKey) -> QueueRuns:
+        """The runs of a queue, which may have none."""
+        return self.get(key) or QueueRuns()
+
+    @abstractmethod
+    def rows(self, number: int, start: int, end: int) -> np.ndarray:
+        """The runs [start, end) of all, which are those of one queue. Not to be changed."""
+
+    @abstractmethod
+    def segments(self, number: int, start: int, end: int) -> np.ndarray:
+        """The number of the segment that each lies in."""
+
+
+def bases_of(segments: Sequence[SegmentSummary]) -> np.ndarray:
+    return np.array([s.base_offset for s in segments], np.int64)
+
+
+def counted(runs: np.ndarray, queues: Sequence[QueueKey], lmq_expected: bool, known: Mapping[QueueKey, object]) -> np.ndarray:
+    """Which of a segment's runs a queue has by the audit's walk. lmq_expected, known: as `StoreRuns.by_queue` has them."""
+    chosen: np.ndarray = (runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_UNQUEUED)
+    lmq = runs["kind"] == RUN_LMQ
+    if not lmq_expected and lmq.any():
+        unknown = np.array([key not in known for key in queues], bool)
+        chosen &= ~(lmq & unknown[runs["queue"]])
+    return chosen
+
+
 class StoreRuns:
     """The runs of these segments, in their order. The segments' `runs` are replaced by equal parts of `rows`."""
 
     def __init__(self, segments: Sequence[SegmentSummary]):
         self.rows = np.concatenate([s.runs for s in segments]) if segments else NO_RUNS
-        self.bases = np.array([s.base_offset for s in segments], np.int64)
+        self.bases = bases_of(segments)
         self.edges = np.cumsum([0, *(len(s.runs) for s in segments)])
         for segment, start, end in zip(segments, self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True):
             segment.runs = self.rows[start:end]
 
-    def by_queue(self, segments: Sequence[SegmentSummary], lmq_expected: bool, known: Mapping[QueueKey, object]) -> _ByQueue:
-        """The audit's runs of each queue, in the order of segments and runs; queues by key.
+    def by_queue(self, segments: Sequence[SegmentSummary], lmq_expected: bool, known: Mapping[QueueKey, object]) -> RunsByQueue:
+        """The runs of each queue of these segments.
 
         lmq_expected: whether runs of multi-dispatch queues count for queues other than the `known` ones too.
         """
@@ -61,15 +109,9 @@ class StoreRuns:
         queue_of = np.full(len(self.rows), -1, np.int32)
         named: Sequence[QueueKey] = ()
         places = np.zeros(0, np.int32)
-        rows = self.rows
-        wanted = (rows["walk"] & WALK_AUDIT != 0) & (rows["kind"] != RUN_UNQUEUED)
-        lmq = rows["kind"] == RUN_LMQ
         for segment, start, end in zip(segments, self.edges[:-1].tolist(), self.edges[1:].tolist(), strict=True):
-            chosen = wanted[start:end]
-            if not lmq_expected and lmq[start:end].any():
-                unknown = np.array([key not in known for key in segment.queues], bool)
-                chosen &= ~(lmq[start:end] & unknown[rows["queue"][start:end]])
-            own = rows["queue"][start:end]
+            chosen = counted(self.rows[start:end], segment.queues, lmq_expected, known)
+            own = self.rows["queue"][start:end]
             used = np.zeros(len(segment.queues), bool)
             used[own[chosen]] = True
             if segment.queues is not named:
@@ -84,46 +126,33 @@ class StoreRuns:
         queue_of = ranks[queue_of]
         order = np.argsort(queue_of, kind="stable")[int((queue_of < 0).sum()) :]
         bounds = np.searchsorted(queue_of[order], np.arange(len(keys) + 1))
-        return _ByQueue(self, order, keys, bounds)
+        return _InTable(self, order, keys, bounds)
 
 
-class _ByQueue(Mapping[QueueKey, "QueueRuns"]):
-    """Queue -> its runs, as places in the table."""
+class _InTable(RunsByQueue):
+    """Runs by queue, as places in the table."""
 
-    def __init__(self, table: StoreRuns, order: np.ndarray, keys: Sequence[QueueKey], bounds: np.ndarray):
-        self.table, self._names = table, keys
-        self.places = order
-        self._bounds = bounds
+    def __init__(self, table: StoreRuns, places: np.ndarray, keys: Sequence[QueueKey], bounds: np.ndarray):
+        super().__init__(table.bases, keys, bounds)
+        self._table, self._places = table, places
         self._block: tuple[int, int, np.ndarray] = (0, 0, NO_RUNS)  # (start, end, rows) of some neighbouring queues
 
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __iter__(self) -> Iterator[QueueKey]:
-        return iter(self._names)
-
-    def __getitem__(self, key: QueueKey) -> QueueRuns:
-        number = bisect_left(self._names, key)
-        if number == len(self._names) or self._names[number] != key:
-            raise KeyError(key)
-        return QueueRuns(self, number, int(self._bounds[number]), int(self._bounds[number + 1]))
-
-    def of(self, key: QueueKey) -> QueueRuns:
-        """The runs of a queue, which may have none."""
-        return self.get(key) or QueueRuns()
-
     def rows(self, number: int, start: int, end: int) -> np.ndarray:
-        """The rows of one queue. Gathered with those of its neighbours, which lie beside them in each segment."""
+        # Gathered with those of the queue's neighbours, which lie beside them in each segment.
         low, high, block = self._block
         if not low <= start <= end <= high:
             first = number - number % BLOCK_QUEUES
-            low, high = (int(self._bounds[at]) for at in (first, min(first + BLOCK_QUEUES, len(self._names))))
-            places = self.places[low:high]
+            low, high = (int(self.bounds[at]) for at in (first, min(first + BLOCK_QUEUES, len(self))))
+            places = self._places[low:high]
             order = np.argsort(places)
             block = np.empty(high - low, RUN_DTYPE)
-            block[order] = self.table.rows[places[order]]
+            block[order] = self._table.rows[places[order]]
             self._block = low, high, block
         return block[start - low : end - low]
+
+    def segments(self, number: int, start: int, end: int) -> np.ndarray:
+        found: np.ndarray = np.searchsorted(self._table.edges, self._places[start:end], side="right") - 1
+        return found
 
 
 class QueueRuns:
@@ -131,7 +160,7 @@ class QueueRuns:
 
     __slots__ = ("_end", "_number", "_source", "_start")
 
-    def __init__(self, source: _ByQueue | None = None, number: int = 0, start: int = 0, end: int = 0):
+    def __init__(self, source: RunsByQueue | None = None, number: int = 0, start: int = 0, end: int = 0):
         self._source, self._number, self._start, self._end = source, number, start, end
 
     def __len__(self) -> int:
@@ -147,16 +176,14 @@ class QueueRuns:
         """The number of the segment that each lies in."""
         if self._source is None:
             return np.zeros(0, np.int64)
-        places = self._source.places[self._start : self._end]
-        found: np.ndarray = np.searchsorted(self._source.table.edges, places, side="right") - 1
-        return found
+        return self._source.segments(self._number, self._start, self._end)
 
     @property
     def positions(self) -> np.ndarray:
         """Where each begins in the CommitLog, by its segment's name: a physical offset."""
         if self._source is None:
             return np.zeros(0, np.int64)
-        found: np.ndarray = self._source.table.bases[self.segments] + self.rows["first_position"]
+        found: np.ndarray = self._source.bases[self.segments] + self.rows["first_position"]
         return found
 
 

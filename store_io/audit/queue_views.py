@@ -15,10 +15,12 @@ from schemas import consumequeue_layout
 from schemas.rows import MATCH_MISSING, RUN_LMQ, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES
 from store_io.audit.queue_runs import QueueRuns, StoreRuns, matched, stretches
+from store_io.audit.stored_queue_runs import stored_runs
 from store_io.base.packed import PackedMap, keys_of
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.rules.loading import queue_folder
 from store_io.rules.multi_dispatch import LMQ_PREFIX
+from store_io.scan.stored_runs import StoredSummary
 
 
 @dataclass(slots=True)
@@ -90,7 +92,8 @@ def queue_views(
     """
     there = known.there
     topics_there = {topic for topic, _ in there} if known.topics is not None else set()
-    runs = StoreRuns(segments).by_queue(segments, known.lmq_expected, there)
+    stored = any(isinstance(segment, StoredSummary) for segment in segments)
+    runs = (stored_runs if stored else StoreRuns(segments).by_queue)(segments, known.lmq_expected, there)
 
     def view(key: QueueKey) -> QueueView:
         batch = key[0] in known.batch_topics

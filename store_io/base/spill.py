@@ -46,12 +46,16 @@ class Spilled:
 
     def read(self) -> bytes:
         """The bytes. Raises NotReadBack."""
+        return self.read_part(0, self._size)
+
+    def read_part(self, start: int, size: int) -> bytes:
+        """So many of the bytes, from one of them on. Raises NotReadBack."""
         try:
-            data = os.pread(self._file.descriptor, self._size, self._at)
+            data = os.pread(self._file.descriptor, size, self._at + start)
         except OSError as problem:
             raise NotReadBack(f"a temporary file of this run cannot be read: {problem.strerror or problem}") from None
-        if len(data) != self._size:
-            raise NotReadBack(f"a temporary file of this run holds {len(data):,} bytes of {self._size:,}")
+        if len(data) != size:
+            raise NotReadBack(f"a temporary file of this run holds {len(data):,} bytes of {size:,}")
         return data
 
     def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
@@ -88,6 +92,11 @@ def _begin_anew() -> None:
 
 
 os.register_at_fork(after_in_child=_begin_anew)
+
+
+def part_of(data: Spilled | bytes, start: int, size: int) -> bytes:
+    """Some of the bytes that were spilled. Raises NotReadBack."""
+    return data[start : start + size] if isinstance(data, bytes) else data.read_part(start, size)
 
 
 def spill(data: bytes) -> Spilled | bytes:

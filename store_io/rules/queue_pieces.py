@@ -49,6 +49,7 @@ class Piece:
     base: int = 0  # BatchConsumeQueue: message offset of the first
     messages: int = 0
     batch_end: int = 0  # message offset after the last, where it is the run's last
+    of_run: tuple[int, int, int] = (0, 0, 0)  # the run's queue offset, and the physical offsets of its first and last record
 
 
 class Pieces:

@@ -328,8 +328,10 @@ class QueueState:
             phy, size = (
                 (last_phy, last_size) if k + n == records else (first_phy, first_size) if k + n == 1 else (last_phy - 1, 1)
             )
-            start_phy = first_phy if k == 0 else first_phy + 1
-            self.pieces.append(Piece(file.start, cursor, n, start_phy if n > 1 else phy, phy, size, scan, number, k))
+            start_phy = first_phy if n > 1 and k == 0 else first_phy + 1 if n > 1 else phy
+            self.pieces.append(
+                Piece(file.start, cursor, n, start_phy, phy, size, scan, number, k, of_run=(q, first_phy, last_phy))
+            )
             file.wrote += n * self.unit
             self.max_phy = phy + size
             k += n
@@ -363,6 +365,7 @@ class QueueState:
                     base if first else -1,
                     int(run["messages"]) if first and last else 0,
                     base + int(run["messages"]),
+                    (base, first_phy, last_phy),
                 )
             )
             file.wrote += n * self.unit

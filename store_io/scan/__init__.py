@@ -10,7 +10,7 @@
 * `segment_findings`: a bounded collection of findings.
 * `dataset_rows`, `row_texts`: the accepted messages as rows.
 * `compaction`: the logs of compacted topics, which are no segments.
-* `summary_pickle`: summaries on their way to the driver.
+* `summary_pickle`, `stored_runs`: summaries on their way to the driver; those of which the driver holds no runs.
 * `link`: the compiled decoder, in memory before the first scan.
 * `tables`: what messages leave in the tables of rocksdbstore/.
 * `timer`: timer messages and their delivered copies, as small rows.

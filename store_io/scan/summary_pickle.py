@@ -23,26 +23,41 @@ def _reduce(summary: SegmentSummary) -> tuple[Callable[..., SegmentSummary], tup
     if len(summary.runs) < PACKED_FROM:
         return _rebuild, (values,)
     runs = values.pop("runs")
-    # Byte by byte across all runs: neighbours' high bytes are equal.
-    planes = [
-        np.ascontiguousarray(runs[name]).view(np.uint8).reshape(len(runs), -1).T.tobytes() for name in RUN_DTYPE.names or ()
-    ]
-    return _rebuild, (values, len(runs), zlib.compress(b"".join(planes), 1))
+    return _rebuild, (values, len(runs), pack_runs(runs))
 
 
 def _rebuild(values: dict[str, Any], count: int = 0, packed: bytes = b"") -> SegmentSummary:
     if count:
-        runs, data, at = np.empty(count, RUN_DTYPE), np.frombuffer(zlib.decompress(packed), np.uint8), 0
-        for name in RUN_DTYPE.names or ():
-            size = RUN_DTYPE[name].itemsize * count
-            planes = data[at : at + size].reshape(-1, count)
-            runs[name] = np.ascontiguousarray(planes.T).view(RUN_DTYPE[name])[:, 0]
-            at += size
-        values["runs"] = runs
+        values["runs"] = unpack_runs(packed, count)
     return SegmentSummary(**values)
 
 
-copyreg.pickle(SegmentSummary, _reduce)
+def pack_runs(runs: np.ndarray) -> bytes:
+    """Runs in little room."""
+    # Byte by byte across all runs: neighbours' high bytes are equal.
+    planes = [
+        np.ascontiguousarray(runs[name]).view(np.uint8).reshape(len(runs), -1).T.tobytes() for name in RUN_DTYPE.names or ()
+    ]
+    return zlib.compress(b"".join(planes), 1)
+
+
+def unpack_runs(packed: bytes, count: int) -> np.ndarray:
+    """As many runs, from what `pack_runs` gave."""
+    runs, data, at = np.empty(count, RUN_DTYPE), np.frombuffer(zlib.decompress(packed), np.uint8), 0
+    for name in RUN_DTYPE.names or ():
+        size = RUN_DTYPE[name].itemsize * count
+        planes = data[at : at + size].reshape(-1, count)
+        runs[name] = np.ascontiguousarray(planes.T).view(RUN_DTYPE[name])[:, 0]
+        at += size
+    return runs
+
+
+def register(kind: type[SegmentSummary]) -> None:
+    """Pickle such summaries in this way."""
+    copyreg.pickle(kind, _reduce)
+
+
+register(SegmentSummary)
 
 
 class KeyTable:

@@ -11,11 +11,13 @@ import pytest
 from jobs.bench.store import write_pieces
 from jobs.report.files.json_text import document
 from schemas.rows import AuditOutcome
+from store_io.audit import stored_queue_runs
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base import packed
 from store_io.sample_repeats import RepeatedLocation, light_template_pieces, template_pieces
 from store_io.sample_store import SampleStore
+from store_io.scan import stored_runs
 from store_io.source.byte_source import open_source
 
 
@@ -47,6 +49,17 @@ def test_each_repetition_is_sound(folder: Path, monkeypatch: pytest.MonkeyPatch)
         again = audited(location)
         assert isinstance(again.queues, packed.PackedList) and document(again.plan) == document(outcome.plan)
         assert isinstance(again.plan["inputs"], packed.PackedList) == (few == 2) and again.queues == outcome.queues
+
+
+def test_runs_in_temporary_files_change_no_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second message is a run of its own here."""
+    location = RepeatedLocation(str(folder), repeats=4, wrong_every=2)
+    plain = audited(location)
+    monkeypatch.setattr(stored_runs, "MOST_HELD", 100)
+    monkeypatch.setattr(stored_queue_runs, "BLOCK_RUNS", 50)
+    again = audited(location)
+    assert plain.findings and again.findings == plain.findings and document(again.plan) == document(plain.plan)
+    assert (again.queues, again.segments, again.loss) == (plain.queues, plain.segments, plain.loss)
 
 
 def test_a_full_disk_of_temporary_files_takes_nothing_of_what_was_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ from store_io.scan.compaction.compacted_file import CompactedFileSummary, Compac
 from store_io.scan.queues.twin_queues import TwinGap, TwinTask, least_offset
 from store_io.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.scan.segment_scan import SegmentTask
+from store_io.scan.stored_runs import RunShelf
 from store_io.scan.summary_pickle import KeyTable
 
 LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
@@ -64,6 +65,7 @@ class Collected:
         self.scans: dict[ScanId, SegmentSummary] = {}
         self.leftovers: PackedMap[QueueKey, LeftoverResult] = PackedMap(weigh=LeftoverResult.weight)
         self._findings: HeldApart[Finding] = HeldApart()  # of segments and index files
+        self._runs = RunShelf()
         self.compacted: list[CompactedFileSummary] = []
         self.timers = TimerResults()
         self.tables = TableResults()
@@ -158,6 +160,7 @@ class Collected:
     def _take_segment(self, summary: SegmentSummary, scan: ScanId | None) -> None:
         self.keys.share(summary)
         summary.findings = self._findings.of(summary.findings)
+        summary = self._runs.of(summary)
         if scan is not None:
             self.scans[scan] = summary
         if is_whole(scan):

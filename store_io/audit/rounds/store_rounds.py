@@ -309,7 +309,7 @@ class StoreRounds:
         self.view_queues()
         needs = Needs()
         segments = self.collected.segments
-        self.loss = compute_loss(self.prediction.settled, self.prediction.end, segments, self.views, self.collected.scans)
+        self.loss = compute_loss(self.prediction.settled, self.prediction.end, segments, self.views)
         for number, by_key in self.loss.cuts.items():
             scan = ScanId("segment", place[segments[number].path])
             for key, edges in by_key.items():

@@ -21,7 +21,7 @@ def lost(log: SegmentSummary, cut: int, entries: int) -> Loss:
     state = QueueState(KEY, False, "consumequeue/T/0", broker_rules(), lambda *_: np.zeros(0))
     state.set_recovered([FILE], 20 * entries, -1)
     known = KnownQueues({KEY: QueueSummary(KEY, used=[(0, entries)])}, {KEY: (FILE,)}, {KEY: "consumequeue/T/0"})
-    return compute_loss(Memory([], {KEY: state}, []), cut, [log], queue_views([log], known), {})
+    return compute_loss(Memory([], {KEY: state}, []), cut, [log], queue_views([log], known))
 
 
 TIMES = {"first_store_time": 50, "last_store_time": 60}

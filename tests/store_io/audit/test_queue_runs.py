@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pytest
 
 from schemas.rows import (
     MATCH_MISSING,
@@ -17,11 +18,15 @@ from schemas.rows import (
     QueueKey,
     SegmentSummary,
 )
+from store_io.audit import stored_queue_runs
 from store_io.audit.checks.derived.queue_entries import missing_findings
 from store_io.audit.loss import QueueLoss
 from store_io.audit.queue_runs import BLOCK_QUEUES, StoreRuns, message_runs, stretches
 from store_io.audit.queue_views import KnownQueues, queue_views
+from store_io.audit.stored_queue_runs import stored_runs
 from store_io.rules.releases import broker_rules
+from store_io.scan import stored_runs as module
+from store_io.scan.stored_runs import RunShelf, StoredSummary
 from store_io.scan.summary_pickle import PACKED_FROM, KeyTable
 
 LARGEST = (1 << 63) - 1
@@ -54,21 +59,44 @@ def test_runs_of_each_queue_in_the_order_of_the_log() -> None:
         segment(0, [(0, 3, 0, 10), (1, 3, 0, 20), (0, WALK_BROKER, 0, 30), (0, 3, RUN_UNQUEUED, 40), (0, 3, 0, 50)], [b, a]),
         segment(1000, [(0, WALK_AUDIT, 0, 5), (1, 3, RUN_LMQ, 6), (2, 3, 0, 7)], [a, lmq, b]),
     ]
-    found = {key: runs.positions.tolist() for key, runs in StoreRuns(segments).by_queue(segments, False, {}).items()}
-    assert found == {a: [20, 1005], b: [10, 50, 1007]}
-    found = {key: runs.segments.tolist() for key, runs in StoreRuns(segments).by_queue(segments, True, {}).items()}
-    assert found == {a: [0, 1], b: [0, 0, 1], lmq: [1]}
-    known = dict(StoreRuns(segments).by_queue(segments, False, {lmq: ""}))
-    assert known[lmq].rows["first_position"].tolist() == [6]
+    for by_queue in (StoreRuns(segments).by_queue, stored_runs):
+        found = {key: runs.positions.tolist() for key, runs in by_queue(segments, False, {}).items()}
+        assert found == {a: [20, 1005], b: [10, 50, 1007]}
+        found = {key: runs.segments.tolist() for key, runs in by_queue(segments, True, {}).items()}
+        assert found == {a: [0, 1], b: [0, 0, 1], lmq: [1]}
+        known = dict(by_queue(segments, False, {lmq: ""}))
+        assert known[lmq].rows["first_position"].tolist() == [6]
 
 
-def test_more_queues_than_are_gathered_together() -> None:
+@pytest.mark.parametrize("most", [stored_queue_runs.BLOCK_RUNS, 40, 1])
+def test_more_queues_than_are_gathered_together(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_queue_runs, "BLOCK_RUNS", most)
     count = 3 * BLOCK_QUEUES + 5
     keys: list[QueueKey] = [("T", number) for number in range(count)]
     segments = [segment(base, [(q, 3, 0, q) for q in range(count)], keys) for base in (0, 1000, 2000)]
-    found = dict(StoreRuns(segments).by_queue(segments, False, {}))
-    for number in (count - 1, 0, BLOCK_QUEUES, BLOCK_QUEUES - 1, count - 1):  # in any order
-        assert found["T", number].positions.tolist() == [number, 1000 + number, 2000 + number]
+    for found in (dict(StoreRuns(segments).by_queue(segments, False, {})), dict(stored_runs(segments, False, {}))):
+        for number in (count - 1, 0, BLOCK_QUEUES, BLOCK_QUEUES - 1, count - 1):  # in any order
+            assert found["T", number].positions.tolist() == [number, 1000 + number, 2000 + number]
+
+
+def test_runs_of_the_first_segments_stay_and_those_of_all_others_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_HELD", 5)
+    shelf, keys = RunShelf(), [("T", number) for number in range(4)]
+    plain = [segment(base, [(q, 3, 0, base + q) for q in range(count)], keys) for base, count in ((0, 3), (1000, 4), (2000, 2))]
+    held = [shelf.of(summary) for summary in plain]
+    assert [isinstance(summary, StoredSummary) for summary in held] == [False, True, False]
+    for one, other in zip([*held, *held[::-1]], [*plain, *plain[::-1]], strict=True):
+        assert (one.runs == other.runs).all() and (one.path, one.base_offset, one.queues) == (other.path, other.base_offset, keys)
+    again = pickle.loads(pickle.dumps(held[1]))
+    assert type(again) is SegmentSummary and (again.runs == plain[1].runs).all()
+    views = [queue_views(segments, KnownQueues()) for segments in (plain, held)]
+    assert [(key, view.missing, view.covered, len(view.runs)) for key, view in views[0].items()] == [
+        (key, view.missing, view.covered, len(view.runs)) for key, view in views[1].items()
+    ]
+
+
+def test_segments_without_runs_have_no_queues() -> None:
+    assert dict(stored_runs([segment(0, [], []), segment(1000, [], [("T", 0)])], True, {})) == {}
 
 
 def test_a_pickled_summary_is_the_same_and_small() -> None:
