@@ -51,7 +51,7 @@ class PieceDigest:
         sums = np.zeros(len(data) // DIGEST_PIECE_BYTES + 1, np.int64)
         done, self._filled, self._crc = _combined.sum_pieces(
             data.ctypes.data, position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
-            known, _combined.shift_table(), sums,
+            known.ctypes.data, _combined.shift_table().ctypes.data, sums.ctypes.data,
         )  # fmt: skip
         self._hash.update(sums[:done].astype(">u4").tobytes())
 

@@ -280,3 +280,41 @@ def _masked_crc32(address: int, length: int) -> Any:
 
 full_crc32: Any = helper_of(_full_crc32, True)
 masked_crc32: Any = helper_of(_masked_crc32, True)
+
+
+@_intrinsic
+def _carryless_product(typing_context: Any, one: Any, other: Any) -> Any:
+    """The low 64 bits of the product of two polynomials over GF(2). For x86 processors that have `pclmul`."""
+    pair = ir.VectorType(_INT64, 2)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first = ir.Constant(_INT32, 0)
+        pairs = [builder.insert_element(ir.Constant(pair, [0, 0]), value, first) for value in arguments]
+        function = _declare(builder.module, ir.FunctionType(pair, [pair, pair, _INT8]), "llvm.x86.pclmulqdq")
+        return builder.extract_element(builder.call(function, [*pairs, ir.Constant(_INT8, 0)]), first)
+
+    return types.uint64(types.uint64, types.uint64), code
+
+
+# CRC-32's polynomial P and x^64 div P. Polynomials are reflected: the highest bit is x^0.
+_POLYNOMIAL, _FULL_POLYNOMIAL, _QUOTIENT = 0xEDB88320, np.uint64(0x1DB710641), np.uint64(0x1F7011641)
+_LOW, _ONE = np.uint64(0xFFFFFFFF), np.uint64(1)
+
+
+def _crc_product(one: int, other: int) -> Any:
+    """Of two polynomials mod P, reduced as Barrett does."""
+    product = _carryless_product(np.uint64(one), np.uint64(other)) << _ONE
+    times = _carryless_product(product & _LOW, _QUOTIENT) & _LOW
+    return np.int64((product ^ _carryless_product(times, _FULL_POLYNOMIAL)) >> np.uint64(32))
+
+
+def _crc_product_by_bits(one: int, other: int) -> Any:
+    """Of two polynomials mod P, on any processor."""
+    found = np.int64(0)
+    for bit in range(31, -1, -1):
+        found ^= other & -(one >> bit & 1)
+        other = other >> 1 ^ _POLYNOMIAL & -(other & 1)
+    return found
+
+
+crc_product: Any = helper_of(_crc_product if binding.get_host_cpu_features().get("pclmul") else _crc_product_by_bits, True)

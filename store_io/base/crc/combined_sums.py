@@ -12,59 +12,67 @@ from typing import Any
 import numpy as np
 
 from store_io.base.compiled import native
-from store_io.base.compiled.native import compiled_helper, full_crc32, kept
+from store_io.base.compiled.native import compiled_helper, crc_product, full_crc32, kept, peek_i64, poke_i64
 from store_io.base.crc import known_sums as layout
 from store_io.base.crc.checksum import crc32_combine
 
-_POLYNOMIAL, _ONE = 0xEDB88320, 1 << 31  # both reflected
+_ONE = 1 << 31  # x^0, reflected
+_SHIFT_BITS = (11, 7, 6)  # of a number of bytes, lowest first: how many of its bits a product takes
 
 
 @compiled_helper()
-def _product(one: Any, other: Any) -> Any:
-    """Of two polynomials mod P."""
-    found = np.int64(0)
-    for bit in range(31, -1, -1):
-        found ^= other & -(one >> bit & 1)
-        other = other >> 1 ^ _POLYNOMIAL & -(other & 1)
-    return found
+def _shifted(crc: int, count: int, shifts: int) -> Any:
+    """A CRC-32 times what so many bytes after it make of it."""
+    place = shifts
+    for bits in _SHIFT_BITS:
+        low = count & (1 << bits) - 1
+        if low:
+            crc = crc_product(crc, peek_i64(place + 8 * low))
+        count >>= bits
+        place += 8 << bits
+    return crc
 
 
 @kept(native, layout)
-def sum_pieces(address, position, end, piece, filled, crc, known, shifts, sums):  # type: ignore[no-untyped-def]
+def sum_pieces(
+    address: int, position: int, end: int, piece: int, filled: int, crc: int, known: int, shifts: int, sums: int
+) -> tuple[int, int, int]:
     """The CRC-32s of the pieces of `piece` bytes into which a file is cut, for its bytes [position, end),
     of which the first is at `address`.
 
-    filled, crc: bytes of the unfinished piece before them, and their CRC-32.  known: as in `known_sums`.  shifts: `shift_table`.
-    Fills `sums` with those of finished pieces. Returns (how many these are, filled, crc) for what follows.
+    filled, crc: bytes of the unfinished piece before them, and their CRC-32.  known, shifts: addresses of `known_sums` and of
+    `shift_table`; a piece is shorter than `known_sums.MOST_BYTES`.  Fills the array at address `sums` with those of finished
+    pieces. Returns (how many these are, filled, crc) for what follows.
     """
-    done, number = 0, 0
+    done: Any = np.int64(0)
+    next_known = known + 8 * layout.FIRST
+    known_end = next_known + 8 * layout.WORDS * peek_i64(known + 8 * layout.COUNT)
     while position < end:
         stop = min(end, position + piece - filled)
-        while number < known[layout.COUNT] and known[layout.FIRST + layout.WORDS * number] < position:
-            number += 1
+        while next_known < known_end and peek_i64(next_known) < position:
+            next_known += 8 * layout.WORDS
         start, length = stop, np.int64(0)  # of the next part whose sum is known, if it ends in this piece
-        if number < known[layout.COUNT]:
-            at, size = known[layout.FIRST + layout.WORDS * number], known[layout.FIRST + layout.WORDS * number + 1]
-            if at + size <= stop:
-                start, length = at, size
-        if position < start:
+        if next_known < known_end and peek_i64(next_known) + peek_i64(next_known + 8) <= stop:
+            start, length = peek_i64(next_known), peek_i64(next_known + 8)
+        if length:  # a product more than in one step after the other, but no step then waits for a sum before it
+            between = full_crc32(0, address, start - position)
+            crc = _shifted(crc, start - position + length, shifts) ^ _shifted(between, length, shifts)
+            crc ^= peek_i64(next_known + 16)
+        else:
             crc = full_crc32(crc, address, start - position)
-        if length:
-            for place in range(3):
-                number_of_bytes = length >> 8 * place & 255
-                if number_of_bytes:
-                    crc = _product(crc, shifts[place, number_of_bytes])
-            crc ^= known[layout.FIRST + layout.WORDS * number + 2]
         address += start + length - position
         filled += start + length - position
         position = start + length
         if filled == piece:
-            sums[done] = crc
-            done, filled, crc = done + 1, 0, 0
+            poke_i64(sums + 8 * done, crc)
+            done, filled, crc = done + 1, np.int64(0), np.int64(0)
     return done, filled, crc
 
 
 @cache
 def shift_table() -> np.ndarray:
-    """[place, b]: x^(8 * b * 256^place) mod P, which is 1 with so many zero bytes after it."""
-    return np.array([[crc32_combine(_ONE, 0, b << 8 * place) for b in range(256)] for place in range(3)], np.int64)
+    """What a CRC-32 is multiplied by for zero bytes after it, x^(8 * bytes) mod P: for 0 to 2^11 - 1 of them, then for so many
+    times 2^11, and so on as `_SHIFT_BITS` has it."""
+    ones = [1 << sum(_SHIFT_BITS[:place]) for place in range(len(_SHIFT_BITS))]
+    counts = [one * number for one, bits in zip(ones, _SHIFT_BITS, strict=True) for number in range(1 << bits)]
+    return np.array([crc32_combine(_ONE, 0, count) for count in counts], np.int64)

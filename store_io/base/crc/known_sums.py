@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-LEAST_BYTES = 4096  # of a part: a shorter one is summed again as quickly as its sum is added
+LEAST_BYTES = 768  # of a part: a shorter one is summed again as quickly as its sum is added
 MOST_BYTES = 1 << 24  # less than that
 COUNT, ROOM, FIRST, WORDS = 0, 1, 2, 3  # places in `known`; how many words a sum takes there
 

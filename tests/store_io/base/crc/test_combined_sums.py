@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,13 @@ def sums_of(data: np.ndarray, parts: list[tuple[int, int]], first: int) -> np.nd
     return known
 
 
+def sum_pieces(data: np.ndarray, first: int, piece: int, before: tuple[int, int], known: np.ndarray, sums: np.ndarray) -> Any:
+    shifts = combined_sums.shift_table()
+    return combined_sums.sum_pieces(
+        data.ctypes.data, first, first + len(data), piece, *before, known.ctypes.data, shifts.ctypes.data, sums.ctypes.data
+    )
+
+
 def pieces_of(data: np.ndarray) -> list[int]:
     return [zlib.crc32(data[at : at + PIECE].data) for at in range(0, len(data), PIECE)]
 
@@ -42,21 +50,17 @@ def test_pieces_are_those_of_the_bytes(seed: int) -> None:
     known = sums_of(data, parts, first)
     for start, end in pairwise(cuts):
         sums = np.zeros(len(data) // PIECE + 1, np.int64)
-        done, filled, crc = combined_sums.sum_pieces(
-            data[start:].ctypes.data, first + start, first + end, PIECE, filled, crc, known, combined_sums.shift_table(), sums
-        )
+        done, filled, crc = sum_pieces(data[start:end], first + start, PIECE, (filled, crc), known, sums)
         found += sums[:done].tolist()
     assert [*found, *([crc] if filled else [])] == pieces_of(data)
 
 
-@pytest.mark.parametrize("length", [1, 255, 256, 257, 4096, 65_535, 65_536, 70_001, (1 << 20) - 1, 1 << 20])
+@pytest.mark.parametrize("length", [1, 767, 2047, 2048, 2049, 70_001, (1 << 18) - 1, 1 << 18, (1 << 20) - 1, 1 << 20])
 def test_a_part_of_any_length(length: int) -> None:
     data = np.arange(length + 11, dtype=np.uint32).view(np.uint8)[: length + 11] * np.uint8(37) + np.uint8(5)
     known = sums_of(data, [(7, length)], 0)
     sums = np.zeros(1, np.int64)
-    done, filled, crc = combined_sums.sum_pieces(
-        data.ctypes.data, 0, len(data), 1 << 21, 0, 0, known, combined_sums.shift_table(), sums
-    )
+    done, filled, crc = sum_pieces(data, 0, 1 << 21, (0, 0), known, sums)
     assert (done, filled, crc) == (0, len(data), zlib.crc32(data.data))
 
 
