@@ -35,7 +35,7 @@ def _shifted(crc: int, count: int, shifts: int) -> Any:
 
 @kept(native, layout)
 def sum_pieces(
-    address: int, position: int, end: int, piece: int, filled: int, crc: int, known: int, shifts: int, sums: int
+    address: Any, position: Any, end: int, piece: int, filled: Any, crc: Any, known: int, shifts: int, sums: int
 ) -> tuple[int, int, int]:
     """The CRC-32s of the pieces of `piece` bytes into which a file is cut, for its bytes [position, end),
     of which the first is at `address`.
@@ -54,14 +54,14 @@ def sum_pieces(
         start, length = stop, np.int64(0)  # of the next part whose sum is known, if it ends in this piece
         if next_known < known_end and peek_i64(next_known) + peek_i64(next_known + 8) <= stop:
             start, length = peek_i64(next_known), peek_i64(next_known + 8)
-        if length:  # a product more than in one step after the other, but no step then waits for a sum before it
-            between = full_crc32(0, address, start - position)
-            crc = _shifted(crc, start - position + length, shifts) ^ _shifted(between, length, shifts)
-            crc ^= peek_i64(next_known + 16)
+        gap = start - position
+        if length:  # one product more than step by step, but no step then waits for a sum before it
+            between = full_crc32(0, address, gap)
+            crc = _shifted(crc, gap + length, shifts) ^ _shifted(between, length, shifts) ^ peek_i64(next_known + 16)
         else:
-            crc = full_crc32(crc, address, start - position)
-        address += start + length - position
-        filled += start + length - position
+            crc = full_crc32(crc, address, gap)
+        address += gap + length
+        filled += gap + length
         position = start + length
         if filled == piece:
             poke_i64(sums + 8 * done, crc)
