@@ -136,11 +136,12 @@ def _about(names: Sequence[tuple[str, int]], segment_bytes: int, queue_file_byte
 class RepeatedLocation(DerivedLocation):
     """A store of so many segments. root: the folder of its template.
 
-    wrong_every: of the ConsumeQueue entries one in so many has another tags code; 0: none.
+    wrong_every: of the ConsumeQueue entries one in so many has another tags code; 0: none.  lost: consumequeue/ is gone.
     """
 
     repeats: int = 1
     wrong_every: int = 0
+    lost: bool = False
 
     def source(self) -> ByteSource:
         return ByteSource(self, _Repeated(self), {})
@@ -210,6 +211,7 @@ class _Repeated:
     def __init__(self, location: RepeatedLocation):
         self._location, self._of = location, _template(location.root)
         last_time = FIRST_STORE_TIME + location.repeats * self._of.span - 1
+        self._folders = ("commitlog", "config") if location.lost else ("commitlog", "config", "consumequeue")
         self._small = {
             checkpoint_layout.CHECKPOINT_FILE: struct.pack(">qqq", last_time, last_time, 0).ljust(
                 checkpoint_layout.FILE_BYTES, b"\0"
@@ -226,11 +228,11 @@ class _Repeated:
         return json.dumps({"topicConfigTable": topic_table(queues)}).encode()
 
     def has(self, relative: str) -> bool:
-        return relative in self._small or relative.partition("/")[0] in ("commitlog", "consumequeue", "config")
+        return relative in self._small or relative.partition("/")[0] in self._folders
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
         if not relative:
-            for name in ("commitlog", "config", "consumequeue"):
+            for name in self._folders:
                 yield name, "directory", 0, _MODIFIED_NS
         for path, data in self._small.items():
             folder, _, name = path.rpartition("/")
@@ -239,7 +241,7 @@ class _Repeated:
         if relative == "commitlog":
             for number in range(self._location.repeats):
                 yield f"{number * self._of.segment_bytes:020d}", "file", self._of.segment_bytes, _MODIFIED_NS
-        elif relative == "consumequeue":
+        elif relative == "consumequeue" and not self._location.lost:
             yield from self._queue_files()
 
     def _queue_files(self) -> Iterator[Found]:

@@ -33,7 +33,7 @@ class Shape:
     """A store, or several of them. Numbers for a part of 1; the repetitions, or the queues, go with the part.
 
     topics, queues: of each topic.  segment_bytes, body: of the segment that is repeated.  wide: the queues go with the part, and
-    the segment with them.
+    the segment with them.  lost: no queue is there any more.
     """
 
     about: str
@@ -47,6 +47,7 @@ class Shape:
     light: int = 0
     wide: bool = False
     wrong_every: int = 0
+    lost: bool = False
 
     def make(self, folder: Path, part: float) -> list[RepeatedLocation]:
         """Write the segment into a new folder; where the stores are that repeat it."""
@@ -60,7 +61,7 @@ class Shape:
             topics = max(1, round(self.topics * share))
             store = SampleStore([self.body], size, topics=topics, queues=self.queues, queue_file_bytes=self.queue_file_bytes)
             write_pieces(folder, template_pieces(store))
-        return [RepeatedLocation(str(folder), repeats=repeats, wrong_every=self.wrong_every)] * self.stores
+        return [RepeatedLocation(str(folder), repeats=repeats, wrong_every=self.wrong_every, lost=self.lost)] * self.stores
 
 
 SHAPES = {
@@ -68,6 +69,7 @@ SHAPES = {
     "runs": Shape("5,000 queues x 200 segments", 200, 6 * _MIB, 64, 625),
     "files": Shape("1,000,000 queue files of 5,000 queues", 200, 6 * _MIB, 64, 625, queue_file_bytes=80),
     "queues": Shape("1,000,000 queues, a file each", 1, 1 << 30, 64, 125_000, queue_file_bytes=2000, wide=True),
+    "lost": Shape("1,000,000 queues, all lost", 1, 1 << 30, 64, 125_000, queue_file_bytes=2000, wide=True, lost=True),
     "light": Shape("100,000 light queues", 2, 0, 0, 0, queue_file_bytes=2000, light=100_000, wide=True),
     "fleet": Shape("50,000 segments of 50 stores", 1000, _MIB, 1024, 2, queue_file_bytes=60_000, stores=50),
     "findings": Shape("10,000,000 wrong entries", 200, 30 * _MIB, 64, 625, wrong_every=2),
@@ -129,7 +131,9 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
     driver, at = time.process_time() - processor, time.process_time()
     problems += audit.write_tables(started, info, outcomes, None)
     wrong = [
-        outcome.verdict for outcome in outcomes if bool(outcome.exit_code) != bool(asked.wrong_every) or not outcome.complete
+        outcome.verdict
+        for outcome in outcomes
+        if bool(outcome.exit_code) != bool(asked.wrong_every or asked.lost) or not outcome.complete
     ]
     if problems or wrong:
         raise BenchFailed(f"{shape}: {(problems or wrong)[0]}")

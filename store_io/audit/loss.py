@@ -31,7 +31,7 @@ from store_io.rules.rocksdb.queue import RocksQueue
 NO_PIECES = np.zeros((0, 4), np.int64)
 
 
-@dataclass
+@dataclass(slots=True)
 class QueueLoss:
     """What one queue loses. Times in ms."""
 

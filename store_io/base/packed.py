@@ -13,7 +13,8 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from heapq import merge
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any, Generic, TypeVar, overload
 
 from store_io.base.spill import Spilled, spill
@@ -267,9 +268,13 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
     ) -> PackedMap[K, V]:
         """These items, which come in the order of their keys, each key once. The rest: as for a map that grows."""
         made = cls(close, reopen, weigh, packs)
-        for part in in_parts(items, _PART, None if weigh is None else lambda item: weigh(item[1]), _INSIDE):
+        for part in in_parts(items, _PART, made._weigh_item(), _INSIDE):
             made.add(dict(part))
         return made
+
+    def _weigh_item(self) -> Callable[[tuple[K, V]], int] | None:
+        weigh = self._weigh
+        return None if weigh is None else lambda item: weigh(item[1])
 
     def of_same(self, items: Iterable[tuple[K, V]]) -> PackedMap[K, V]:
         """Other items, packed in the same way."""
@@ -295,6 +300,24 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             for key in [first] if self.packs else self._firsts:
                 self._parts[key] = self._packed(self._parts[key])
             self.packs = True
+
+    def put(self, values: Mapping[K, V]) -> None:
+        """Put these in, in the place of earlier ones with the same keys; into a map whose parts are packed. Parts to which they
+        belong are made anew."""
+        assert self.packs
+        firsts = [*self._ordered()]
+        weigh = self._weigh_item()
+        for place, keys in groupby(sorted(values), key=lambda key: max(bisect_right(firsts, key) - 1, 0)):
+            part = {key: values[key] for key in keys}
+            if firsts:
+                earlier = self._of(firsts[place])
+                self._count -= len(earlier)
+                del self._parts[firsts[place]]
+                self._open.pop(firsts[place])
+                part = dict(sorted({**earlier, **part}.items(), key=itemgetter(0)))
+            for own in in_parts(part.items(), _PART, weigh, _INSIDE):
+                self.add(dict(own))
+        self._firsts, self._sorted = [*self._parts], False
 
     def _packed(self, part: dict[K, V] | Part) -> Part:
         assert isinstance(part, dict)

@@ -91,13 +91,15 @@ class Dispatch:
         self.queues = FileQueues(rules, disk, self.scan_ids)
         self.index = IndexState(rules)
         self.puts: Puts = (
-            puts if puts is not None else QueuePuts(self.find_queue, needs, self.look_at_queue, self.queues.are_many)
+            puts
+            if puts is not None
+            else QueuePuts(self.find_queue, needs, self.look_at_queue, self.queues.are_many, self.queues.close)
         )
         self.undecided = ""  # why nobody can say what the broker does
         self._scan_numbers: dict[ScanId, int] = {}
 
     def find_queue(self, key: QueueKey) -> QueueState:
-        """The queue, to be changed; made if there is none."""
+        """The queue, to be changed before another one is asked for; made if there is none."""
         return self.queues.find(key) or self._made(key)
 
     def look_at_queue(self, key: QueueKey) -> QueueState:

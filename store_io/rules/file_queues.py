@@ -1,7 +1,7 @@
 """The queues in files that a broker has in memory, while a start is followed.
 
-A million of them as objects would take a gigabyte. So very many lie packed, and a pass opens some hundred neighbours at a time;
-only those into which dispatch puts something are objects from then until the next pass begins.
+A million of them as objects would take a gigabyte. So very many lie packed, and a pass opens some hundred neighbours at a time.
+Of those into which dispatch puts something some thousand are objects at a time.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from functools import partial
 
 from schemas.rows import QueueKey, QueueSummary
 from store_io.base import packed
-from store_io.base.packed import PackedMap, keys_of
+from store_io.base.packed import PackedMap
 from store_io.rules.queue_state import NOTHING_SCANNED, DiskEntries, QueueState
 from store_io.rules.releases import BrokerRules
 
 
 class FileQueues:
-    """Queue by key. Nobody keeps a queue beyond the pass that gave it, nor one that was asked for beyond the next pass."""
+    """Queue by key. Nobody keeps a queue beyond the pass that gave it, nor one that was asked for once another one is."""
 
     def __init__(self, rules: BrokerRules, disk: DiskEntries, scans: list[object]):
         """scans: what the scan numbers of the queues' pieces mean."""
@@ -36,10 +36,11 @@ class FileQueues:
 
     def _pack(self, queues: Iterable[tuple[QueueKey, QueueState]], few: bool = False) -> PackedMap[QueueKey, QueueState]:
         reopened = partial(QueueState.reopened, (self._rules, self._disk, self._scans, self._summaries))
-        return PackedMap.of(queues, QueueState.closed, reopened, QueueState.file_count, packs=not few)
+        return PackedMap.of(queues, QueueState.closed, reopened, QueueState.weight, packs=not few)
 
     def add(self, queue: QueueState) -> None:
         """Add one that is not there."""
+        self._make_room()
         self._open[queue.key] = queue
 
     def find(self, key: QueueKey) -> QueueState | None:
@@ -48,6 +49,7 @@ class FileQueues:
         if queue is None and self._packed is not None:
             queue = self._packed.get(key)
             if queue is not None:
+                self._make_room()
                 self._open[key] = queue
         return queue
 
@@ -73,27 +75,32 @@ class FileQueues:
 
     def __iter__(self) -> Iterator[QueueState]:
         """All of them, to be looked at."""
-        self._close()
+        self.close()
         return iter(self._open.values()) if self._packed is None else iter(self._packed.values())
 
     def changing(self) -> Iterator[QueueState]:
         """All of them, each of which may be changed before the next one is asked for."""
-        self._close()
+        self.close()
         return iter([*self._open.values()]) if self._packed is None else self._packed.changing()
 
-    def _close(self) -> None:
-        """Pack what is open, where they are many."""
-        before, opened = self._packed, self._open
-        if before is None and len(opened) > packed.FEW:
+    def _make_room(self) -> None:
+        """Before one more is opened."""
+        if len(self._open) > packed.FEW:
+            self.close()
+
+    def close(self) -> None:
+        """Pack what is open, where they are many or hold much."""
+        opened = self._open
+        if self._packed is not None:
+            self._packed.put(opened)
+        elif len(opened) > packed.FEW or sum(queue.weight() for queue in opened.values()) > packed.FEW_INSIDE:
             self._packed = self._pack((key, opened[key]) for key in sorted(opened))
-        elif before is not None and opened:
-            self._packed = self._pack((key, opened[key] if key in opened else before[key]) for key in keys_of(before, opened))
         if self._packed is not None:
             self._open = {}
 
     def snapshot(self, before: Mapping[QueueKey, object]) -> PackedMap[QueueKey, QueueState]:
         """All of them as they are now, which later steps do not touch. before: an earlier one, to share what is the same."""
-        self._close()
+        self.close()
         if self._packed is not None:
             return self._packed.copy()
         return self._pack(self._snapshots(before), few=True)

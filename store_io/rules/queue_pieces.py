@@ -117,6 +117,10 @@ class Pieces:
             self.starts.append(start)
         return self._numbers[start]
 
+    def known_file(self, start: int) -> int:
+        """The number of the file that begins at this byte of the queue; -1 where it has none yet."""
+        return self._numbers.get(start, -1) if self._numbers is not None else -1
+
     def of_file(self, start: int) -> FilePieces:
         """The pieces in the file that begins at this byte of the queue."""
         rows = self.rows
@@ -125,8 +129,7 @@ class Pieces:
         if self._parts is None:
             self._parts = {}
         if start not in self._parts:
-            number = (self._numbers or {}).get(start, -1)
-            self._parts[start] = FilePieces(self, rows[rows["file"] == number])
+            self._parts[start] = FilePieces(self, rows[rows["file"] == self.known_file(start)])
         return self._parts[start]
 
     def drop_file(self, start: int) -> None:

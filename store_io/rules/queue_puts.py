@@ -8,12 +8,15 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import QueueKey, SegmentSummary
+from store_io.base import packed
 from store_io.rules.prediction import Needs, ScanId
 from store_io.rules.queue_pieces import PIECE_DTYPE
 from store_io.rules.queue_state import NeedCut, QueueState
 
 FAR = 1 << 56  # queue offsets and positions beyond come from damage: their runs are put one by one, in exact numbers
 FEW_ROWS = 8  # fewer rows than this are put one by one
+MOST_ROWS = 1 << 20  # of pieces, of 52 bytes each, which are not with their queues yet; of these one by one:
+MOST_SLOW = 1 << 14
 
 
 def end_of(phy_offset: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -36,10 +39,12 @@ class QueuePuts:
         needs: Needs,
         look_at: Callable[[QueueKey], QueueState] | None = None,
         many: Callable[[], bool] = lambda: False,
+        close: Callable[[], None] = lambda: None,
     ):
         """find_queue: gives a queue, made if there is none.  look_at: the same, of one that is not changed; None: as that.
-        many: whether they are found in less time in the order of their keys."""
-        self.find_queue, self.needs, self.look_at, self._many = find_queue, needs, look_at or find_queue, many
+        many: whether they are found in less time in the order of their keys.  close: those that were given are not needed now."""
+        self.find_queue, self.needs, self.look_at = find_queue, needs, look_at or find_queue
+        self._many, self._close = many, close
         self.slots: dict[QueueKey, int] = {}
         self.keys: list[QueueKey] = []
         self.max_phy = np.zeros(0, np.int64)
@@ -49,6 +54,7 @@ class QueuePuts:
         self.file_start = np.zeros(0, np.int64)
         self.ahead = np.zeros(0, bool)  # of its QueueState
         self._log: list[tuple[np.ndarray, np.ndarray]] = []  # (slots, rows of pieces)
+        self._log_rows = 0
         self._slow: list[tuple[int, tuple[int, ...]]] = []  # the same one by one, after the log's end
         self._of_list: dict[int, tuple[object, np.ndarray]] = {}  # a segment's list of queues -> slots
 
@@ -71,6 +77,9 @@ class QueuePuts:
                 part = np.stack([slots[part], numbers[part]], axis=1)
             for slot, number in part.tolist():
                 self._put_one(scan, scan_number, summary, slot, number)
+        if self._log_rows + len(self._slow) > MOST_ROWS:
+            self.settle()
+            self._close()
 
     def _put_together(
         self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray, rows: np.ndarray, slots: np.ndarray
@@ -99,7 +108,7 @@ class QueuePuts:
                 numbers[in_line],
                 -1,
             )
-            self._log.append((at.astype(np.int32), pieces))
+            self._add(at.astype(np.int32), pieces)
             self.cursor[at] += put["records"] * layout.ENTRY_BYTES
             self.room[at] -= put["records"]
             self.max_phy[at] = last_end[in_line]
@@ -109,7 +118,7 @@ class QueuePuts:
 
     def _put_one(self, scan: ScanId, scan_number: int, summary: SegmentSummary, slot: int, number: int) -> None:
         state = self.find_queue(self.keys[slot])
-        self._update(slot)
+        self._update(slot, state)
         try:
             state.put_run(scan, number, summary.runs[number])
         except NeedCut as cut:
@@ -117,6 +126,8 @@ class QueuePuts:
         if not state.batch:
             self._slow += [(slot, row) for row in state.pieces.take_fresh()]
             self._read(slot, state)
+            if len(self._slow) > MOST_SLOW:
+                self._flush()
 
     def _slots_of(self, summary: SegmentSummary, queues: np.ndarray) -> np.ndarray:
         """The slot of each run's queue; queues come into being in the order of their first run, very many in that of their
@@ -127,7 +138,7 @@ class QueuePuts:
         known = kept[1]
         met, first = np.unique(queues, return_index=True)
         fresh = [queue for queue in met[np.argsort(first)].tolist() if known[queue] < 0]
-        if self._many():
+        if self._many() or len(fresh) > packed.FEW:
             fresh.sort(key=summary.queues.__getitem__)
         for queue in fresh:
             known[queue] = self._slot(summary.queues[queue])
@@ -162,36 +173,38 @@ class QueuePuts:
             return
         self.cursor[slot] = last.start + last.wrote
         self.room[slot] = (last.size - last.wrote) // layout.ENTRY_BYTES
-        self.file[slot], self.file_start[slot] = -1, last.start
+        self.file[slot], self.file_start[slot] = state.pieces.known_file(last.start), last.start
 
-    def _update(self, slot: int) -> None:
+    def _update(self, slot: int, state: QueueState) -> None:
         """Bring the QueueState up to date, all but its pieces."""
         if self.ahead[slot]:
-            state = self.find_queue(self.keys[slot])
             state.max_phy = int(self.max_phy[slot])
             state.files[-1].wrote = int(self.cursor[slot]) - state.files[-1].start
             self.ahead[slot] = False
 
     def _flush(self) -> None:
         if self._slow:
-            slots = np.array([slot for slot, _ in self._slow], np.int32)
-            self._log.append((slots, np.array([row for _, row in self._slow], PIECE_DTYPE)))
+            slots, rows = [slot for slot, _ in self._slow], [row for _, row in self._slow]
             self._slow = []
+            self._add(np.array(slots, np.int32), np.array(rows, PIECE_DTYPE))
+
+    def _add(self, slots: np.ndarray, pieces: np.ndarray) -> None:
+        self._log.append((slots, pieces))
+        self._log_rows += len(slots)
 
     def settle(self) -> None:
         """Bring all QueueStates up to date, and forget them: others may change them now."""
         self._flush()
-        for slot in self._in_order(np.flatnonzero(self.ahead[: len(self.keys)]).tolist()):
-            self._update(slot)
-        if self._log:
-            slots = np.concatenate([part for part, _ in self._log])
-            rows = np.concatenate([part for _, part in self._log])
-            self._log = []
-            order = np.argsort(slots, kind="stable")
-            rows = rows[order]
-            met, starts = np.unique(slots[order], return_index=True)
-            ends = dict(zip(met.tolist(), zip(starts.tolist(), [*starts[1:].tolist(), len(rows)], strict=True), strict=True))
-            for slot in self._in_order([*ends]):
-                start, end = ends[slot]
-                self.find_queue(self.keys[slot]).pieces.extend(rows[start:end])
+        slots = np.concatenate([np.zeros(0, np.int32), *(part for part, _ in self._log)])
+        rows = np.concatenate([np.zeros(0, PIECE_DTYPE), *(part for _, part in self._log)])
+        self._log, self._log_rows = [], 0
+        order = np.argsort(slots, kind="stable")
+        slots, rows = slots[order], rows[order]
+        changed = np.union1d(np.flatnonzero(self.ahead[: len(self.keys)]), slots)
+        for slot in self._in_order(changed.tolist()):
+            state = self.find_queue(self.keys[slot])
+            self._update(slot, state)
+            start, end = np.searchsorted(slots, (slot, slot + 1))
+            if start < end:
+                state.pieces.extend(rows[start:end])
         self.slots, self.keys, self._of_list = {}, [], {}

@@ -114,8 +114,9 @@ class QueueState:
         kept.pieces = self.pieces.copy()
         return kept
 
-    def file_count(self) -> int:
-        return len(self.files)
+    def weight(self) -> int:
+        """How many things it holds, of those of which there may be many; a row of pieces is a fraction of one."""
+        return len(self.files) + len(self.pieces.extra) + len(self.pieces) // 8
 
     def closed(self) -> tuple[Any, ...]:
         """The queue without what it shares with all others; see `reopened`."""

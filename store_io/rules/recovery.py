@@ -72,12 +72,13 @@ class Fold:
             p.starts, p.refusal = False, str(why)
             return p
         p.min_phy_offset, p.truncate_at = self.min_offset(), self.max_offset()
-        made: set[str] = set()
         for queue in self.queues:
             self.deleted += queue.deleted
-            made.update(f"{queue.folder}/{file.start:020d}" for file in queue.files if file.path is None)
+        deleted = {*self.deleted}
         # Dispatch makes a queue's deleted file again under the same name: what counts is what is there after load().
-        p.deleted_files = sorted(set(self.deleted) - made)
+        for queue in self.queues if deleted else ():
+            deleted.difference_update(f"{queue.folder}/{file.start:020d}" for file in queue.files if file.path is None)
+        p.deleted_files = sorted(deleted)
         p.after_load = self.memory()
         self.dispatched_to = self.confirm.value
         try:

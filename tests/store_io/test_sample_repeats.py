@@ -15,6 +15,7 @@ from store_io.audit import stored_queue_runs
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base import packed
+from store_io.rules import queue_puts
 from store_io.sample_repeats import RepeatedLocation, light_template_pieces, template_pieces
 from store_io.sample_store import SampleStore
 from store_io.scan import stored_runs
@@ -73,6 +74,18 @@ def test_a_full_disk_of_temporary_files_takes_nothing_of_what_was_found(folder: 
     outcome = audited(location)
     assert whole.findings and isinstance(outcome.queues, packed.PackedList)
     assert document(outcome.plan) == document(whole.plan) and outcome.findings == whole.findings and outcome.complete
+
+
+def test_queues_that_are_lost_come_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    location = RepeatedLocation(str(folder), repeats=4, lost=True)
+    plain = audited(location)
+    assert (plain.exit_code, plain.complete, len(plain.queues), plain.plan["broker"]["lost"]["messages"]) == (10, True, 12, 0)
+    assert sum(f.count for f in plain.findings) == plain.messages == sum(row["missing"] for row in plain.queues)
+    monkeypatch.setattr(packed, "FEW", 2)
+    monkeypatch.setattr(queue_puts, "MOST_ROWS", 10)
+    monkeypatch.setattr(stored_runs, "MOST_HELD", 20)
+    again = audited(location)
+    assert document(again.plan) == document(plain.plan) and (again.findings, again.queues) == (plain.findings, plain.queues)
 
 
 def test_light_queues(tmp_path: Path) -> None:

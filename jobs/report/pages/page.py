@@ -27,6 +27,7 @@ from jobs.report.texts.words.code_words import all_codes
 View = dict[str, object]
 """What a template shows, by the names that it uses."""
 
+MAX_ROWS = 300  # of a table, as macros.html has it
 TOOLS_FROM = 12  # rows from which a table of stores gets a filter and sorting
 
 _MARKS = {"#": Markup(' class="n"'), "~": Markup(' class="t"'), "+": Markup(' class="r"')}  # numbers, one line, room

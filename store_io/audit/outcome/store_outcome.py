@@ -26,6 +26,7 @@ from store_io.audit.outcome.verdict import verdict_sentence
 from store_io.audit.premises import GivenConf, inferred_mode, mode_doubts, premises
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.exit_codes import INCOMPLETE, of_store
+from store_io.base.packed import packed
 from store_io.base.times import iso_time
 from store_io.rules.releases import Setting
 
@@ -186,7 +187,7 @@ def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
         broker["lost"] = {
             "messages": evidence.loss.messages,
             "bytes": evidence.loss.bytes,
-            "by_queue": [
+            "by_queue": packed(
                 {
                     "topic": key[0],
                     "queue_id": key[1],
@@ -195,7 +196,7 @@ def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
                     "last_store_time": iso_time(q.last_store_time),
                 }
                 for key, q in sorted(evidence.loss.by_queue.items())
-            ],
+            ),
         }
     broker["timer"] = _timer_section(evidence)
     return broker

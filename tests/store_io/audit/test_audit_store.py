@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
 from store_io.audit.rounds import queue_making
 from store_io.base import packed
+from store_io.rules import queue_puts
+from store_io.scan import stored_runs
 from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -64,12 +67,16 @@ def test_bytes_of_a_comparison_with_other_copies_are_counted(tmp_path: Path) -> 
     assert audit.outcome().bytes_read == before + 77 == run_local(request(tmp_path)).bytes_read + 77
 
 
-def test_very_many_queues_are_judged_as_few_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("gone", ["some entries", "all queues", "all queues, after a clean exit"])
+def test_very_many_queues_are_judged_as_few_are(gone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
     for message in range(90):
         builder.put(Message(topic=f"T{message % 5}", queue_id=message % 12, body=b"%04d" % message * 10, uniq=f"u{message}"))
     store = builder.write(tmp_path / "store")
-    (store.root / "abort").touch()
+    if gone != "all queues, after a clean exit":
+        (store.root / "abort").touch()
+    if gone != "some entries":
+        shutil.rmtree(store.root / "consumequeue")
     for path in sorted((store.root / "consumequeue").rglob("0" * 20))[::7]:  # entries that are missing, and made at a start
         path.write_bytes(bytes(path.stat().st_size))
 
@@ -81,6 +88,8 @@ def test_very_many_queues_are_judged_as_few_are(tmp_path: Path, monkeypatch: pyt
     few = audited()
     for module in (packed, queue_making, file_columns):
         monkeypatch.setattr(module, "FEW", 5)
+    monkeypatch.setattr(queue_puts, "MOST_ROWS", 20)
+    monkeypatch.setattr(stored_runs, "MOST_HELD", 30)
     monkeypatch.setattr(packed, "_PART", 3)
     many = audited()
     assert few.findings and many.findings == few.findings

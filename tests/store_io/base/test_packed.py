@@ -120,6 +120,22 @@ def test_what_changes_in_a_pass_is_packed_again_and_a_copy_stays(monkeypatch: py
     assert [*made.values()] == [[n, 0] for n in range(30)] and [*before.values()] == [[n] for n in range(30)]
 
 
+@pytest.mark.parametrize("inside", [1, 1000])
+def test_values_are_put_into_a_packed_map_wherever_they_belong(inside: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "_PART", 4)
+    monkeypatch.setattr(subject, "_INSIDE", inside)
+    made: PackedMap[str, list[int]] = PackedMap(weigh=len, packs=True)
+    wanted: dict[str, list[int]] = {}
+    for values in ([50, 20, 30], [], [10], range(0, 100, 9), [99, 98, 5, 20], range(20, 60), [0]):
+        fresh = {f"k{n:02}": [n, len(wanted)] for n in values}
+        before, earlier = made.copy(), dict(wanted)
+        made.put(fresh)
+        wanted |= fresh
+        assert dict(made) == wanted and list(made) == sorted(wanted) and len(made) == len(wanted) and dict(before) == earlier
+        assert all(made[key] == value for key, value in wanted.items())
+        assert max((len(part) for part in made.parts()), default=0) <= (1 if inside == 1 else 4)
+
+
 def test_a_task_waits_until_it_runs() -> None:
     import pickle
 

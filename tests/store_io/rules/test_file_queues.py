@@ -14,7 +14,7 @@ RULES, DISK = broker_rules(), Disk({})
 
 
 def queue(number: int) -> QueueState:
-    return QueueState(("T", number), False, f"consumequeue/T/{number}", RULES, DISK, [QueueFile("f", 0, 100, 80)])
+    return QueueState(("T", number), False, f"consumequeue/T/{number}", RULES, DISK, [QueueFile("f", 0, 1000, 80)])
 
 
 def made(many: bool) -> FileQueues:
@@ -65,3 +65,40 @@ def test_queues_that_dispatch_makes_are_packed_when_they_are_many(monkeypatch: p
     queues, plain = made(False), made(False)
     wanted = said(plain)
     assert said(queues) == wanted and queues.snapshot({}).packs and len(queues) == 10
+
+
+@pytest.mark.parametrize("few", [1, 4, 100])
+def test_queues_that_are_asked_for_and_made_one_after_the_other(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some are packed before the last one is changed."""
+    monkeypatch.setattr(packed, "FEW", few)
+    monkeypatch.setattr(packed, "_PART", 3)
+    monkeypatch.setattr(packed, "_OPEN", 1)
+    queues = made(few < 100)
+    for at in range(3):
+        for number in range(25) if at else range(24, -1, -1):
+            found = queues.find(("T", number))
+            if found is None:
+                assert at == 0 and number % 2 or number >= 20
+                found = queue(number)
+                queues.add(found)
+            found.put_run("scan", at, run(4 + at, 1, 500 + 100 * at))
+        before = queues.snapshot({})
+    assert len(queues) == len(before) == 25
+    wanted = [(first, (4 + at, first, first)) for at, first in enumerate((500, 600, 700))]
+    assert all([(piece.first_phy, piece.of_run) for piece in one.pieces] == wanted for one in queues)
+    assert all(said_of(one) == said_of(queues[key]) for key, one in before.items())
+
+
+def said_of(one: QueueState) -> object:
+    return one.key, one.max_phy, one.max_offset, one.files, [(p.start, p.count, p.first_phy, p.of_run) for p in one.pieces]
+
+
+def test_few_queues_that_hold_much_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "FEW_INSIDE", 11)
+    queues = made(False)
+    queues.close()
+    assert not queues.are_many()  # ten files
+    for number in range(20):
+        queues["T", 4].put_run("scan", number, run(4 + number, 1, 500 + 100 * number))
+    queues.close()
+    assert queues.are_many() and len(queues["T", 4].pieces) == 20

@@ -69,7 +69,7 @@ def test_queues_of_which_there_are_many_are_looked_at_and_changed_in_the_order_o
     assert looked[:QUEUES] == sorted(found) and len(found) == QUEUES
     looked.clear()
     puts.settle()
-    assert looked == sorted(looked[: len(looked) // 2]) + sorted(looked[len(looked) // 2 :])
+    assert looked and looked == sorted({*looked})
     assert {key: said(queue) for key, queue in found.items()} == {key: said(queue) for key, queue in put(summary).items()}
 
 
@@ -85,6 +85,14 @@ def test_together_as_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
     single = put(runs(seed))
     assert {key: said(queue) for key, queue in together.items()} == {key: said(queue) for key, queue in single.items()}
     assert sum(len(queue.pieces) for queue in together.values()) > 100
+
+
+@pytest.mark.parametrize(("rows", "slow"), [(1, 1), (40, 3)])
+def test_pieces_that_are_many_go_to_their_queues_meanwhile(rows: int, slow: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = put(runs(2))
+    monkeypatch.setattr(queue_puts, "MOST_ROWS", rows)
+    monkeypatch.setattr(queue_puts, "MOST_SLOW", slow)
+    assert {key: said(queue) for key, queue in put(runs(2)).items()} == {key: said(queue) for key, queue in plain.items()}
 
 
 def test_an_end_beyond_all_numbers_is_the_largest_one() -> None:

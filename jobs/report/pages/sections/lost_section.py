@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import nsmallest
 
-from jobs.report.pages.page import View
+from jobs.report.pages.page import MAX_ROWS, View
 from jobs.report.texts.commands import command_line
 from jobs.report.texts.words.comparison_words import least_text, lost_text, release_lines, setting_lines
 from schemas.rows import AuditOutcome, Comparison, Row
@@ -16,10 +17,12 @@ def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -
     """What lost.html shows: topics, queues, groups and delay levels, those that lose most first."""
     loss = outcome.loss
     lost = (broker or {}).get("lost") or {}
-    queues = sorted(lost.get("by_queue", ()), key=lambda q: (-q["messages"], q["topic"], q["queue_id"]))
+    by_queue = lost.get("by_queue", ())
+    queues = nsmallest(MAX_ROWS, by_queue, key=lambda q: (-q["messages"], q["topic"], q["queue_id"]))
     return {
         "topics": sorted(loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"])),
         "queues": queues,
+        "queue_count": len(by_queue),
         "commands": list(filter(None, _commands(outcome, queues[:MAX_COMMANDS], words))),
         "groups": sorted(loss.get("groups", ()), key=lambda g: (-(g["offset"] - g["new_max"]), g["group"], g["topic"])),
         "levels": loss.get("delay_levels", ()),
@@ -27,7 +30,8 @@ def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -
 
 
 def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]) -> Iterator[str]:
-    known = {(q["topic"], q["queue_id"]): q for q in outcome.queues}
+    wanted = {(queue["topic"], queue["queue_id"]) for queue in queues}  # of all rows, which may be a million
+    known = {key: row for row in outcome.queues if (key := (row["topic"], row["queue_id"])) in wanted} if wanted else {}
     for queue in queues:
         row = known.get((queue["topic"], queue["queue_id"]), {})
         end, first = row.get("log_end_offset"), row.get("dispatch_max_offset")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from heapq import nsmallest
 
 from markupsafe import Markup
 
-from jobs.report.pages.page import View, name_of, number_text
+from jobs.report.pages.page import MAX_ROWS, View, name_of, number_text
 from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import NOTE, AuditOutcome, Row
@@ -24,11 +26,21 @@ def queues_view(outcome: AuditOutcome) -> View:
     def weight(queue: Row) -> int:
         return sum(int(queue.get(name) or 0) for name in _COUNTS) + blamed[queue["topic"], queue["queue_id"]]
 
-    queues = [q for q in outcome.queues if weight(q) or q.get("lost_messages") or q.get("problem")]
-    queues.sort(key=lambda q: (-int(q.get("lost_messages") or 0), -weight(q), q["topic"], q["queue_id"]))
+    met: Counter[str] = Counter()  # how many of the queues that differ have each
+
+    def differing() -> Iterator[Row]:
+        for queue in outcome.queues:  # of which there may be a million
+            if weight(queue) or queue.get("lost_messages") or queue.get("problem"):
+                met.update(["queue", *(name for name in (*counts, "problem") if queue.get(name))])
+                yield queue
+
+    def worst_first(queue: Row) -> tuple[int, int, str, int]:
+        return -int(queue.get("lost_messages") or 0), -weight(queue), queue["topic"], queue["queue_id"]
+
     counts = {**_COUNTS, "lost_messages": "would be lost"}
-    counts = {name: words for name, words in counts.items() if any(q.get(name) for q in queues)}
-    unread = any(q.get("problem") for q in queues)
+    queues = nsmallest(MAX_ROWS, differing(), key=worst_first)
+    counts = {name: words for name, words in counts.items() if met[name]}
+    unread = met["problem"] > 0
 
     def cells(queue: Row) -> list[str | Markup]:
         low, high = queue.get("dispatch_min_offset"), queue.get("dispatch_max_offset")
@@ -42,6 +54,7 @@ def queues_view(outcome: AuditOutcome) -> View:
 
     return {
         "queues": queues,
+        "differ": met["queue"],
         "of_queues": len(outcome.queues),
         "heads": [
             "topic / queue",
