@@ -42,7 +42,7 @@ class QueueEntries(Protocol):
         """Entries [first, first + count); zeros where there is none."""
 
     def read_into(self, first: int, data: np.ndarray) -> None:
-        """Fill `data`, bytes that are zero, with the entries from `first` on."""
+        """Fill these bytes with the entries from `first` on; zeros where there is none."""
 
     def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """(numbers, rows) of those that lead to physical offsets in [low, high), ordered by these and then by number."""
@@ -183,17 +183,19 @@ class QueueFileEntries:
         self._bounds: list[tuple[int, int]] | None = None  # per file, the physical offsets that it may lead to
 
     def read(self, first: int, count: int) -> np.ndarray:
-        data = np.zeros(count * self._unit, np.uint8)
+        data = np.empty(count * self._unit, np.uint8)
         self.read_into(first, data)
         return data.view(self._dtype)
 
     def read_into(self, first: int, data: np.ndarray) -> None:
         start = first * self._unit
         end = start + len(data)
-        for file in self._files:
+        files = [file for file in self._files if file.start < end and start < file.start + file.size]
+        if len(files) != 1 or files[0].start > start or files[0].start + files[0].size < end:
+            data[:] = 0
+        for file in files:
             low, high = max(start, file.start), min(end, file.start + file.size)
-            if low < high:
-                self._open(file.path).read_into(low - file.start, data[low - start : high - start])
+            self._open(file.path).read_into(low - file.start, data[low - start : high - start])
 
     def place(self, number: int) -> Place:
         at = number * self._unit

@@ -75,6 +75,11 @@ class StoreHosts:
     def feed(self, rows: np.ndarray, changes: bool) -> None:
         """The next messages. changes: they are not all of one host."""
         hosts = rows["store_host"]
+        if not changes and len(self._runs) == 1 and self._runs[0][0] == hosts[0]:  # as in most segments, from start to end
+            host, before, first = self._runs[0]
+            self._met[host] += len(rows)
+            self._runs[0] = host, before + len(rows), first
+            return
         starts = np.flatnonzero(hosts[1:] != hosts[:-1]) + 1 if changes else np.zeros(0, np.int64)
         if len(starts) > MAX_ODD_HOSTS:  # hosts that mean nothing
             self._odd, self._runs = [], []

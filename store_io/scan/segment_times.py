@@ -10,6 +10,7 @@ import numpy as np
 from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
 from schemas.rows import LOSS, NOTE, Finding
+from store_io.formats.commitlog.message_columns import ROW_DTYPE
 from store_io.scan.segment_findings import Findings
 from store_io.scan.segment_runs import TOLERANCE_MS
 
@@ -25,7 +26,7 @@ class StoreTimes:
 
     def __init__(self, path: str, base_offset: int, findings: Findings):
         self._path, self._base, self._findings = path, base_offset, findings
-        self._last: list[np.void] = []  # the last two messages of earlier batches
+        self._last = b""  # the rows of the last two messages of earlier batches
         self._open: list[np.void] | None = None  # a fall at the last message so far: the (up to) two before it, and it
 
     def feed(self, rows: np.ndarray, falls: np.ndarray) -> None:
@@ -33,18 +34,18 @@ class StoreTimes:
         if self._open is not None:
             self._judge(self._open, rows[0])
             self._open = None
-        known = len(self._last)
-        if known < 2 and known + len(rows) >= 2:
-            first, second = [*self._last, *rows[:2]][:2]
+        last = np.frombuffer(self._last, ROW_DTYPE)
+        if len(last) < 2 <= len(last) + len(rows):
+            first, second = [*last, *rows[:2]][:2]
             if _time(first) == 0 and _time(second) > TOLERANCE_MS:
                 self._odd(first)
         for i in falls.tolist():
-            met = [*self._last, *rows[: i + 1]][-3:] if i < 2 else list(rows[i - 2 : i + 1])
+            met = [*last, *rows[: i + 1]][-3:] if i < 2 else list(rows[i - 2 : i + 1])
             if i + 1 < len(rows):
                 self._judge(met, rows[i + 1])
             else:
                 self._open = [row.copy() for row in met]
-        self._last = [*self._last, *rows[-2:].copy()][-2:]
+        self._last = (self._last + rows[-2:].tobytes())[-2 * ROW_DTYPE.itemsize :]
 
     def finish(self) -> None:
         """No message follows."""

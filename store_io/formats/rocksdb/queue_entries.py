@@ -167,11 +167,12 @@ class KeyedEntries:
         self._reader, self._key, self._folder = reader, key, folder
 
     def read(self, first: int, count: int) -> np.ndarray:
-        data = np.zeros(count * STORED_ENTRY_DTYPE.itemsize, np.uint8)
+        data = np.empty(count * STORED_ENTRY_DTYPE.itemsize, np.uint8)
         self.read_into(first, data)
         return data.view(STORED_ENTRY_DTYPE)
 
     def read_into(self, first: int, data: np.ndarray) -> None:
+        data[:] = 0
         rows = data.view(STORED_ENTRY_DTYPE)
         for numbers, found in self._reader.windows(self._key, first, first + len(rows)):
             rows[numbers - first] = _without_times(found)

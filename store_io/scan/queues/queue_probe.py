@@ -120,34 +120,30 @@ class QueueProbe:
 
         Raises IndexError where the store has more queues than it counts: compiled code would read beyond the arena.
         """
-        ref = int(item["topic_ref"])
-        state = self._states[ref]
-        first = max(0, min(FAR, int(item["queue_offset"]) + int(state[DELTA])))
+        ref, phy_offset = int(item["topic_ref"]), int(item["phy_offset"])
+        slot, held, delta, _, loaded = self._states[ref, :EXT_ADDRESS].tolist()
+        first = max(0, min(FAR, int(item["queue_offset"]) + delta))
         try:
-            if state[SLOT] == NOT_LOADED:
-                if self._slots == self._slots_end:
+            queue = self._queue(ref, keys[ref])
+            count = FIRST_ENTRIES
+            if slot == NOT_LOADED:
+                slot = self._slots
+                if slot == self._slots_end:
                     raise IndexError(f"{keys[ref]} is one queue more than the {self._slots_end} that its store counts")
-                queue = self._queue(ref, keys[ref])
-                state[SLOT] = self._slots
                 self._slots += 1
-                count = FIRST_ENTRIES
-            else:
-                queue = self._queue(ref, keys[ref])
-                count = self._wanted(item, ref) if first == state[FIRST] + state[LOADED] else FIRST_ENTRIES
+            elif first == held + loaded:
+                count = self._wanted(phy_offset - self._loaded_at[ref], self._high - phy_offset, loaded)
             count = min(count, self.per_slot)
-            self._loaded_at[ref] = int(item["phy_offset"])
-            low = int(state[SLOT]) * self.per_slot * layout.ENTRY_BYTES
-            slot = self._arena[low : low + count * layout.ENTRY_BYTES]
-            slot[:] = 0
-            queue.read_into(first, slot)
-            state[FIRST], state[LOADED] = first, count
+            self._loaded_at[ref] = phy_offset
+            low = slot * self.per_slot * layout.ENTRY_BYTES
+            queue.read_into(first, self._arena[low : low + count * layout.ENTRY_BYTES])
+            self._states[ref, SLOT], self._states[ref, FIRST], self._states[ref, LOADED] = slot, first, count
         except StoreError:
-            state[SLOT] = UNREADABLE
+            self._states[ref, SLOT] = UNREADABLE
 
-    def _wanted(self, item: np.void, ref: int) -> int:
-        """How many entries the queue takes in the rest of the segment, if it grows as since its last load, and some more."""
-        phy_offset, loaded = int(item["phy_offset"]), int(self._states[ref, LOADED])
-        since, left = phy_offset - self._loaded_at[ref], self._high - phy_offset
+    def _wanted(self, since: int, left: int, loaded: int) -> int:
+        """How many entries a queue takes in the `left` bytes of the segment, if it grows as in those `since` its last load, and
+        some more."""
         return loaded * left * 9 // (since * 8) + FIRST_ENTRIES if since > 0 and left > 0 else FIRST_ENTRIES
 
     def resolve(self, item: np.void, keys: Sequence[QueueKey]) -> tuple[int, int]:
