@@ -511,7 +511,7 @@ class AuditOutcome:
     incomplete: list[str] = field(default_factory=list)  # sentences
     verdict: str = ""  # one sentence
     plan: Row = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: Sequence[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     bytes_read: int = 0

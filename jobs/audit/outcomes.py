@@ -1,9 +1,11 @@
-"""Outcomes that no audit made: of a store that could not be opened, and of one whose run was stopped."""
+"""Outcomes that no audit made: of a store that could not be opened, and of one whose run was stopped. Outcomes of many stores in
+little memory."""
 
 from __future__ import annotations
 
 from jobs.command_line.stores import StoreArgument
 from schemas.rows import AuditOutcome, Row
+from store_io.base.packed import packed
 
 
 def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> AuditOutcome:
@@ -14,3 +16,9 @@ def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> Audit
         store.name, store.path, store.release, 3, False, [sentence], verdict or f"Could not be audited: {sentence}",
         plan, release_from=store.release_from, replica_group=store.replica_group or "",
     )  # fmt: skip
+
+
+def put_away(outcome: AuditOutcome) -> None:
+    """Pack the lists of an outcome whose own files are written. Tables, and the pages of a run, read them once more."""
+    outcome.findings = packed(outcome.findings)
+    outcome.plan["steps"] = packed(outcome.plan["steps"])

@@ -18,7 +18,7 @@ from jobs.audit.datasets import DatasetPlan, SegmentOutput, by_dataset
 from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
 from jobs.audit.finished_stores import FinishedStores
 from jobs.audit.listing import listing_problems
-from jobs.audit.outcomes import not_audited
+from jobs.audit.outcomes import not_audited, put_away
 from jobs.audit.progress import Progress, SparkCounters
 from jobs.audit.store_batches import BYTES_PER_CORE, batches, slow_stores
 from jobs.command_line.options import AuditOptions
@@ -86,6 +86,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
             plan = f"{asked.out}/{outcome.name}/plan.json"
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
             problems += write_store(output, outcome, context)
+            if len(asked.stores) > 1:
+                put_away(outcome)
         problems += [problem for problem in (reading.past.result().problem,) if problem] if reading.past is not None else []
         problems += write_tables(started, info, outcomes, wanted)
         for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):

@@ -108,6 +108,7 @@ class ScaleTimes:
 def measure_scale(started: Session, folder: Path, shape: str, part: float) -> ScaleTimes:
     """Audit the stores of a shape, or a part of it. Raises BenchFailed where an audit finds what it should not."""
     from jobs.audit import run_audit as audit
+    from jobs.audit.outcomes import put_away
     from jobs.audit.runner import Runner
     from jobs.output import OutputFolder
     from jobs.report.files.result_json import RunInfo
@@ -127,7 +128,11 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
     info = RunInfo(shape, VERSION, RULES_VERSION, datetime.now(UTC), tables=f"{out}/tables")
     output = OutputFolder(str(out))
     output.begin(names)
-    problems = [problem for outcome in outcomes for problem in audit.write_store(output, outcome)]
+    problems = []
+    for outcome in outcomes:
+        problems += audit.write_store(output, outcome)
+        if len(outcomes) > 1:
+            put_away(outcome)
     driver, at = time.process_time() - processor, time.process_time()
     problems += audit.write_tables(started, info, outcomes, None)
     wrong = [
