@@ -1,7 +1,8 @@
 """WHERE it runs: Spark and Delta. No byte offsets, no magics.
 
 * `cli`: arguments in, exit code out; `command_line`: what the arguments may be.
-* `environment`: what is installed; `jvm`, `session`: the only Spark; `warm_workers`, `worker_daemon`: its Python workers.
+* `environment`: what is installed; `jvm`, `session`: the only Spark; `warm_workers`, `worker_daemon`: its Python workers;
+  `cluster_wait`: says what a cluster keeps them waiting for.
 * `audit`: a run over one or many stores; `tables` and `history`: what is kept of runs, and what they say together.
 * `explore`: messages for people; `sources`, `spark_sources`: stores as Spark data sources.
 * `repair`: a new store; `rescue`: audit, choice, repair and hand-over in one command.

@@ -21,7 +21,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs import interrupts
+from jobs import cluster_wait, interrupts
+from jobs.environment import hadoop_settings
 from jobs.environment import setup as environment
 from jobs.environment.installation import module_name
 from jobs.faults import ending, is_sparks, reason
@@ -68,10 +69,17 @@ _DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 class Session:
     """A started Spark: `.context`, `.spark` and, when done, `.stop()`. Use as a context manager."""
 
-    def __init__(self, context: SparkContext, jvm: Jvm, sent: tempfile.TemporaryDirectory[str] | None):
+    def __init__(
+        self,
+        context: SparkContext,
+        jvm: Jvm,
+        sent: tempfile.TemporaryDirectory[str] | None,
+        watch: cluster_wait.ClusterWatch | None = None,
+    ):
         self.context = context
         self._jvm = jvm
         self._sent = sent
+        self._watch = watch
         self._listener: Listener | None = None
 
     @cached_property
@@ -135,6 +143,8 @@ class Session:
 
     def _expect_the_end(self) -> None:
         """The thread that takes tasks' counts loses its connection when the JVM ends: not worth a traceback."""
+        if self._watch is not None:
+            self._watch.close()
         server: Any = self.context._accumulatorServer
         server.handle_error = lambda *_: None
 
@@ -157,8 +167,12 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
     return on(Jvm(spark_words, java_options))
 
 
-def on(jvm: Jvm, workers: WarmWorkers | None = None) -> Session:
-    """Spark in a JVM that is starting; that is ended where it fails. workers: that shall run its tasks. Raises SparkFailed."""
+def on(jvm: Jvm, workers: WarmWorkers | None = None, say: cluster_wait.Say = cluster_wait.say) -> Session:
+    """Spark in a JVM that is starting; that is ended where it fails. Raises SparkFailed.
+
+    workers: that shall run its tasks.  say: takes the sentence that a cluster keeps it waiting.
+    """
+    watch: cluster_wait.ClusterWatch | None = None
     try:
         from pyspark import SparkConf, SparkContext
         from pyspark.logger import PySparkLogger
@@ -176,14 +190,22 @@ def on(jvm: Jvm, workers: WarmWorkers | None = None) -> Session:
         _configure(conf)
         if workers is not None and workers.are_there:
             use_ready_workers(conf)
+        if not is_local(master := conf.get("spark.master") or ""):
+            watch = cluster_wait.ClusterWatch(master, say)
         with _own_interrupts():
             context = SparkContext.getOrCreate(conf)
         interrupts.check()
+        if watch is not None:
+            watch.started(context)
+            # For Python workers, and no settings: pages and logs of Spark show those.
+            context.environment.update(storage_options.for_tasks(hadoop_settings.needed()))
         _look_for_garbage_rarely()
-        return Session(context, jvm, _send_packages(context))
+        return Session(context, jvm, _send_packages(context), watch)
     except BaseException as problem:
         # Asked for before the JVM is gone: it holds the text.
         failed = SparkFailed(f"Spark did not start: {_reason(problem, jvm)}") if isinstance(problem, Exception) else None
+        if watch is not None:
+            watch.close()
         jvm.end()
         _forget()
         raise failed or problem from None
@@ -279,8 +301,6 @@ def _configure(conf: SparkConf) -> None:
         # Else any catalogue call makes a folder where the command is typed.
         conf.setIfMissing("spark.sql.warehouse.dir", (environment.state() / "warehouse").as_uri())
     if not is_local(master):
-        for name, value in storage_options.variables().items():
-            conf.set(f"spark.executorEnv.{name}", value)
         # For modules in a zip, numba keeps what it compiles below this, by the folder that the zip lies in: each run's own.
         conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", "./cache")
 

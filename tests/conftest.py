@@ -1,15 +1,19 @@
-"""One Spark session for all tests that want one (mark: spark), started when the first of them does."""
+"""What tests in many folders want: a Spark session (mark: spark), an S3 server, an HDFS. Each starts when one wants it."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
 
 from jobs import session
 from tests.support.processes.s3_server import S3Server, emptied, served
+
+if TYPE_CHECKING:
+    from tests.hdfs.small_hdfs import SmallHdfs
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,6 +48,28 @@ def serving() -> Iterator[S3Server]:
 def server(serving: S3Server) -> S3Server:
     """It with an empty bucket."""
     return emptied(serving)
+
+
+@pytest.fixture(scope="session")
+def small_hdfs() -> Iterator[SmallHdfs]:
+    """One HDFS for all tests that want one (marks: hdfs, cluster), started when the first of them does."""
+    from tests.hdfs.small_hdfs import SmallHdfs
+
+    started = SmallHdfs()
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def hdfs(small_hdfs: SmallHdfs, monkeypatch: pytest.MonkeyPatch) -> SmallHdfs:
+    """It, empty."""
+    from tests.hdfs.small_hdfs import forget
+
+    for name in ("HADOOP_USER_NAME", "HADOOP_CONF_DIR", "HADOOP_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    forget()
+    small_hdfs.empty()
+    return small_hdfs
 
 
 @pytest.fixture

@@ -52,13 +52,14 @@ if TYPE_CHECKING:
 
 def run(asked: AuditOptions, jvm: Jvm) -> int:
     """Audit all stores, write all results; the exit code. jvm: the one that starts for it."""
-    from jobs import session
+    from jobs import cluster_wait, session
     from jobs.audit import runner  # noqa: F401  so that workers have it loaded too
     from jobs.warm_workers import WarmWorkers
     from jobs.without_pandas import leave_pandas_out
 
     leave_pandas_out()
-    with contextlib.closing(WarmWorkers(jvm.workers_place)) as workers, session.on(jvm, workers) as started:
+    say = cluster_wait.say_as_json if asked.progress_json else cluster_wait.say
+    with contextlib.closing(WarmWorkers(jvm.workers_place)) as workers, session.on(jvm, workers, say) as started:
         return run_with(started, asked)
 
 

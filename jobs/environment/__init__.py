@@ -4,5 +4,5 @@
 * `setup`: makes the environment once; `java`: the Java runtimes of this machine. Standard library only.
 * `compiled_code`: where compiled decoders are kept.
 * `warm_up`: fills caches, so that the first run is quick.
-* `packaging`, `cluster`: what executors elsewhere need; cluster deploy mode.
+* `packaging`, `executor_code`, `hadoop_settings`, `cluster`: what executors elsewhere need; cluster deploy mode.
 """

@@ -1,4 +1,5 @@
-"""What executors on other machines need: the project's packages as one zip, the Python environment as one archive."""
+"""What executors on other machines need: the project's packages as one zip; the Python environment, and compiled code, as one
+archive."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import os
 import re
 import sys
 import tarfile
+import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -16,7 +18,8 @@ from pathlib import Path
 
 from jobs.command_line import places
 from jobs.command_line.options import Command
-from jobs.environment import installation
+from jobs.environment import executor_code, installation
+from store_io.base.compiled.code_files import BROUGHT
 from store_io.base.errors import StoreError
 
 _TYPES = {".py", ".html", ".css", ".js"}  # modules, and what the pages are made from
@@ -26,6 +29,7 @@ _PYTHON = """\
 #!/bin/sh
 # The executor's Python {version} with the packages of this archive, wherever it was unpacked.
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
+{code}="${{{code}:-$here/compiled}}" \
 PYTHONPATH="$here/site-packages${{PYTHONPATH:+:$PYTHONPATH}}" exec python{version} "$@"
 """
 
@@ -55,10 +59,11 @@ def pack_environment(target: str) -> int:
     """Write the environment's packages to a .tar.gz for --archives; its size in bytes. Raises StoreError.
 
     bin/python in it is a script: a venv itself names its folder and its Python by their paths on this machine. So the
-    executors need the same Python release (3.11, say) and the same kind of machine, and nothing else.
+    executors need the same Python release (3.11, say) and the same kind of machine, and nothing else. `compiled/` has object
+    files, which spare executors with this machine's processor the compiler.
     """
     release = f"{sys.version_info.major}.{sys.version_info.minor}"
-    script = _PYTHON.format(version=release).encode()
+    script = _PYTHON.format(version=release, code=BROUGHT).encode()
     fresh = Path(f"{target}.{os.getpid()}.part")
     try:
         with open(fresh, "wb") as file, gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
@@ -69,6 +74,9 @@ def pack_environment(target: str) -> int:
                     archive.addfile(entry, io.BytesIO(script))
                 for name, path in _package_files():
                     archive.add(path, f"site-packages/{name}", recursive=False, filter=_nobodys)
+                with tempfile.TemporaryDirectory(prefix="store-audit-") as folder:
+                    for path in executor_code.object_files(folder):
+                        archive.add(path, f"compiled/{path.name}", recursive=False, filter=_nobodys)
         os.replace(fresh, target)
         return os.path.getsize(target)
     except OSError as problem:

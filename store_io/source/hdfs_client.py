@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.source.storage_options import hadoop_of_driver, take_over
 
 if TYPE_CHECKING:
     from hdfs_native import Client
@@ -24,6 +25,7 @@ _SAID = 300  # letters of what a server says
 _ONE_NAME_NODE = {"dfs.client.failover.max.attempts": "4", "dfs.client.failover.sleep.max.millis": "2000"}
 _NO_NAME_SERVICE = "No NameNode hosts found"
 _USER = "the user is HADOOP_USER_NAME, or with Kerberos the one of kinit"
+_LIBRARY = "install libgssapi-krb5-2 (Debian) or krb5-libs (Red Hat)"
 _DENIED = ("AccessControlException", "AuthorizationException")
 
 _UNREACHED = re.compile(r"lookup address|Connection refused|No route to host|unreachable|timed out", re.IGNORECASE)
@@ -56,8 +58,10 @@ def data_client(server: str) -> Client:
 def _new(server: str) -> Client:
     from hdfs_native import Client  # only where something lies in HDFS
 
+    take_over()
     with failing(f"hdfs://{server}/", "cannot be reached"):
-        return Client(f"hdfs://{server}", _ONE_NAME_NODE if re.search(r":[0-9]+$", server) else None)
+        one = _ONE_NAME_NODE if re.search(r":[0-9]+$", server) else {}
+        return Client(f"hdfs://{server}", {**hadoop_of_driver(), **one})
 
 
 @contextlib.contextmanager
@@ -104,6 +108,8 @@ def reason(error: BaseException) -> str:
         return f"no host of this name is known ({said}); an address is hdfs://HOST:PORT/FOLDER"
     if _UNREACHED.search(str(error)):
         return f"no NameNode answers there ({said}); an address is hdfs://HOST:PORT/FOLDER with the port of fs.defaultFS"
+    if "libgssapi" in str(error):
+        return f"the NameNode wants Kerberos, and this machine has no library for it ({said}); {_LIBRARY}"
     if re.search(r"SIMPLE authentication is not enabled|NoSASLMechanism|GSSAPI", str(error)):
         return f"the NameNode wants Kerberos ({said}); set HADOOP_CONF_DIR to a configuration with it and log in with kinit"
     if is_denied(error):

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
 from store_io.base.paths import without_login
-from store_io.source.storage_options import without_secrets
+from store_io.source.storage_options import take_over, without_secrets
 
 ATTEMPTS = 6  # of a request; botocore waits longer before each, up to 20 s
 CONNECT_SECONDS = 10
@@ -44,6 +44,7 @@ def _client(process: int) -> Any:
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError
 
+    take_over()
     session = botocore.session.get_session()
     region = os.environ.get("AWS_REGION") or None  # botocore itself asks for AWS_DEFAULT_REGION alone
     try:

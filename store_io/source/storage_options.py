@@ -1,12 +1,15 @@
 """What `--storage-option` may set: where S3 and HDFS are, and who asks. Standard library only: a command line is read first.
 
 Each option is a variable of the environment, which every client here and every process that is started goes by: botocore,
-pyarrow, delta-rs and hdfs-native, in this process, in tasks and in the driver's JVM.
+pyarrow, delta-rs and hdfs-native, in this process, in tasks and in the driver's JVM. Tasks on other machines get them with the
+driver's own variables (`for_tasks`, `take_over`).
 """
 
 from __future__ import annotations
 
+import json
 import os
+import pwd
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -38,11 +41,26 @@ _AGAINST = {
     ),
     "aws_endpoint_url": ("AWS_ENDPOINT_URL_S3", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
 }
+HANDED = "STORE_AUDIT_STORAGE"  # the variable in which tasks get the driver's own ones
+HADOOP_FILES = ("core-site.xml", "hdfs-site.xml")
+_SESSION = ("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN")
+_LOGINS = (
+    *("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"),
+    *("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+)
+# What tasks take of the driver's variables: the second ones, where their own machine has none of the first ones.
+_TAKEN = (
+    (_LOGINS, ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", *_SESSION)),
+    (("AWS_REGION", "AWS_DEFAULT_REGION"),) * 2,
+    (("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),) * 2,
+    (("HADOOP_USER_NAME",),) * 2,
+)
 _SHORTEST = 8  # letters of a secret that is looked for in texts
 # Those of them of which an empty value still wins: they get the option's own.
 _EMPTY_WINS = {"AWS_DEFAULT_PROFILE": "AWS_PROFILE"}
 _used: set[str] = set()  # variables
 _against: set[str] = set()  # variables that are to be unset
+_of_driver: dict[str, str] = {}  # settings of Hadoop
 
 
 def fault_of(key: str, value: str) -> str:
@@ -88,12 +106,58 @@ def use(options: Mapping[str, str]) -> None:
         missing = [key for key in LOGIN[:2] if not os.environ.get(key.upper())]
         if missing:
             raise UsageError(f"--storage-option: a login needs {missing[0]} too, or the variable {missing[0].upper()}")
+        _used.update(map(str.upper, LOGIN[:2]))  # tasks need the other half, too
 
 
 def variables() -> dict[str, str]:
-    """The variables that `use` has set, for processes elsewhere, and empty ones for those that it has removed."""
+    """The variables that `use` has set, and empty ones for those that it has removed: other machines may have both."""
     removed = {name: os.environ.get(_EMPTY_WINS.get(name, ""), "") for name in sorted(_against)}
     return {**removed, **{name: os.environ[name] for name in sorted(_used) if name in os.environ}}
+
+
+def for_tasks(hadoop: Mapping[str, str]) -> dict[str, str]:
+    """The variables that tasks on other machines get. They never become settings of Spark: its pages and logs, and on YARN and
+    Kubernetes the definitions of containers, would show them.
+
+    hadoop: what tasks must know of the driver's configuration.
+    """
+    own = {name: os.environ[name] for _, names in _TAKEN for name in names if os.environ.get(name)}
+    if not {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} <= own.keys():
+        own = {name: value for name, value in own.items() if name not in _TAKEN[0][1]}
+    if "HADOOP_USER_NAME" not in own and (user := _user()):  # as Spark's own files are read: as whoever typed the command
+        own["HADOOP_USER_NAME"] = user
+    return {**variables(), HANDED: json.dumps([own, dict(hadoop)])}
+
+
+def take_over() -> None:
+    """In a task, before a client is made: go by what the driver has handed over, where this machine itself says nothing."""
+    if not (handed := os.environ.pop(HANDED, "")):
+        return
+    values, settings = json.loads(handed)
+    if not hadoop_folder():
+        _of_driver.update(settings)
+    for own, names in _TAKEN:
+        if not any(os.environ.get(name) for name in own):
+            os.environ.update({name: values[name] for name in names if name in values})
+
+
+def hadoop_folder() -> str:
+    """Where hdfs-native looks for this process's configuration; empty where it looks nowhere, or no file is there."""
+    home = os.environ.get("HADOOP_HOME")
+    place = os.environ.get("HADOOP_CONF_DIR") or (f"{home}/etc/hadoop" if home else "")
+    return place if place and any(os.path.isfile(f"{place}/{name}") for name in HADOOP_FILES) else ""
+
+
+def hadoop_of_driver() -> dict[str, str]:
+    """In a task on a machine without a Hadoop configuration: what it must know of the driver's. Else nothing."""
+    return dict(_of_driver)
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a container's user without a name
+        return ""
 
 
 def without_secrets(text: str) -> str:

@@ -3,56 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from jobs.environment.setup import ROOT
-from store_io.source import s3_client
-from tests.hdfs.small_hdfs import SmallHdfs
-from tests.support.processes.s3_server import BUCKET, S3Server
+from tests.support.processes.remote_places import Place, in_hdfs, in_s3
 from tests.support.stores import corpus_tools
 
 pytestmark = pytest.mark.hdfs
 
 
-@dataclass
-class Place:
-    """A server. uri: of its root.  put: a folder of this machine -> its URI there.  get, names: by path below the root."""
-
-    uri: str
-    put: Callable[[Path, str], str]
-    get: Callable[[str], bytes]
-    names: Callable[[str], set[str]]
-    variables: dict[str, str]
-
-    def submit(self, *words: object) -> subprocess.CompletedProcess[str]:
-        command = [ROOT / "spark-submit.sh", *map(str, words)]
-        return subprocess.run(command, env=self.variables, capture_output=True, text=True)
-
-
 @pytest.fixture(params=["hdfs", "s3"])
 def place(request: pytest.FixtureRequest) -> Place:
     if request.param == "hdfs":
-        hdfs: SmallHdfs = request.getfixturevalue("hdfs")
-        return Place(
-            hdfs.uri,
-            lambda folder, name: hdfs.put_folder(folder, f"/{name}"),
-            lambda path: hdfs.get(f"/{path}"),
-            lambda folder: {name.removeprefix("/") for name in hdfs.names(f"/{folder}")},
-            dict(os.environ),
-        )
-    server: S3Server = request.getfixturevalue("server")
+        return in_hdfs(request.getfixturevalue("hdfs"))
+    return in_s3(request.getfixturevalue("server"))
 
-    def names(folder: str) -> set[str]:
-        pages = s3_client.client().get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{folder}/")
-        return {entry["Key"].removeprefix(f"{folder}/") for page in pages for entry in page.get("Contents", ())}
 
-    return Place(f"s3://{BUCKET}", server.put_folder, server.get, names, server.environment())
+def submit(place: Place, *words: object) -> subprocess.CompletedProcess[str]:
+    command = [ROOT / "spark-submit.sh", *map(str, words)]
+    return subprocess.run(command, env=place.variables, capture_output=True, text=True)
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -65,14 +37,14 @@ def test_audits_and_their_history(place: Place, tmp_path: Path) -> None:
     copy, out = place.put(own, "copy"), f"{place.uri}/results"
     conf = ["--release", case.release, "--broker-conf", tmp_path / "own" / "broker.conf"]
     for more in (["--write", "messages"], ["--since-run", "last"]):
-        done = place.submit("audit", copy, *conf, "--out", out, *more)
+        done = submit(place, "audit", copy, *conf, "--out", out, *more)
         assert done.returncode in (0, 10, 20) and f"tables in {out}/tables" in done.stdout, done.stdout + done.stderr
-    local = place.submit("audit", own, *conf, "--out", tmp_path / "out")
+    local = submit(place, "audit", own, *conf, "--out", tmp_path / "out")
     assert local.returncode == done.returncode
     for name in ("plan.json", "findings.jsonl"):
         assert place.get(f"results/copy/{name}") == (tmp_path / "out" / "copy" / name).read_bytes()
     tables = ["--tables", f"{out}/tables"]
-    report = place.submit("report", *tables, "--out", f"{place.uri}/report.json", "--format", "json")
+    report = submit(place, "report", *tables, "--out", f"{place.uri}/report.json", "--format", "json")
     assert report.returncode == 0, report.stderr
     assert json.loads(place.get("report.json"))["runs"] == 2
     for words, shown in (
@@ -81,7 +53,7 @@ def test_audits_and_their_history(place: Place, tmp_path: Path) -> None:
         (["runs", out], f"2 runs in {out}/tables"),
         (["tables", "info", *tables], "2 runs, "),
     ):
-        told = place.submit(*words)
+        told = submit(place, *words)
         assert told.returncode == 0 and shown in told.stdout, told.stdout + told.stderr
     commands = [
         ["query", copy, *conf[:2], "--limit", "5", "--format", "jsonl"],
@@ -89,7 +61,7 @@ def test_audits_and_their_history(place: Place, tmp_path: Path) -> None:
         ["manifest", copy],
     ]
     for words in commands:
-        there, here = place.submit(*words), place.submit(words[0], own, *words[2:])
+        there, here = submit(place, *words), submit(place, words[0], own, *words[2:])
         assert there.returncode == here.returncode == 0 and there.stdout.replace(copy, str(own)) == here.stdout, there.stderr
     script = tmp_path / "count.py"
     script.write_text(
@@ -99,7 +71,7 @@ def test_audits_and_their_history(place: Place, tmp_path: Path) -> None:
         f"        frame = sources.read(started.spark, 'messages', path, release={case.release!r})\n"
         "        print('counted', frame.selectExpr('count(*)', 'sum(total_size)').first())\n"
     )
-    counted = place.submit("run", script)
+    counted = submit(place, "run", script)
     lines = [line for line in counted.stdout.splitlines() if line.startswith("counted")]
     assert counted.returncode == 0 and len(lines) == 2 and lines[0] == lines[1], counted.stdout + counted.stderr
 
@@ -110,28 +82,28 @@ def test_what_is_made_of_a_copy(place: Place, tmp_path: Path) -> None:
     own = case.unpack(tmp_path / "own").rename(tmp_path / "copy")
     copy, out = place.put(own, "copy"), f"{place.uri}/results"
     conf = ["--broker-conf", tmp_path / "own" / "broker.conf", "--release", case.release]
-    audited = place.submit("audit", copy, *conf, "--out", out)
+    audited = submit(place, "audit", copy, *conf, "--out", out)
     told = f"repair {copy} --release {case.release} --broker-conf {conf[1]} --plan {out}/copy/plan.json --to {copy}-repaired"
     assert audited.returncode in (10, 20) and told in audited.stdout, audited.stdout + audited.stderr
-    local = place.submit("audit", own, *conf, "--out", tmp_path / "out")
+    local = submit(place, "audit", own, *conf, "--out", tmp_path / "out")
     assert local.returncode == audited.returncode
     for source, plan, new in (
         (copy, f"{out}/copy/plan.json", tmp_path / "new"),
         (own, tmp_path / "out" / own.name / "plan.json", tmp_path / "new-local"),
         (copy, f"{out}/copy/plan.json", f"{place.uri}/new"),
     ):
-        done = place.submit("repair", source, "--plan", plan, "--to", new, *conf)
+        done = submit(place, "repair", source, "--plan", plan, "--to", new, *conf)
         assert done.returncode == 0 and f"{new}.handover.html" in done.stdout, done.stdout + done.stderr
     made = files(tmp_path / "new")
     assert made and made == files(tmp_path / "new-local") == {name: place.get(f"new/{name}") for name in place.names("new")}
-    again = place.submit("audit", f"{place.uri}/new", *conf, "--out", tmp_path / "again")
+    again = submit(place, "audit", f"{place.uri}/new", *conf, "--out", tmp_path / "again")
     assert again.returncode == 0, again.stdout + again.stderr
     for source, to in ((copy, tmp_path / "there"), (own, tmp_path / "here"), (copy, f"{place.uri}/export")):
-        exported = place.submit("export", source, *conf, "--format", "jsonl", "--to", to)
+        exported = submit(place, "export", source, *conf, "--format", "jsonl", "--to", to)
         assert exported.returncode == 0, exported.stderr
     rows = {name: content for name, content in files(tmp_path / "here").items() if name != "manifest.json"}
     assert rows and all(content == (tmp_path / "there" / name).read_bytes() for name, content in rows.items())
     assert place.names("export") == {*rows, "manifest.json"}
     assert all(place.get(f"export/{name}") == content for name, content in rows.items())
-    rescued = place.submit("rescue", copy, *conf, "--to", tmp_path / "rescued", "--yes")
+    rescued = submit(place, "rescue", copy, *conf, "--to", tmp_path / "rescued", "--yes")
     assert rescued.returncode == 0, rescued.stdout + rescued.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,8 @@ KINDS = {
     "Job": ("batch/v1", {"apiVersion", "kind", "metadata", "spec"}),
     "Pod": ("v1", {"apiVersion", "kind", "metadata", "spec"}),
 }
-CONTAINER = {"name", "image", "command", "env", "resources", "securityContext", "volumeMounts"}
+CONTAINER = {"name", "image", "command", "workingDir", "env", "resources", "securityContext", "volumeMounts"}
+RESTRICTED = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "readOnlyRootFilesystem": True}
 POD = {
     "serviceAccountName", "restartPolicy", "terminationGracePeriodSeconds", "automountServiceAccountToken", "securityContext",
     "containers", "volumes",
@@ -47,11 +50,16 @@ def test_shapes(objects: dict[str, Any]) -> None:
         assert mounted.keys() == {volume["name"] for volume in pod["volumes"]}
         assert mounted["copies"]["readOnly"] is True
         assert pod["securityContext"]["runAsNonRoot"] is True
-        assert container["securityContext"]["allowPrivilegeEscalation"] is False
-        assert all(isinstance(one["value"], str) for one in container["env"])
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert container["securityContext"] == RESTRICTED
+        for one in container["env"]:
+            assert isinstance(one.get("value"), str) != (
+                one.get("valueFrom", {}).keys() <= {"fieldRef", "secretKeyRef"} and "valueFrom" in one
+            )
+        assert not any("KEY" in one["name"] and "value" in one for one in container["env"]), "a secret is never in a manifest"
         # Temporary files lie on a disk of the node: a volume in memory would save none.
         assert {"name": "TMPDIR", "value": mounted["scratch"]["mountPath"]} in container["env"]
-        assert {"name": "scratch", "emptyDir": {}} in pod["volumes"]
+        assert {"name": "scratch", "emptyDir": {"sizeLimit": "20Gi"}} in pod["volumes"], "a full node is everybody's"
 
 
 def test_names_lead_to_one_another(objects: dict[str, Any]) -> None:
@@ -68,6 +76,31 @@ def test_names_lead_to_one_another(objects: dict[str, Any]) -> None:
     assert (codes["containerName"], codes["values"]) == (driver["name"], [2, 3, 10, 20])
     copies = [next(v for v in spec["volumes"] if v["name"] == "copies") for spec in (template["spec"], objects["Pod"]["spec"])]
     assert copies[0] == copies[1]
+
+
+def test_an_executor_starts_as_spark_wants_it(objects: dict[str, Any], tmp_path: Path) -> None:
+    """Its command, with the variables and the argument that Spark sets, and a java that shows its own arguments."""
+    (container,) = objects["Pod"]["spec"]["containers"]
+    (tmp_path / "java").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "java").chmod(0o755)
+    given = {f"SPARK_JAVA_OPT_{n}": f"-Done={n} two" for n in range(11)}
+    told = "DRIVER_URL EXECUTOR_ID EXECUTOR_CORES APPLICATION_ID EXECUTOR_POD_IP RESOURCE_PROFILE_ID EXECUTOR_POD_NAME".split()
+    given |= {f"SPARK_{name}": name for name in told} | {"SPARK_EXECUTOR_MEMORY": "1g", "SPARK_CLASSPATH": "own"}
+    variables = {"PATH": f"{tmp_path}:{os.environ['PATH']}", **given}
+    done = subprocess.run([*container["command"], "executor"], env=variables, capture_output=True, text=True, check=True)
+    words = done.stdout.splitlines()
+    assert words[:13] == [*(f"-Done={n} two" for n in range(11)), "-Xms1g", "-Xmx1g"]
+    assert words[13] == "-cp" and words[14].endswith("/pyspark/jars/*:own") and words[15].endswith(".KubernetesExecutorBackend")
+    options = ("driver-url", "executor-id", "cores", "app-id", "hostname", "resourceProfileId", "podName")
+    assert words[16:] == [word for option, name in zip(options, told, strict=True) for word in (f"--{option}", name)]
+
+
+def test_the_image_is_the_dockerfiles(objects: dict[str, Any]) -> None:
+    text = (environment.ROOT / "Dockerfile").read_text()
+    driver = objects["Job"]["spec"]["template"]["spec"]["containers"][0]
+    home = next(one["value"] for one in driver["env"] if one["name"] == "STORE_AUDIT_HOME")
+    assert f"STORE_AUDIT_HOME={home} " in text and f"{home}/lib/python3" in objects["Pod"]["spec"]["containers"][0]["command"][-1]
+    assert f"WORKDIR {INSTALLED}\n" in text and "useradd --uid 10001 " in text
 
 
 def test_the_command_is_one_that_we_understand(objects: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

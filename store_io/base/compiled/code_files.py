@@ -16,6 +16,7 @@ from glob import escape, glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
+BROUGHT = "STORE_AUDIT_CODE"  # the variable that names a folder of object files from elsewhere: out of what `pack` makes
 FOLDER = "NUMBA_CACHE_DIR"  # the variable that names the folder for compiled code; without it, it lies beside the source
 DIGEST_BYTES = 16
 KEPT_SECONDS = 14 * 86_400  # of files with other digests: releases and machines may share a folder
@@ -59,6 +60,13 @@ def start_quickly(asked: bool = True) -> None:
 def takes_files() -> bool:
     """Whether it does."""
     return _Quickly.asked
+
+
+@cache
+def brought_folder() -> str:
+    """Where object files lie that came with the packages; empty where there are none, or code there may not be run."""
+    folder = os.environ.get(BROUGHT, "")
+    return folder if os.path.isdir(folder) and is_safe_folder(folder) else ""
 
 
 class CodeFile(NamedTuple):

@@ -3,9 +3,9 @@ question takes to be answered.
 
 A function that is `kept` is compiled by numba, which keeps its code on disk. In a process that is to answer one question
 (`start_quickly`) object files do instead: one for each set of argument types, beside numba's own files, and handed to LLVM's
-loader without numba. Each call then costs some ten microseconds more, so audits, which call often, do not take them. Where an
-object file cannot be had, numba does it. What compiled code calls, `Deferred` things, takes its real form when something is
-compiled.
+loader without numba. Each call then costs some ten microseconds more, so audits, which call often, do not take them, but where
+they came with the packages (`code_files.BROUGHT`): nothing else is compiled there yet. Where an object file cannot be had, numba
+does it. What compiled code calls, `Deferred` things, takes its real form when something is compiled.
 
 The operations take plain addresses. The caller makes sure that every byte there may be read: nothing is checked here.
 """
@@ -29,6 +29,7 @@ from store_io.base.compiled import object_code
 from store_io.base.compiled.code_files import (
     DIGEST_BYTES,
     CodeFile,
+    brought_folder,
     code_folder,
     numba_version,
     read_code,
@@ -167,7 +168,7 @@ class Kept(Deferred):
         self._code: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *arguments: Any) -> Any:
-        if not takes_files():
+        if not takes_files() and not brought_folder():
             return self.by_dispatcher(*arguments)
         of = tuple(map(_type_of, arguments))
         code = self._code.get(of)
@@ -177,17 +178,18 @@ class Kept(Deferred):
         return code(*arguments)
 
     def _found(self, types: _Types, arguments: Sequence[Any]) -> Callable[..., Any]:
-        folder, name = code_folder(self.function.__code__.co_filename), self._file_name(types)
-        if not folder or None in types.of or not name:
+        name = "" if None in types.of else self._file_name(types)
+        if not name:
             return self.by_dispatcher
-        path = os.path.join(folder, name)
-        code = read_code(path)
-        if code is None:
-            made = _machine().machine_code(_with_real_names(self.function), arguments)
-            if made is None:
-                return self.by_dispatcher
-            code = CodeFile(made.symbol, made.result, made.code)
-            write_code(path, code)
+        own = code_folder(self.function.__code__.co_filename) if takes_files() else ""
+        for folder in filter(None, (brought_folder(), own)):
+            if (code := read_code(os.path.join(folder, name))) is not None:
+                return _linked(code, types, self)
+        made = _machine().machine_code(_with_real_names(self.function), arguments) if own else None
+        if made is None:
+            return self.by_dispatcher
+        code = CodeFile(made.symbol, made.result, made.code)
+        write_code(os.path.join(own, name), code)
         return _linked(code, types, self)
 
     def _file_name(self, types: _Types) -> str:

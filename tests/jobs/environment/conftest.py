@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from jobs.environment import packaging
 from jobs.environment import setup as environment
+from tests.support.processes.spark_cluster import Cluster, cluster
 
 
 @pytest.fixture
@@ -19,6 +21,13 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "bin").mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Iterator[Cluster]:
+    """A Spark cluster for all tests that want one (mark: cluster)."""
+    with cluster(tmp_path_factory.mktemp("cluster"), archive) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

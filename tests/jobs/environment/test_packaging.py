@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.environment import installation, packaging
+from jobs.environment import executor_code, installation, packaging
 from jobs.environment import setup as environment
 from store_io.base.errors import StoreError
 
@@ -37,11 +37,13 @@ def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
 def test_the_archive_holds_a_python_and_nobodys_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "module.py").write_text("x = 1\n")
     monkeypatch.setattr(packaging, "_package_files", lambda: iter([("pkg/module.py", tmp_path / "module.py")]))
+    (tmp_path / "decode-1-2.object").write_bytes(b"code")
+    monkeypatch.setattr(executor_code, "object_files", lambda folder: [tmp_path / "decode-1-2.object"])
     target = tmp_path / "environment.tar.gz"
     assert packaging.pack_environment(str(target)) == target.stat().st_size
     with tarfile.open(fileobj=io.BytesIO(target.read_bytes())) as archive:
         members = {member.name: member for member in archive}
-        assert set(members) == {"bin/python", "bin/python3", "site-packages/pkg/module.py"}
+        assert set(members) == {"bin/python", "bin/python3", "site-packages/pkg/module.py", "compiled/decode-1-2.object"}
         assert members["bin/python"].mode == 0o755
         assert {(m.uid, m.gid, m.uname, m.gname) for m in members.values()} == {(0, 0, "", "")}
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".part")] == []

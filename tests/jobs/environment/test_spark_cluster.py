@@ -13,15 +13,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jobs.environment import setup as environment
 from tests.support.processes.opened_files import opened_below
-from tests.support.processes.spark_cluster import WORKERS, Cluster, cluster
+from tests.support.processes.spark_cluster import WORKERS, Cluster, files, here, steady, until_it_reads
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import cases
 from tests.support.stores.random_stores import RELEASES
@@ -32,39 +30,12 @@ pytestmark = [
 ]
 STORES = ("g04", "g19", "g29", "g37", "g103")  # clean, cut, queues wrong, damaged, of a DLedger group
 _SECONDS = 900  # of one command, on a machine that is busy
-CHANGING = ("run_id", "started_at", "seconds", "task_seconds", "tables")
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Iterator[Cluster]:
-    with cluster(tmp_path_factory.mktemp("cluster"), archive) as started:
-        yield started
 
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
     """Where commands are typed: no folder of the project."""
     return tmp_path
-
-
-def here(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The same command on two cores of this machine."""
-    own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home())}
-    return subprocess.run(
-        [sys.executable, "-m", "jobs.cli", words[0], "--master", "local[2]", *words[1:]],
-        env={"PATH": os.environ["PATH"], **own}, cwd=cwd, capture_output=True, text=True, timeout=_SECONDS,
-    )  # fmt: skip
-
-
-def steady(value: Any) -> Any:
-    """A result without what differs from run to run."""
-    if isinstance(value, dict):
-        return {key: steady(item) for key, item in value.items() if key not in CHANGING}
-    return [steady(item) for item in value] if isinstance(value, list) else value
-
-
-def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_audit_export_repair_and_history_as_in_one_process(running: Cluster, elsewhere: Path) -> None:
@@ -128,16 +99,6 @@ def slow(elsewhere: Path) -> list[str]:
     store = builder.write(elsewhere / "store")
     (elsewhere / "broker.conf").write_text(store.broker_conf or "")
     return ["audit", str(store.root), "--release", "5.3.3", "--broker-conf", "broker.conf"]
-
-
-def until_it_reads(process: subprocess.Popen[str]) -> None:
-    """Wait for the driver's word that a task has ended and others have not."""
-    assert process.stderr is not None
-    for line in process.stderr:
-        row = json.loads(line)
-        if 0 < row["bytes"] < row["bytes_expected"]:
-            return
-    raise AssertionError("it ended before it read anything")
 
 
 def test_a_worker_that_is_lost_in_the_middle_changes_nothing(running: Cluster, elsewhere: Path, slow: list[str]) -> None:

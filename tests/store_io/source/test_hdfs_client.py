@@ -35,6 +35,11 @@ class PanicException(BaseException):
             "f: cannot be read: the NameNode wants Kerberos (NoSASLMechanism); set HADOOP_CONF",
         ),
         (
+            RuntimeError('OperationFailed("Failed to load libgssapi_krb")'),
+            Unreadable,
+            "this machine has no library for it (Failed to load libgssapi_krb); install libgssapi-krb5-2",
+        ),
+        (
             RuntimeError(DENIED),
             Unreadable,
             'access is denied (Permission denied: user=u, inode="/s":root); the user is HADOOP_USER_NAME',

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pwd
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,21 @@ from botocore.session import get_session
 
 from store_io.base.errors import UsageError
 from store_io.source import storage_options
-from store_io.source.storage_options import KEYS, LOGIN, SECRETS, use, variables, without_secrets
+from store_io.source.storage_options import (
+    HANDED,
+    KEYS,
+    LOGIN,
+    SECRETS,
+    for_tasks,
+    hadoop_of_driver,
+    take_over,
+    use,
+    variables,
+    without_secrets,
+)
+
+HADOOP = {"dfs.ha.namenodes.a": "one"}
+Handed = Callable[[dict[str, str]], None]
 
 GIVEN = {"aws_access_key_id": "AKIA1", "aws_secret_access_key": "wJalrXUtnFEMI"}
 
@@ -18,7 +34,8 @@ GIVEN = {"aws_access_key_id": "AKIA1", "aws_secret_access_key": "wJalrXUtnFEMI"}
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without variables of this machine; what a test sets is gone after it."""
-    for name in [*map(str.upper, KEYS), "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL_S3"]:
+    others = ["AWS_ENDPOINT_URL_S3", "AWS_DEFAULT_REGION", "HADOOP_HOME", HANDED]
+    for name in {*map(str.upper, KEYS), *storage_options._LOGINS, *others}:
         monkeypatch.setenv(name, "of this machine")
         monkeypatch.delenv(name)
     monkeypatch.setattr(storage_options, "_used", set())
@@ -68,6 +85,95 @@ def test_a_login_is_not_mixed_with_another_on_executors(monkeypatch: pytest.Monk
         monkeypatch.setenv(name, value)
     found = get_session().get_credentials()
     assert (found.access_key, found.token) == ("AKIA1", None)
+
+
+# ---- what tasks on other machines get --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> Handed:
+    """Become a task's process, on a machine with these variables, whose driver was this process."""
+
+    def become_a_task(own: dict[str, str]) -> None:
+        for name, value in {**dict.fromkeys(DRIVERS, ""), **own, **for_tasks(HADOOP)}.items():
+            monkeypatch.setenv(name, value)
+            if not value:
+                monkeypatch.delenv(name)
+        take_over()
+
+    monkeypatch.setattr(storage_options, "_of_driver", {})
+    return become_a_task
+
+
+DRIVERS = {
+    "AWS_ACCESS_KEY_ID": "AKIADRIVER",
+    "AWS_SECRET_ACCESS_KEY": "of-the-driver",
+    "AWS_SESSION_TOKEN": "for-an-hour",
+    "AWS_DEFAULT_REGION": "eu-1",
+    "AWS_ENDPOINT_URL": "http://minio:9000",
+    "HADOOP_USER_NAME": "me",
+}
+
+
+def with_variables_of_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in DRIVERS.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_tasks_go_by_the_drivers_environment(handed: Handed, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_variables_of_the_driver(monkeypatch)
+    handed({})
+    assert {name: os.environ[name] for name in DRIVERS} == DRIVERS and HANDED not in os.environ
+
+
+def test_their_own_machines_variables_win(handed: Handed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a login or nothing of it: not even the token of another one."""
+    with_variables_of_the_driver(monkeypatch)
+    own = {"AWS_ACCESS_KEY_ID": "AKIATASK", "AWS_SECRET_ACCESS_KEY": "of-the-task", "AWS_ENDPOINT_URL_S3": "http://inside:9000"}
+    handed({**own, "AWS_REGION": "us-1"})
+    assert {name: os.environ[name] for name in own} == own and os.environ["AWS_REGION"] == "us-1"
+    assert not {"AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL", "AWS_DEFAULT_REGION"} & os.environ.keys()
+    assert os.environ["HADOOP_USER_NAME"] == "me"
+
+
+@pytest.mark.parametrize("own", ["AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_FULL_URI"])
+def test_a_role_or_profile_of_their_machine_wins(own: str, handed: Handed, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_variables_of_the_driver(monkeypatch)
+    handed({own: "theirs"})
+    assert "AWS_ACCESS_KEY_ID" not in os.environ
+
+
+def test_options_win_over_their_machine(handed: Handed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the other half of the login is in the driver's environment."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-driver")
+    use({"aws_access_key_id": "AKIADRIVER", "aws_endpoint_url": "http://minio:9000"})
+    theirs = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3")
+    for name, value in {**dict.fromkeys(theirs, "theirs"), **for_tasks(HADOOP)}.items():
+        monkeypatch.setenv(name, value)
+    take_over()
+    assert [os.environ[name] for name in theirs] == ["AKIADRIVER", "of-the-driver", "", ""]
+    assert os.environ["AWS_ENDPOINT_URL"] == "http://minio:9000"
+
+
+def test_half_a_login_of_the_environment_is_none(handed: Handed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIADRIVER")
+    assert "AKIADRIVER" not in for_tasks({})[HANDED]
+
+
+def test_in_hdfs_tasks_are_who_the_driver_is(handed: Handed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the user that their machine runs executors as."""
+    monkeypatch.setenv("HADOOP_USER_NAME", "")
+    handed({})
+    assert os.environ["HADOOP_USER_NAME"] == pwd.getpwuid(os.geteuid()).pw_name
+
+
+def test_hadoops_settings_are_for_machines_without_any(handed: Handed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handed({})
+    assert hadoop_of_driver() == HADOOP
+    monkeypatch.setattr(storage_options, "_of_driver", {})
+    (tmp_path / "hdfs-site.xml").touch()
+    handed({"HADOOP_CONF_DIR": str(tmp_path)})
+    assert hadoop_of_driver() == {}
 
 
 def test_nothing_changes_without_any(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,15 +7,18 @@ and with the Python on their PATH that the environment was made with, not with t
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from jobs.environment import setup as environment
 from jobs.jvm import MODULE_OPTIONS, QUICK_START, spark_home
@@ -24,6 +27,8 @@ from tests.support.processes.children import end_with_parent
 WORKERS = 2
 _START_SECONDS = 300.0
 _POLL_SECONDS = 0.1
+SECONDS = 900  # of one command, on a machine that is busy
+CHANGING = ("run_id", "started_at", "seconds", "task_seconds", "tables")
 
 
 @dataclass
@@ -43,21 +48,25 @@ class Cluster:
             *("--conf", "spark.pyspark.python=./environment/bin/python"),
         ]
 
-    def run(self, words: Sequence[str], cwd: Path, seconds: float = 900) -> subprocess.CompletedProcess[str]:
-        """One command line, with its driver here."""
-        with self.started(words, cwd) as process:
+    def run(
+        self, words: Sequence[str], cwd: Path, variables: Mapping[str, str] = MappingProxyType({}), seconds: float = SECONDS
+    ) -> subprocess.CompletedProcess[str]:
+        """One command line, with its driver here. variables: of the driver's environment."""
+        with self.started(words, cwd, variables) as process:
             shown, said = process.communicate(timeout=seconds)
         return subprocess.CompletedProcess(list(words), process.returncode, shown, said)
 
     @contextlib.contextmanager
-    def started(self, words: Sequence[str], cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    def started(
+        self, words: Sequence[str], cwd: Path, variables: Mapping[str, str] = MappingProxyType({})
+    ) -> Iterator[subprocess.Popen[str]]:
         """The same while it runs; it is ended with the block."""
         command = [sys.executable, "-m", "jobs.cli", words[0], *self.words, *words[1:]]
         own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home()), "SPARK_LOCAL_IP": "127.0.0.1"}
         process = subprocess.Popen(
             command,
             cwd=cwd,
-            env={"PATH": os.environ["PATH"], **own},
+            env={"PATH": os.environ["PATH"], **own, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -166,3 +175,35 @@ def _children(pid: int) -> list[str]:
         with contextlib.suppress(OSError):  # it has ended
             found += thread.read_text().split()
     return found
+
+
+def here(
+    words: Sequence[str], cwd: Path, variables: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
+    """The same command on two cores of this machine."""
+    own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home())}
+    return subprocess.run(
+        [sys.executable, "-m", "jobs.cli", words[0], "--master", "local[2]", *words[1:]],
+        env={"PATH": os.environ["PATH"], **own, **variables}, cwd=cwd, capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+
+
+def steady(value: Any) -> Any:
+    """A result without what differs from run to run."""
+    if isinstance(value, dict):
+        return {key: steady(item) for key, item in value.items() if key not in CHANGING}
+    return [steady(item) for item in value] if isinstance(value, list) else value
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def until_it_reads(process: subprocess.Popen[str]) -> None:
+    """Wait for the driver's word that a task has ended and others have not."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        row = json.loads(line)
+        if 0 < row.get("bytes", 0) < row["bytes_expected"]:
+            return
+    raise AssertionError("it ended before it read anything")

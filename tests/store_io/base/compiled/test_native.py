@@ -141,6 +141,25 @@ def test_an_object_file_does_what_numba_does(folder: Path) -> None:
     assert [spread(*question) for question in asked] == found
 
 
+def test_files_from_elsewhere_are_taken_and_none_are_made(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on an executor that has unpacked them. Where others may write into the folder, code in it is not run."""
+    data, linked = np.full(2, 6, np.uint8), []
+    _nothing(data)
+    code_files.start_quickly(False)
+    link = native._linked
+    monkeypatch.setattr(native, "_linked", lambda code, *words: linked.append(code.symbol) or link(code, *words))
+    monkeypatch.setenv(code_files.BROUGHT, str(folder))
+    for mode in (0o755, 0o777):
+        folder.chmod(mode)
+        code_files.brought_folder.cache_clear()
+        _nothing._code.clear()
+        _nothing(data)
+        assert spread(np.arange(5), True)[0] == (-30, 2) and objects(folder) == ["nothing"]
+        assert len(linked) == 1 and "nothing" in linked[0]
+    assert data.tolist() == [9, 6]
+    code_files.brought_folder.cache_clear()
+
+
 def test_what_object_files_do_not_take_numba_does(folder: Path) -> None:
     """A number without 64 bits, a result of another type; and what is raised is raised."""
     assert _quotient(1 << 63, 1) % (1 << 64) == 1 << 63 and _half(5) == 2.5 and objects(folder) == []
