@@ -72,10 +72,25 @@ def read(spark: SparkSession, source: str, store: Stores | None = None, **option
     Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
     """
     found, texts = _source_of(source, store, options)
+    _check_python(spark)
     found.schema()
     say(found.notes())  # here, too: in a session of another maker what Spark's workers say may come to no terminal
     register(spark)
     return spark.read.format(found.name()).options(**texts).load()
+
+
+def _check_python(spark: SparkSession) -> None:
+    """Raise UsageError where Spark cannot plan a source here: it does so with the Python that executors have."""
+    try:
+        python = spark.sparkContext.pythonExec
+    except Exception:  # Spark Connect has no context; its server plans
+        return
+    if "/" in python and not os.path.isabs(python) and not os.path.exists(python):
+        archive = python.removeprefix("./").partition("/")[0]
+        raise UsageError(
+            f"spark.pyspark.python {python!r}: Spark plans data sources on this machine, too, with the Python of the executors;"
+            f" unpack what pack has made here: mkdir {archive} && tar -xzf environment.tar.gz -C {archive}"
+        )
 
 
 def lag(spark: SparkSession, store: Stores | None = None, **options: object) -> DataFrame:

@@ -15,6 +15,7 @@ from tests.support.processes.hadoop import HadoopServers, free_port
 
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+_PIECE_BYTES = 64 << 20  # of a large file
 ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 _SETTINGS = {
     "dfs.replication": 1,
@@ -82,7 +83,9 @@ class SmallHdfs(HadoopServers):
 
         def put(own: Path) -> None:
             there = f"{path}/{own.relative_to(folder)}"
-            self.put(there, own.read_bytes())
+            with own.open("rb") as file, client.create(there) as writer:
+                while piece := file.read(_PIECE_BYTES):
+                    writer.write(piece)
             changed = own.stat().st_mtime_ns // 1_000_000
             client.set_times(there, changed, changed)
 

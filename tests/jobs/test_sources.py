@@ -368,3 +368,14 @@ with session.start(["--master", "local-cluster[1,1,1024]"]) as started:
     (case,) = cases("g04-533-clean-all")
     sizes = [entry["s"] for entry in case.entries() or [] if "t" in entry and entry["p"] >= 131072]
     assert (done.stdout.strip(), done.returncode) == (f"Row(count(1)={len(sizes)}, sum(size)={sum(sizes)})", 0), done.stderr
+
+
+def test_a_python_that_executors_alone_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark plans a source here with it, and would say so in pages."""
+    monkeypatch.chdir(tmp_path)
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(pythonExec="./environment/bin/python"))
+    with pytest.raises(UsageError, match=r"mkdir environment && tar -xzf environment\.tar\.gz -C environment"):
+        sources._check_python(spark)
+    (tmp_path / "environment" / "bin").mkdir(parents=True)
+    (tmp_path / "environment" / "bin" / "python").touch()
+    sources._check_python(spark)

@@ -20,7 +20,7 @@ from tests.support.processes.remote_places import Place, in_hdfs, in_s3
 from tests.support.processes.s3_server import Refusal, Request, S3Server
 from tests.support.processes.spark_cluster import SECONDS, Cluster, files, here, steady, until_it_reads
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
-from tests.support.stores.corpus_tools import Case, cases
+from tests.support.stores.corpus_tools import Case, cases, extract
 
 pytestmark = [
     pytest.mark.cluster,
@@ -124,6 +124,7 @@ for page in ("environment/", "executors/", f"api/v1/applications/{{spark.sparkCo
     shown = urllib.request.urlopen(f"{{spark.sparkContext.uiWebUrl}}/{{page}}").read()
     print("page", page, len(shown) > 500, {SECRET.encode()!r} in shown, {TOKEN.encode()!r} in shown)
 """)
+    extract(running.archive, tmp_path / "environment")  # Spark plans a source here, with the executors' Python
     words = ["--conf", "spark.ui.enabled=true", "--conf", "spark.ui.port=0"]
     done = run("run", *words, "count.py")
     (tmp_path / "count.py").write_text((tmp_path / "count.py").read_text().replace(there, str(own)))

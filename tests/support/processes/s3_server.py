@@ -15,6 +15,7 @@ import pytest
 from store_io.source import remote_file, s3_client
 
 BUCKET = "stores"
+LARGE_BYTES = 64 << 20
 LOGIN = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
 
 
@@ -52,6 +53,7 @@ class S3Server:
                 pass
 
         self.requests: list[Request] = []
+        self.large: dict[str, tuple[Path, str]] = {}  # file and ETag by key
         self.refuse: Callable[[Request], Refusal | None] = lambda request: None
         self._answer = DomainDispatcherApplication(create_backend_app)
         self._server = make_server(
@@ -66,26 +68,47 @@ class S3Server:
         request = Request(environ["REQUEST_METHOD"], key, listing, environ.get("HTTP_RANGE", ""))
         self.requests.append(request)
         refusal = self.refuse(request)
+        if refusal is None and request.method == "GET" and request.range and key in self.large:
+            return self._part(key, request.range, environ.get("HTTP_IF_MATCH"), start)
         if refusal is None:
             return self._answer(environ, start)
         start(refusal.status, [("Content-Type", "application/xml")])
         return [refusal.body()]
+
+    def _part(self, key: str, wanted: str, if_match: str | None, start: Any) -> list[bytes]:
+        """What moto would answer; it reads the whole object for each part of it."""
+        path, tag = self.large[key]
+        first, _, last = wanted.removeprefix("bytes=").partition("-")
+        size = path.stat().st_size
+        begin, end = int(first), min(int(last or size), size - 1)
+        assert begin < size and if_match in (None, tag)
+        with open(path, "rb") as file:
+            file.seek(begin)
+            data = file.read(end + 1 - begin)
+        headers = [("Content-Range", f"bytes {begin}-{end}/{size}"), ("Content-Length", str(len(data))), ("ETag", tag)]
+        start("206 Partial Content", headers)
+        return [data]
 
     def reads(self) -> list[Request]:
         """The requests but for listings."""
         return [request for request in self.requests if not request.listing]
 
     def put(self, key: str, data: bytes) -> None:
+        self.large.pop(key, None)
         s3_client.client().put_object(Bucket=BUCKET, Key=key, Body=data)
 
     def get(self, key: str) -> bytes:
         return bytes(s3_client.client().get_object(Bucket=BUCKET, Key=key)["Body"].read())
 
     def put_folder(self, folder: Path, prefix: str) -> str:
-        """All files of the folder; the URI of the prefix."""
+        """All files of the folder; the URI of the prefix. Large ones must stay as they are there."""
         for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                self.put(f"{prefix}/{path.relative_to(folder)}", path.read_bytes())
+            key = f"{prefix}/{path.relative_to(folder)}"
+            if path.is_file() and path.stat().st_size < LARGE_BYTES:
+                self.put(key, path.read_bytes())
+            elif path.is_file():
+                with open(path, "rb") as file:
+                    self.large[key] = path, s3_client.client().put_object(Bucket=BUCKET, Key=key, Body=file)["ETag"]
         return f"s3://{BUCKET}/{prefix}"
 
     def environment(self) -> dict[str, str]:
@@ -119,6 +142,7 @@ def emptied(server: S3Server) -> S3Server:
     moto_api_backend.reset()
     forget()
     server.refuse = lambda request: None
+    server.large.clear()
     s3_client.client().create_bucket(Bucket=BUCKET)
     server.requests.clear()
     return server
