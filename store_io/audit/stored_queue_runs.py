@@ -19,7 +19,7 @@ BLOCK_RUNS = 1 << 17  # read together, or those of one queue that has more
 
 @dataclass(frozen=True)
 class _OfSegment:
-    """A segment's runs, sorted by queue; in place of its own number of each queue they have that of `keys_in_order`."""
+    """A segment's runs, sorted by queue; in place of its own number of a queue they have its place among all queues."""
 
     data: Spilled | bytes
 
@@ -92,11 +92,12 @@ class _InFiles(RunsByQueue):
     def _opened(self, number: int) -> tuple[int, np.ndarray, np.ndarray]:
         """The place of its first run among all, the rows, and their segments, of the block in which a queue is."""
         place = int(np.searchsorted(self._firsts, number, side="right")) - 1
-        if self._block is None or self._block[0] != place:
-            self._block = None  # never two of them
+        block = self._block
+        if block is None or block[0] != place:
+            block = self._block = None  # never two of them
             starts, ends = self._cuts[:, place], self._cuts[:, place + 1]
             there = np.flatnonzero(starts < ends)
             rows = np.concatenate([self._parts[n].rows(int(starts[n]), int(ends[n])) for n in there.tolist()])
             order = np.argsort(rows["queue"], kind="stable")
-            self._block = place, rows[order], np.repeat(there, ends[there] - starts[there])[order]
-        return int(self.bounds[self._firsts[place]]), self._block[1], self._block[2]
+            block = self._block = place, rows[order], np.repeat(there, ends[there] - starts[there])[order]
+        return int(self.bounds[self._firsts[place]]), block[1], block[2]

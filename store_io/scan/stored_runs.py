@@ -52,7 +52,8 @@ class RunShelf:
 
     def opened(self, summary: StoredSummary) -> np.ndarray:
         """The runs of one."""
-        if self._last is None or self._last[0] is not summary:
-            self._last = None  # never two of them
-            self._last = summary, summary.read_runs()
-        return self._last[1]
+        last = self._last
+        if last is None or last[0] is not summary:
+            last = self._last = None  # never two of them
+            last = self._last = summary, summary.read_runs()
+        return last[1]
