@@ -39,7 +39,8 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     loaded = {f.path: i for i, f in enumerate(evidence.copy.loaded.segments)}
     wrote = {f.file.path: f.wrote for f in p.after_load.log} if p is not None and p.after_load is not None else {}
     scanned = set(p.scanned) if p is not None else set()
-    blamed = Counter(f.file for f in findings if (f.severity or CATALOGUE[f.code].severity) != NOTE)
+    paths = {s.path for s in evidence.segments} | {f.path for f in evidence.unread}  # findings may name a million files
+    blamed = Counter(f.file for f in findings if f.file in paths and (f.severity or CATALOGUE[f.code].severity) != NOTE)
 
     def of_file(path: str, base_offset: int, size: int) -> Row:
         entry = evidence.copy.listing.get(path)
@@ -179,7 +180,7 @@ def index_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """One row per index file, by name."""
     p = evidence.prediction
     kept = {f.path for f in p.after_load.index} if p is not None and p.after_load is not None else None
-    blamed = Counter(f.file for f in findings)
+    blamed = Counter(f.file for f in findings if f.file in evidence.index)
     return [
         {
             "file": index.path,
