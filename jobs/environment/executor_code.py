@@ -1,8 +1,8 @@
 """Object files of compiled code for executors: what `pack` puts into its archive.
 
-A process of its own (`python -m jobs.environment.executor_code`) audits the example store, writes its datasets and reads its
-messages; what was compiled for that is left in the folder for compiled code. An object file is named by the sources, the types
-and the processor that it was made for (`store_io.base.compiled.native`): executors with other ones never load it.
+A process of its own (`python -m jobs.environment.executor_code`) audits the example store, works out its repair, writes its
+datasets and reads its messages; what was compiled for that is left in the folder for compiled code. An object file is named by
+sources, types and processor (`store_io.base.compiled.native`): executors with other ones never load it.
 """
 
 from __future__ import annotations
@@ -42,13 +42,17 @@ def main() -> None:
     from schemas.tables import DATASETS
     from store_io.audit.audit_request import AuditRequest
     from store_io.audit.audit_store import StoreAudit, run_local
+    from store_io.base.tasks import run_task
+    from store_io.repair.plan_repair_section import steps_tasks
     from store_io.scan.segment_scan import SegmentTask
     from store_io.source.byte_source import StoreLocation
 
     code_files.start_quickly()
     location, conf = StoreLocation(str(EXAMPLE / "store")), (EXAMPLE / "broker.conf").read_text("latin-1")
     for release in RELEASES:
-        run_local(AuditRequest("store", location, release, conf))
+        outcome = run_local(AuditRequest("store", location, release, conf))
+        for steps in steps_tasks(outcome, location):
+            run_task(steps)
     with tempfile.TemporaryDirectory(prefix="store-audit-") as tables:
         plan = DatasetPlan(tables, "run", tuple(DATASETS))
         for task in StoreAudit(AuditRequest("store", location, RELEASES[0], conf)).first_tasks():

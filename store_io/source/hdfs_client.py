@@ -26,6 +26,7 @@ _ONE_NAME_NODE = {"dfs.client.failover.max.attempts": "4", "dfs.client.failover.
 _NO_NAME_SERVICE = "No NameNode hosts found"
 _USER = "the user is HADOOP_USER_NAME, or with Kerberos the one of kinit"
 _LIBRARY = "install libgssapi-krb5-2 (Debian) or krb5-libs (Red Hat)"
+_KERBEROS = "set HADOOP_CONF_DIR to a configuration with it and log in with kinit"
 _DENIED = ("AccessControlException", "AuthorizationException")
 
 _UNREACHED = re.compile(r"lookup address|Connection refused|No route to host|unreachable|timed out", re.IGNORECASE)
@@ -110,8 +111,10 @@ def reason(error: BaseException) -> str:
         return f"no NameNode answers there ({said}); an address is hdfs://HOST:PORT/FOLDER with the port of fs.defaultFS"
     if "libgssapi" in str(error):
         return f"the NameNode wants Kerberos, and this machine has no library for it ({said}); {_LIBRARY}"
+    if "RPC listener disconnected" in said:
+        return f"the NameNode ends the connection ({said}): where it wants Kerberos, {_KERBEROS}"
     if re.search(r"SIMPLE authentication is not enabled|NoSASLMechanism|GSSAPI", str(error)):
-        return f"the NameNode wants Kerberos ({said}); set HADOOP_CONF_DIR to a configuration with it and log in with kinit"
+        return f"the NameNode wants Kerberos ({said}); {_KERBEROS}"
     if is_denied(error):
         return f"access is denied ({said}); {_USER}"
     if "SafeModeException" in str(error):
@@ -128,7 +131,7 @@ def reason(error: BaseException) -> str:
 def _said(error: BaseException) -> str:
     """The first line of what the client or the server says, without Java's names: a line that can be shown."""
     text = str(error.strerror or error) if isinstance(error, OSError) else str(error)
-    quoted = re.fullmatch(r'\w+\((?:"[\w.$]+", )?"(.*)"\)', text, re.DOTALL)
+    quoted = re.fullmatch(r'\w+\((?:"[\w.$]+", |GssMajorCodes .*, [0-9]+, )?"(.*)"\)', text, re.DOTALL)
     if quoted:  # Rust's form of an error with its values
         text = re.sub(r'\\(["\\])', r"\1", re.split(r"\\n|\\r", quoted[1])[0])
     text = "".join(letter if letter.isprintable() else " " for letter in text.partition("\n")[0][: 4 * _SAID])

@@ -148,6 +148,20 @@ def test_executors_that_the_system_ends_again_and_again_end_in_a_sentence(
     assert not (elsewhere / "out" / "store" / "plan.json").exists()
 
 
+@pytest.mark.parametrize("progress", ["none", "json"])
+def test_a_cluster_without_room_is_named(progress: str, running: Cluster, elsewhere: Path) -> None:
+    """No worker has so much memory."""
+    small_store(elsewhere / "store")
+    words = ["audit", "store", "--release", "5.3.3", "--out", "out", "--executor-memory", "64g", "--progress", progress]
+    with running.started(words, elsewhere) as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if "waiting for" in line)
+        if progress == "json":
+            said = json.loads(said)["said"]
+        assert f"waiting for an executor from {running.master}: look at the master's page, application app-" in said
+        assert process.poll() is None
+
+
 def test_a_task_that_throws_costs_its_own_store_alone(running: Cluster, elsewhere: Path) -> None:
     """The driver's own packages are sent: a fault is put into its tasks."""
     driver = """

@@ -10,6 +10,10 @@ from store_io.source.hdfs_client import failing
 KERBEROS = (
     '"org.apache.hadoop.security.AccessControlException", "SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]"'
 )
+NO_TICKET = (
+    'GSSAPIError(GssMajorCodes { raw: "0x00070000", calling_error: "none", routine_error: "GSS_S_NO_CRED" }, 2529639053,'
+    ' "No credentials were supplied: none (default cache: FILE:/tmp/c)")'
+)
 DENIED = (
     'RPCError("org.apache.hadoop.security.AccessControlException",'
     ' "Permission denied: user=u, inode=\\"/s\\":root\\n\\tat a.B(C.java:1)")'
@@ -33,6 +37,16 @@ class PanicException(BaseException):
             RuntimeError("NoSASLMechanism"),
             Unreadable,
             "f: cannot be read: the NameNode wants Kerberos (NoSASLMechanism); set HADOOP_CONF",
+        ),
+        (
+            RuntimeError(NO_TICKET),
+            Unreadable,
+            "wants Kerberos (No credentials were supplied: none (default cache: FILE:/tmp/c)); set HADOOP_CONF_DIR",
+        ),
+        (
+            RuntimeError("RPC listener disconnected"),
+            Unreadable,
+            "the NameNode ends the connection (RPC listener disconnected): where it wants Kerberos, set HADOOP_CONF_DIR",
         ),
         (
             RuntimeError('OperationFailed("Failed to load libgssapi_krb")'),

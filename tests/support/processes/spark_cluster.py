@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,6 +55,8 @@ class Cluster:
         """One command line, with its driver here. variables: of the driver's environment."""
         with self.started(words, cwd, variables) as process:
             shown, said = process.communicate(timeout=seconds)
+        # A machine that is busy takes long to start executors, which is named.
+        said = "".join(line for line in said.splitlines(keepends=True) if "waiting for an executor from" not in line)
         return subprocess.CompletedProcess(list(words), process.returncode, shown, said)
 
     @contextlib.contextmanager
@@ -77,6 +80,8 @@ class Cluster:
         finally:
             process.kill()
             process.wait()
+            for unpacked in self.folder.glob("worker-*/work/*/*/environment*"):  # nearly a gigabyte for each executor
+                shutil.rmtree(unpacked, ignore_errors=True)
 
     def executors(self, worker: int) -> list[int]:
         """The process ids of a worker's executors."""
