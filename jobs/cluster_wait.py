@@ -55,7 +55,10 @@ class Waiting:
         wanted = f"{self._master} {what}" if what == APPLICATION else f"{what} from {self._master}"
         look = _place(self._master, application)
         if what == APPLICATION:
-            return f"waiting for {wanted}: look {look} whether it is queued there, and whether cores and memory are free"
+            return (
+                f"waiting for {wanted}: look {look} whether it is queued there or files are still being sent, and whether cores"
+                " and memory are free"
+            )
         return (
             f"waiting for {wanted}: look {look} whether a machine is there that has as many cores and as much memory free as"
             " --executor-cores and --executor-memory ask for"

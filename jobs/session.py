@@ -21,8 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs import cluster_wait, interrupts
-from jobs.environment import hadoop_settings
+from jobs import interrupts
 from jobs.environment import setup as environment
 from jobs.environment.installation import module_name
 from jobs.faults import ending, is_sparks, reason
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
+    from jobs.cluster_wait import ClusterWatch
     from jobs.warm_workers import WarmWorkers
 
 # Results depend on these: they hold whatever a user sets.
@@ -74,7 +74,7 @@ class Session:
         context: SparkContext,
         jvm: Jvm,
         sent: tempfile.TemporaryDirectory[str] | None,
-        watch: cluster_wait.ClusterWatch | None = None,
+        watch: ClusterWatch | None = None,
     ):
         self.context = context
         self._jvm = jvm
@@ -167,12 +167,12 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
     return on(Jvm(spark_words, java_options))
 
 
-def on(jvm: Jvm, workers: WarmWorkers | None = None, say: cluster_wait.Say = cluster_wait.say) -> Session:
+def on(jvm: Jvm, workers: WarmWorkers | None = None, progress_json: bool = False) -> Session:
     """Spark in a JVM that is starting; that is ended where it fails. Raises SparkFailed.
 
-    workers: that shall run its tasks.  say: takes the sentence that a cluster keeps it waiting.
+    workers: that shall run its tasks.  progress_json: what a cluster keeps it waiting for is said as a JSON object.
     """
-    watch: cluster_wait.ClusterWatch | None = None
+    watch: ClusterWatch | None = None
     try:
         from pyspark import SparkConf, SparkContext
         from pyspark.logger import PySparkLogger
@@ -191,11 +191,15 @@ def on(jvm: Jvm, workers: WarmWorkers | None = None, say: cluster_wait.Say = clu
         if workers is not None and workers.are_there:
             use_ready_workers(conf)
         if not is_local(master := conf.get("spark.master") or ""):
-            watch = cluster_wait.ClusterWatch(master, say)
+            from jobs import cluster_wait
+
+            watch = cluster_wait.ClusterWatch(master, cluster_wait.say_as_json if progress_json else cluster_wait.say)
         with _own_interrupts():
             context = SparkContext.getOrCreate(conf)
         interrupts.check()
         if watch is not None:
+            from jobs.environment import hadoop_settings
+
             watch.started(context)
             # For Python workers, and no settings: pages and logs of Spark show those.
             context.environment.update(storage_options.for_tasks(hadoop_settings.needed()))

@@ -52,14 +52,13 @@ if TYPE_CHECKING:
 
 def run(asked: AuditOptions, jvm: Jvm) -> int:
     """Audit all stores, write all results; the exit code. jvm: the one that starts for it."""
-    from jobs import cluster_wait, session
+    from jobs import session
     from jobs.audit import runner  # noqa: F401  so that workers have it loaded too
     from jobs.warm_workers import WarmWorkers
     from jobs.without_pandas import leave_pandas_out
 
     leave_pandas_out()
-    say = cluster_wait.say_as_json if asked.progress_json else cluster_wait.say
-    with contextlib.closing(WarmWorkers(jvm.workers_place)) as workers, session.on(jvm, workers, say) as started:
+    with contextlib.closing(WarmWorkers(jvm.workers_place)) as workers, session.on(jvm, workers, asked.progress_json) as started:
         return run_with(started, asked)
 
 

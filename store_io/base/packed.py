@@ -211,7 +211,7 @@ def same_values(one: Sequence[Any], other: object) -> bool:
     return all(mine == theirs for mine, theirs in zip(one, other, strict=True))
 
 
-class HeldApart(Generic[V]):
+class PackedWhenMany(Generic[V]):
     """Packs the lists that many things hold, from the one on with which they are many. Those of a few values stay as they are."""
 
     def __init__(self) -> None:

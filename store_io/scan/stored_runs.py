@@ -14,7 +14,8 @@ MOST_HELD = 1 << 18  # runs of one store that stay in memory, of 113 bytes each
 
 
 class StoredSummary(SegmentSummary):
-    """A summary as any other, but for `runs`: they are read when they are asked for, and must not be changed."""
+    """A summary as any other, but for `runs`: they are read when they are asked for, and must not be changed.
+    `dataclasses.replace` does not take it."""
 
     def __init__(self, summary: SegmentSummary, shelf: RunShelf):
         values = {field.name: getattr(summary, field.name) for field in fields(summary)}

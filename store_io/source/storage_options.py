@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import threading
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -61,6 +62,7 @@ _EMPTY_WINS = {"AWS_DEFAULT_PROFILE": "AWS_PROFILE"}
 _used: set[str] = set()  # variables
 _against: set[str] = set()  # variables that are to be unset
 _of_driver: dict[str, str] = {}  # settings of Hadoop
+_taking_over = threading.Lock()
 
 
 def fault_of(key: str, value: str) -> str:
@@ -131,14 +133,18 @@ def for_tasks(hadoop: Mapping[str, str]) -> dict[str, str]:
 
 def take_over() -> None:
     """In a task, before a client is made: go by what the driver has handed over, where this machine itself says nothing."""
-    if not (handed := os.environ.pop(HANDED, "")):
-        return
-    values, settings = json.loads(handed)
-    if not hadoop_folder():
-        _of_driver.update(settings)
-    for own, names in _TAKEN:
-        if not any(os.environ.get(name) for name in own):
-            os.environ.update({name: values[name] for name in names if name in values})
+    with _taking_over:  # no other thread makes a client with half of it
+        if not (handed := os.environ.pop(HANDED, "")):
+            return
+        values, settings = json.loads(handed)
+        if not hadoop_folder():
+            _of_driver.update(settings)
+        for own, names in _TAKEN:
+            taken = {name: values[name] for name in names if name in values}
+            if taken and not any(os.environ.get(name) for name in own):
+                for name in names:  # a token that is left here belongs to another login
+                    os.environ.pop(name, None)
+                os.environ.update(taken)
 
 
 def hadoop_folder() -> str:

@@ -27,7 +27,7 @@ from jobs.report.texts.words.code_words import all_codes
 View = dict[str, object]
 """What a template shows, by the names that it uses."""
 
-MAX_ROWS = 300  # of a table, as macros.html has it
+MAX_ROWS = 300  # of a table
 TOOLS_FROM = 12  # rows from which a table of stores gets a filter and sorting
 
 _MARKS = {"#": Markup(' class="n"'), "~": Markup(' class="t"'), "+": Markup(' class="r"')}  # numbers, one line, room
@@ -89,7 +89,12 @@ def _environment() -> Environment:
         "mark": lambda head: _MARKS.get(head[0], ""),
         "unmarked": lambda head: head.lstrip("#~+"),
     }
-    made.globals |= {"span": lambda first, last: whole(span_text(first, last)), "tools": False, "codes": all_codes()}
+    made.globals |= {
+        "span": lambda first, last: whole(span_text(first, last)),
+        "tools": False,
+        "codes": all_codes(),
+        "max_rows": MAX_ROWS,
+    }
     for name in ("style.css", "tools.js"):
         text, kind = template_text(name), name.partition(".")[0]
         made.globals |= {f"{kind}_text": Markup(text), f"{kind}_digest": _digest(text)}  # they are ours, no store's

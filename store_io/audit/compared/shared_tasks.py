@@ -125,7 +125,8 @@ class SharedRound:
     def take(self, results: Sequence[Any]) -> list[Task]:
         """Take in the results of `tasks`; scans that some need besides are then the new `tasks`."""
         apart: list[_Scan] = []
-        for scan, result in zip(self._scans, results, strict=False):
+        for scan, packed in zip(self._scans, results, strict=False):
+            result = opened(packed)
             for audit, place, number, task in scan.askers:
                 answer = _own_part(result, number, task)
                 if answer is None:
@@ -151,7 +152,6 @@ class SharedRound:
 
 def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
     """What a scan that served several says to one of them; None: nothing, this walk went its own way."""
-    result = opened(result)
     summary = getattr(result, "summary", result)  # a scan that writes datasets gives more, to its own audit
     if not isinstance(summary, SegmentSummary):  # not read
         return result

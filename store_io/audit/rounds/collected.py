@@ -11,7 +11,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
 from store_io.audit.tables.table_view import TableResults
 from store_io.audit.timer.timer_part import TimerPartTask, TimerResults
-from store_io.base.packed import HeldApart, PackedMap
+from store_io.base.packed import PackedMap, PackedWhenMany
 from store_io.base.tasks import NotRead, Task, unpacked
 from store_io.formats.consumequeue_reader import QueueGroup
 from store_io.formats.dledger.entry_walk import DataTask
@@ -64,7 +64,7 @@ class Collected:
         self.edges: dict[str, SegmentEdges] = {}
         self.scans: dict[ScanId, SegmentSummary] = {}
         self.leftovers: PackedMap[QueueKey, LeftoverResult] = PackedMap(weigh=LeftoverResult.weight)
-        self._findings: HeldApart[Finding] = HeldApart()  # of segments and index files
+        self._findings: PackedWhenMany[Finding] = PackedWhenMany()  # of segments and index files
         self._runs = RunShelf()
         self.compacted: list[CompactedFileSummary] = []
         self.timers = TimerResults()

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import njit, typeof, types
+from numba import config, njit, typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from store_io.base.compiled.native import CRC_SYMBOL, FREE_SYMBOL, OFFERED, offer
 from store_io.base.compiled.object_code import target_machine
+from store_io.base.crc import known_sums
 
 offer()
 
@@ -317,4 +318,15 @@ def _crc_product_by_bits(one: int, other: int) -> Any:
     return found
 
 
-crc_product: Any = helper_of(_crc_product if binding.get_host_cpu_features().get("pclmul") else _crc_product_by_bits, True)
+# Of another processor's code (NUMBA_CPU_NAME, NUMBA_CPU_FEATURES) it is not known here what that processor has.
+_named = getattr(config, "CPU_NAME", None) or getattr(config, "CPU_FEATURES", None) is not None
+_MULTIPLIES = bool(not _named and binding.get_host_cpu_features().get("pclmul"))
+
+
+def _least_known_bytes() -> Any:
+    """Of a part from which on it is quicker to add its sum to others than to sum it again."""
+    return np.int64(known_sums.LEAST_BYTES if _MULTIPLIES else known_sums.LEAST_BYTES_BY_BITS)
+
+
+crc_product: Any = helper_of(_crc_product if _MULTIPLIES else _crc_product_by_bits, True)
+least_known_bytes: Any = helper_of(_least_known_bytes, True)

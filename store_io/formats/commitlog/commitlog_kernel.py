@@ -31,6 +31,7 @@ from store_io.base.compiled.native import (
     full_crc32,
     hash_of_last,
     kept,
+    least_known_bytes,
     load_i8,
     load_i16,
     load_i32,
@@ -687,7 +688,7 @@ def decode_window(
             crc = full_crc32(0, at + body_at, body_length)
             if crc & 0x7FFFFFFF != body_crc:
                 break
-            if body_length >= known_sums.LEAST_BYTES:
+            if body_length >= least_known_bytes():
                 _keep_sum(sums, position + body_at, body_length, crc)
 
         # What the properties say.

@@ -11,9 +11,9 @@ from jobs.report.files.json_text import document
 from store_io.base import packed as subject
 from store_io.base.packed import (
     GrowingList,
-    HeldApart,
     PackedList,
     PackedMap,
+    PackedWhenMany,
     Waiting,
     in_order,
     joined,
@@ -62,7 +62,7 @@ def test_a_list_that_grows_is_packed_once_it_is_long(count: int, monkeypatch: py
 
 def test_lists_of_many_things_are_packed_from_the_one_on_with_which_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "FEW", 100)
-    held: HeldApart[dict[str, Any]] = HeldApart()
+    held: PackedWhenMany[dict[str, Any]] = PackedWhenMany()
     lists = [held.of(ROWS[at : at + size]) for at, size in ((0, 60), (60, 40), (100, 60), (160, 2), (162, 0))]
     assert [isinstance(one, PackedList) for one in lists] == [False, False, True, False, False]
     assert [row for one in lists for row in one] == ROWS[:162]

@@ -143,6 +143,14 @@ def test_a_role_or_profile_of_their_machine_wins(own: str, handed: Handed, monke
     assert "AWS_ACCESS_KEY_ID" not in os.environ
 
 
+def test_a_token_that_is_left_on_their_machine_goes(handed: Handed, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_variables_of_the_driver(monkeypatch)
+    monkeypatch.delenv("AWS_SESSION_TOKEN")
+    handed({"AWS_SESSION_TOKEN": "of another login", "AWS_SECURITY_TOKEN": "of another login"})
+    assert os.environ["AWS_ACCESS_KEY_ID"] == "AKIADRIVER"
+    assert not {"AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN"} & os.environ.keys()
+
+
 def test_options_win_over_their_machine(handed: Handed, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the other half of the login is in the driver's environment."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-driver")

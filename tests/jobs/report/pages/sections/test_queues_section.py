@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobs.report.pages.page import MAX_ROWS
 from schemas.rows import AuditOutcome
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
@@ -28,3 +29,12 @@ def test_what_agrees_is_counted_and_columns_without_a_number_are_left_out() -> N
     outcome.queues[2]["problem"] = "cannot be read"
     assert "not read" in section(outcome) and "cannot be read" in section(outcome)
     assert "no, deleted" in told
+
+
+def test_of_very_many_queues_the_worst_are_shown_and_all_are_counted() -> None:
+    outcome = samples.clean()
+    outcome.queues = [{"topic": f"t{i:03}", "queue_id": 0, "log_messages": 9, "wrong": 1 + i} for i in range(MAX_ROWS + 7)]
+    text = section(outcome)
+    assert "307 of 307 differ or lose messages; 0 agree." in text
+    assert "t007 / 0" in text and "t006 / 0" not in text
+    assert "7 more rows are not shown here: the table queues has all." in text
