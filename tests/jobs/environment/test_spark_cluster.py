@@ -155,7 +155,7 @@ def test_a_cluster_without_room_is_named(progress: str, running: Cluster, elsewh
     words = ["audit", "store", "--release", "5.3.3", "--out", "out", "--executor-memory", "64g", "--progress", progress]
     with running.started(words, elsewhere) as process:
         assert process.stderr is not None
-        said = next(line for line in process.stderr if "waiting for" in line)
+        said = next(line for line in process.stderr if "waiting for an executor" in line)
         if progress == "json":
             said = json.loads(said)["said"]
         assert f"waiting for an executor from {running.master}: look at the master's page, application app-" in said

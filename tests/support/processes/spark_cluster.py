@@ -55,8 +55,8 @@ class Cluster:
         """One command line, with its driver here. variables: of the driver's environment."""
         with self.started(words, cwd, variables) as process:
             shown, said = process.communicate(timeout=seconds)
-        # A machine that is busy takes long to start executors, which is named.
-        said = "".join(line for line in said.splitlines(keepends=True) if "waiting for an executor from" not in line)
+        # A machine that is busy takes long to start the application and executors, which is named.
+        said = "".join(line for line in said.splitlines(keepends=True) if ": waiting for " not in line)
         return subprocess.CompletedProcess(list(words), process.returncode, shown, said)
 
     @contextlib.contextmanager
