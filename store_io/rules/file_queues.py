@@ -23,6 +23,7 @@ class FileQueues:
         """scans: what the scan numbers of the queues' pieces mean."""
         self._rules, self._disk, self._scans = rules, disk, scans
         self._summaries: Mapping[QueueKey, QueueSummary] = NOTHING_SCANNED
+        self._changed = True  # one may hold more than when they were last weighed
         self._open: dict[QueueKey, QueueState] = {}  # all of them, where they are few
         self._packed: PackedMap[QueueKey, QueueState] | None = None  # the others; one that is open too is out of date there
 
@@ -40,11 +41,13 @@ class FileQueues:
 
     def add(self, queue: QueueState) -> None:
         """Add one that is not there."""
+        self._changed = True
         self._make_room()
         self._open[queue.key] = queue
 
     def find(self, key: QueueKey) -> QueueState | None:
         """A queue, to be changed; not while `changing` is under way."""
+        self._changed = True
         queue = self._open.get(key)
         if queue is None and self._packed is not None:
             queue = self._packed.get(key)
@@ -81,6 +84,7 @@ class FileQueues:
     def changing(self) -> Iterator[QueueState]:
         """All of them, each of which may be changed before the next one is asked for."""
         self.close()
+        self._changed = True
         return iter([*self._open.values()]) if self._packed is None else self._packed.changing()
 
     def _make_room(self) -> None:
@@ -93,8 +97,9 @@ class FileQueues:
         opened = self._open
         if self._packed is not None:
             self._packed.put(opened)
-        elif len(opened) > packed.FEW or sum(queue.weight() for queue in opened.values()) > packed.FEW_INSIDE:
+        elif len(opened) > packed.FEW or self._changed and sum(map(QueueState.weight, opened.values())) > packed.FEW_INSIDE:
             self._packed = self._pack((key, opened[key]) for key in sorted(opened))
+        self._changed = False
         if self._packed is not None:
             self._open = {}
 
