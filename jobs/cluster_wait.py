@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 from jobs.environment.installation import SPEAKER
-from jobs.report.texts.text import printable
+from jobs.report.texts.text import CLEAR_LINE, printable
 
 APPLICATION, EXECUTOR = "to start this application", "an executor"
 PATIENCE_SECONDS = 15.0
 _LOOK_SECONDS = 1.0
 _END_SECONDS = 5.0
-_CLEAR = "\r\x1b[2K"  # a line of progress that may be there
 
 Say = Callable[[str], None]
 
@@ -34,7 +33,7 @@ def say_as_json(sentence: str) -> None:
 
 def _write(line: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
-        print(f"{_CLEAR if sys.stderr.isatty() else ''}{line}", end="", file=sys.stderr, flush=True)
+        print(f"{CLEAR_LINE if sys.stderr.isatty() else ''}{line}", end="", file=sys.stderr, flush=True)
 
 
 class Waiting:

@@ -15,12 +15,11 @@ from typing import Any, TextIO
 
 from pyspark.accumulators import AccumulatorParam
 
-from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from jobs.report.texts.text import CLEAR_LINE, bytes_text, count_text, printable, seconds_text
 
 _INTERVAL_SECONDS = 0.2
 _JSON_SECONDS = 1.0
 _FEW = 3  # stores that others wait for
-_CLEAR = "\r\x1b[2K"
 
 
 class Progress:
@@ -74,7 +73,7 @@ class Progress:
 
     def _tell(self, line: str, row: dict[str, Any]) -> None:
         if self._stream is not None:
-            self._write(json.dumps({"phase": "store", **row}) + "\n" if self._json else f"{_CLEAR}{line}\n")
+            self._write(json.dumps({"phase": "store", **row}) + "\n" if self._json else f"{CLEAR_LINE}{line}\n")
 
     def _waiting(self) -> str:
         """The few stores that all others wait for; "" while there are many, or as long as none has ended."""
@@ -100,7 +99,7 @@ class Progress:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-            self._write(self._json_line("stopped" if kind else "done") if self._json else _CLEAR)
+            self._write(self._json_line("stopped" if kind else "done") if self._json else CLEAR_LINE)
 
     def _draw(self) -> None:
         if self._json:
@@ -111,7 +110,7 @@ class Progress:
             size, segments = self.done()
             rate = size / (time.monotonic() - self._began)
             line = progress_line(self._what, size, self._total[0], segments, self._total[1], rate)
-            self._write(_CLEAR + line + self._waiting())
+            self._write(CLEAR_LINE + line + self._waiting())
 
     def _json_line(self, phase: str = "") -> str:
         size, segments = self.done()

@@ -132,7 +132,7 @@ class Tables:
 def _arrow_tables(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[pa.Table]:
     """As `arrow_table`, in tables of bounded size: one, but for very many rows. None where there is no row."""
     held, size = [], 0
-    for part in in_parts(rows, _ROWS_TOGETHER, weight_of_row, _INSIDE_TOGETHER):
+    for part, _ in in_parts(rows, _ROWS_TOGETHER, weight_of_row, _INSIDE_TOGETHER):
         table = arrow_table(part, columns)
         held.append(table)
         size += table.nbytes

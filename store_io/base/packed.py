@@ -17,7 +17,7 @@ from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, overload
 
-from store_io.base.spill import Spilled, spill
+from store_io.base.spill import Spilled, bytes_of, spill
 
 V = TypeVar("V")
 T = TypeVar("T")
@@ -53,23 +53,24 @@ def weight_of_row(row: dict[str, Any]) -> int:
     return sum([len(value) for value in row.values() if value.__class__ is list])  # isinstance takes as long as all else
 
 
-def in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None, most_inside: int) -> Iterator[list[V]]:
-    """So many items at a time, fewer where there is much in each: no more than so much in all, but for an item alone."""
+def in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None, most_inside: int) -> Iterator[tuple[list[V], int]]:
+    """So many items at a time, fewer where there is much in each: no more than so much in all, but for an item alone. With how
+    much is in them."""
     going = iter(items)
     if weigh is None:
         while part := list(islice(going, most)):
-            yield part
+            yield part, 0
         return
     part, inside = [], 0
     for item in going:
         weight = weigh(item)
         if part and (len(part) >= most or inside + weight > most_inside):
-            yield part
+            yield part, inside
             part, inside = [], 0
         part.append(item)
         inside += weight
     if part:
-        yield part
+        yield part, inside
 
 
 Part = Spilled | bytes  # a compressed pickle; in memory where it came from another process, or where the disk is full
@@ -80,11 +81,7 @@ def _pack(value: Any) -> Part:
 
 
 def _unpack(data: Part) -> Any:
-    return pickle.loads(zlib.decompress(_bytes_of(data)))
-
-
-def _bytes_of(data: Part) -> bytes:
-    return data if isinstance(data, bytes) else data.read()
+    return pickle.loads(zlib.decompress(bytes_of(data)))
 
 
 class Waiting:
@@ -100,10 +97,10 @@ class Waiting:
         return _unpack(self._data)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Waiting) and _bytes_of(self._data) == _bytes_of(other._data)
+        return isinstance(other, Waiting) and bytes_of(self._data) == bytes_of(other._data)
 
     def __hash__(self) -> int:
-        return hash(_bytes_of(self._data))
+        return hash(bytes_of(self._data))
 
 
 def opened(result: Any) -> Any:
@@ -111,16 +108,52 @@ def opened(result: Any) -> Any:
     return result.open() if isinstance(result, Waiting) else result
 
 
-class PackedList(Sequence[V]):
-    """A list that can be read from its start to its end with one part of it open, and by place more slowly."""
+class ByPlace(Sequence[V]):
+    """A sequence that has its values one by one: `_at` gives the one at a place from 0 to its length."""
 
-    def __init__(self, values: Iterable[V], weigh: Callable[[V], int] | None = None):
+    def _at(self, place: int) -> V:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, place: int) -> V: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[V]: ...
+    def __getitem__(self, place: int | slice) -> V | Sequence[V]:
+        if isinstance(place, slice):
+            return [self._at(at) for at in range(*place.indices(len(self)))]
+        if place < 0:
+            place += len(self)
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        return self._at(place)
+
+
+class _EqualByValues(ByPlace[V]):
+    """One that is equal to each sequence with equal values, of whatever kind."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sequence) or isinstance(other, (str, bytes)) or len(other) != len(self):
+            return False
+        return all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class PackedList(_EqualByValues[V]):
+    """A list that can be read from its start to its end with one part of it open, and by place more slowly; it grows by parts."""
+
+    def __init__(self, values: Iterable[V] = (), weigh: Callable[[V], int] | None = None):
         """weigh: as `packed` has it."""
+        self._weigh = weigh
         self._parts: list[Part] = []
         self._starts: list[int] = []  # of each part, the place of its first value
         self._count = 0
         self._last: tuple[int, list[V]] = (-1, [])  # the part that was read last, by place
-        for part in in_parts(values, _TOGETHER, weigh, _INSIDE):
+        self.extend(values)
+
+    def extend(self, values: Iterable[V]) -> None:
+        """Add values in parts of their own."""
+        for part, _ in in_parts(values, _TOGETHER, self._weigh, _INSIDE):
             self._parts.append(_pack(part))
             self._starts.append(self._count)
             self._count += len(part)
@@ -128,7 +161,7 @@ class PackedList(Sequence[V]):
     @property
     def parts(self) -> tuple[bytes, ...]:
         """Compressed pickles of lists, in order."""
-        return tuple(map(_bytes_of, self._parts))
+        return tuple(map(bytes_of, self._parts))
 
     def __len__(self) -> int:
         return self._count
@@ -137,34 +170,19 @@ class PackedList(Sequence[V]):
         for part in self._parts:
             yield from _unpack(part)
 
-    @overload
-    def __getitem__(self, place: int) -> V: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[V]: ...
-    def __getitem__(self, place: int | slice) -> V | Sequence[V]:
-        if isinstance(place, slice):
-            return [self[i] for i in range(*place.indices(self._count))]
-        if place < 0:
-            place += self._count
-        if not 0 <= place < self._count:
-            raise IndexError(place)
+    def _at(self, place: int) -> V:
         number = bisect_right(self._starts, place) - 1
         if self._last[0] != number:
             self._last = number, _unpack(self._parts[number])
         return self._last[1][place - self._starts[number]]
 
-    def __eq__(self, other: object) -> bool:
-        return same_values(self, other)
 
-    __hash__ = None  # type: ignore[assignment]
-
-
-class GrowingList(Sequence[V]):
-    """A list that grows at its end and is read from its start: a plain list until it has more than `FEW` values, then packed but
-    for the newest ones. Values must not be changed any more."""
+class GrowingList(_EqualByValues[V]):
+    """A list that grows at its end: a plain list until it has more than `FEW` values, then packed but for the newest ones.
+    Values must not be changed any more."""
 
     def __init__(self, values: Iterable[V] = ()):
-        self._packed: list[PackedList[V]] = []
+        self._packed: PackedList[V] = PackedList()
         self._newest: list[V] = []
         self.extend(values)
 
@@ -172,7 +190,7 @@ class GrowingList(Sequence[V]):
         for value in values:
             self._newest.append(value)
             if len(self._newest) > FEW:
-                self._packed.append(PackedList(self._newest))
+                self._packed.extend(self._newest)
                 self._newest = []
 
     def __iadd__(self, values: Iterable[V]) -> GrowingList[V]:
@@ -180,35 +198,14 @@ class GrowingList(Sequence[V]):
         return self
 
     def __len__(self) -> int:
-        return sum(map(len, self._packed)) + len(self._newest)
+        return len(self._packed) + len(self._newest)
 
     def __iter__(self) -> Iterator[V]:
-        return chain(chain.from_iterable(self._packed), self._newest)
+        return chain(self._packed, self._newest)
 
-    @overload
-    def __getitem__(self, place: int) -> V: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[V]: ...
-    def __getitem__(self, place: int | slice) -> V | Sequence[V]:
-        """One of them, or some: all before them are read."""
-        if isinstance(place, slice):
-            start, stop, step = place.indices(len(self))
-            return list(islice(self, start, stop, step)) if step > 0 else [*self][place]
-        if not -len(self) <= place < len(self):
-            raise IndexError(place)
-        return next(islice(self, place % len(self), None))
-
-    def __eq__(self, other: object) -> bool:
-        return same_values(self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-def same_values(one: Sequence[Any], other: object) -> bool:
-    """Whether the other is a sequence too, of any kind, with equal values."""
-    if not isinstance(other, Sequence) or isinstance(other, (str, bytes)) or len(other) != len(one):
-        return False
-    return all(mine == theirs for mine, theirs in zip(one, other, strict=True))
+    def _at(self, place: int) -> V:
+        newest = place - len(self._packed)
+        return self._newest[newest] if newest >= 0 else self._packed[place]
 
 
 class PackedWhenMany(Generic[V]):
@@ -268,8 +265,8 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
     ) -> PackedMap[K, V]:
         """These items, which come in the order of their keys, each key once. The rest: as for a map that grows."""
         made = cls(close, reopen, weigh, packs)
-        for part in in_parts(items, _PART, made._weigh_item(), _INSIDE):
-            made.add(dict(part))
+        for part, inside in in_parts(items, _PART, made._weigh_item(), _INSIDE):
+            made._add(dict(part), inside)
         return made
 
     def _weigh_item(self) -> Callable[[tuple[K, V]], int] | None:
@@ -282,8 +279,11 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
 
     def add(self, part: Mapping[K, V]) -> None:
         """Add a part, in the place of an earlier one with the same first key. Its values must not be changed any more."""
-        if not part:
-            return
+        if part:
+            self._add(dict(part), sum(map(self._weigh, part.values())) if self._weigh is not None and not self.packs else 0)
+
+    def _add(self, part: dict[K, V], inside: int) -> None:
+        """inside: how much is in it; not asked for where parts are packed."""
         first = min(part)
         before = self._parts.get(first)
         if before is None:
@@ -293,9 +293,8 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             self._count -= len(self._of(first))
             self._open.pop(first, None)
         self._count += len(part)
-        self._parts[first] = dict(part)
-        if not self.packs and self._weigh is not None:
-            self._inside += sum(map(self._weigh, part.values()))
+        self._parts[first] = part
+        self._inside += inside
         if self.packs or self._count > FEW or self._inside > FEW_INSIDE:
             for key in [first] if self.packs else self._firsts:
                 self._parts[key] = self._packed(self._parts[key])
@@ -315,8 +314,8 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
                 del self._parts[firsts[place]]
                 self._open.pop(firsts[place])
                 part = dict(sorted({**earlier, **part}.items(), key=itemgetter(0)))
-            for own in in_parts(part.items(), _PART, weigh, _INSIDE):
-                self.add(dict(own))
+            for own, inside in in_parts(part.items(), _PART, weigh, _INSIDE):
+                self._add(dict(own), inside)
         self._firsts, self._sorted = [*self._parts], False
 
     def _packed(self, part: dict[K, V] | Part) -> Part:

@@ -94,6 +94,11 @@ def _begin_anew() -> None:
 os.register_at_fork(after_in_child=_begin_anew)
 
 
+def bytes_of(data: Spilled | bytes) -> bytes:
+    """The bytes that were spilled. Raises NotReadBack."""
+    return data if isinstance(data, bytes) else data.read()
+
+
 def part_of(data: Spilled | bytes, start: int, size: int) -> bytes:
     """Some of the bytes that were spilled. Raises NotReadBack."""
     return data[start : start + size] if isinstance(data, bytes) else data.read_part(start, size)

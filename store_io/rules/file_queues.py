@@ -23,7 +23,6 @@ class FileQueues:
         """scans: what the scan numbers of the queues' pieces mean."""
         self._rules, self._disk, self._scans = rules, disk, scans
         self._summaries: Mapping[QueueKey, QueueSummary] = NOTHING_SCANNED
-        self._changed = True  # one may hold more than when they were last weighed
         self._open: dict[QueueKey, QueueState] = {}  # all of them, where they are few
         self._packed: PackedMap[QueueKey, QueueState] | None = None  # the others; one that is open too is out of date there
 
@@ -41,13 +40,11 @@ class FileQueues:
 
     def add(self, queue: QueueState) -> None:
         """Add one that is not there."""
-        self._changed = True
         self._make_room()
         self._open[queue.key] = queue
 
     def find(self, key: QueueKey) -> QueueState | None:
         """A queue, to be changed; not while `changing` is under way."""
-        self._changed = True
         queue = self._open.get(key)
         if queue is None and self._packed is not None:
             queue = self._packed.get(key)
@@ -78,37 +75,42 @@ class FileQueues:
 
     def __iter__(self) -> Iterator[QueueState]:
         """All of them, to be looked at."""
-        self.close()
+        self._pack_many()
         return iter(self._open.values()) if self._packed is None else iter(self._packed.values())
 
     def changing(self) -> Iterator[QueueState]:
         """All of them, each of which may be changed before the next one is asked for."""
-        self.close()
-        self._changed = True
+        self._pack_many()
         return iter([*self._open.values()]) if self._packed is None else self._packed.changing()
 
     def _make_room(self) -> None:
         """Before one more is opened."""
         if len(self._open) > packed.FEW:
-            self.close()
+            self._pack_many()
 
     def close(self) -> None:
         """Pack what is open, where they are many or hold much."""
+        self._pack_many(sum(map(QueueState.weight, self._open.values())) > packed.FEW_INSIDE)
+
+    def _pack_many(self, much: bool = False) -> None:
+        """Pack what is open, where they are many. much: pack them if they are few, too."""
         opened = self._open
         if self._packed is not None:
             self._packed.put(opened)
-        elif len(opened) > packed.FEW or self._changed and sum(map(QueueState.weight, opened.values())) > packed.FEW_INSIDE:
+        elif much or len(opened) > packed.FEW:
             self._packed = self._pack((key, opened[key]) for key in sorted(opened))
-        self._changed = False
         if self._packed is not None:
             self._open = {}
 
     def snapshot(self, before: Mapping[QueueKey, object]) -> PackedMap[QueueKey, QueueState]:
         """All of them as they are now, which later steps do not touch. before: an earlier one, to share what is the same."""
-        self.close()
-        if self._packed is not None:
-            return self._packed.copy()
-        return self._pack(self._snapshots(before), few=True)
+        self._pack_many()
+        if self._packed is None:
+            made = self._pack(self._snapshots(before), few=True)
+            if not made.packs:
+                return made
+            self._packed, self._open = made, {}  # they hold much
+        return self._packed.copy()
 
     def _snapshots(self, before: Mapping[QueueKey, object]) -> Iterator[tuple[QueueKey, QueueState]]:
         for key in sorted(self._open):

@@ -200,11 +200,11 @@ class QueuePuts:
         self._log, self._log_rows = [], 0
         order = np.argsort(slots, kind="stable")
         slots, rows = slots[order], rows[order]
-        changed = np.union1d(np.flatnonzero(self.ahead[: len(self.keys)]), slots)
-        for slot in self._in_order(changed.tolist()):
+        changed = self._in_order(np.union1d(np.flatnonzero(self.ahead[: len(self.keys)]), slots).tolist())
+        starts, ends = (np.searchsorted(slots, changed, side).tolist() for side in ("left", "right"))
+        for slot, start, end in zip(changed, starts, ends, strict=True):
             state = self.find_queue(self.keys[slot])
             self._update(slot, state)
-            start, end = np.searchsorted(slots, (slot, slot + 1))
             if start < end:
                 state.pieces.extend(rows[start:end])
         self.slots, self.keys, self._of_list = {}, [], {}

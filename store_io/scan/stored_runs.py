@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 
 from schemas.rows import SegmentSummary
-from store_io.base.spill import spill
+from store_io.base.spill import bytes_of, spill
 from store_io.scan.summary_pickle import pack_runs, register, unpack_runs
 
 MOST_HELD = 1 << 18  # runs of one store that stay in memory, of 113 bytes each
@@ -29,8 +29,7 @@ class StoredSummary(SegmentSummary):
         return self._shelf.opened(self)
 
     def read_runs(self) -> np.ndarray:
-        data = self._data
-        return unpack_runs(data if isinstance(data, bytes) else data.read(), self._count)
+        return unpack_runs(bytes_of(self._data), self._count)
 
 
 register(StoredSummary)

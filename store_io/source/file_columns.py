@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
 from schemas.rows import StoreFile
-from store_io.base.packed import FEW
+from store_io.base.packed import FEW, ByPlace
 
 _MOST = (1 << 63) - 1
 _STEP = 64  # of very many paths so many are looked through one by one
 
 
-class FileColumns(Sequence[StoreFile]):
+class FileColumns(ByPlace[StoreFile]):
     """Files by path, each path once: of two with the same path the later one stays."""
 
     def __init__(self, files: Iterable[StoreFile]):
@@ -51,20 +51,8 @@ class FileColumns(Sequence[StoreFile]):
     def __len__(self) -> int:
         return len(self._kinds)
 
-    @overload
-    def __getitem__(self, place: int) -> StoreFile: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[StoreFile]: ...
-    def __getitem__(self, place: int | slice) -> StoreFile | Sequence[StoreFile]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        if self._few is not None:
-            return self._few[place]
-        if place < 0:
-            place += len(self)
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        return self._file(place)
+    def _at(self, place: int) -> StoreFile:
+        return self._few[place] if self._few is not None else self._file(place)
 
     def __iter__(self) -> Iterator[StoreFile]:
         return iter(self._few) if self._few is not None else self._each()

@@ -86,6 +86,6 @@ def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> Iterat
     """The findings, those that follow from a wrong broker.conf with that as their next step. One that has a step of its own
     keeps it: it has another cause."""
     parts = reduce(or_, (misfit.part for misfit in misfits), Part.NONE)
-    for finding in findings:
-        caused = parts and CATALOGUE[finding.code].wrong_size_of & parts and not finding.next
-        yield replace(finding, next=_STEP) if caused else finding
+    if not parts:
+        return iter(findings)
+    return (replace(f, next=_STEP) if CATALOGUE[f.code].wrong_size_of & parts and not f.next else f for f in findings)

@@ -27,17 +27,18 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
     told = (completed(finding) for finding in with_cause(findings, evidence.copy.misfits))
     refused = no_repair(evidence.copy)
     gravest_first = _each_once(without_promise(finding, evidence, refused) for finding in told)
-    final = list(islice(gravest_first, MAX_FINDINGS))  # the gravest are reported; the others are counted
-    for finding in gravest_first:
+    final = sorted(islice(gravest_first, MAX_FINDINGS), key=itemgetter(0))  # the gravest are reported; the others are counted
+    for _, finding in gravest_first:
         dropped[finding.code] += finding.count
-    return sorted(final, key=_order), dict(sorted(dropped.items()))
+    return [finding for _, finding in final], dict(sorted(dropped.items()))
 
 
-def _each_once(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The gravest first, those of one severity in their order."""
+def _each_once(findings: Iterable[Finding]) -> Iterator[tuple[tuple[Any, ...], Finding]]:
+    """Each with its place in their order, the gravest first."""
     rows = ((severity_rank(f.severity), _order(f), f.next, number, f) for number, f in enumerate(findings))
-    for _, equal in groupby(in_order(rows), key=itemgetter(0, 1, 2)):
-        yield from dict.fromkeys(row[-1] for row in equal)
+    for (_, place, _), equal in groupby(in_order(rows), key=itemgetter(0, 1, 2)):
+        for finding in dict.fromkeys([row[-1] for row in equal]):
+            yield place, finding
 
 
 def completed(finding: Finding) -> Finding:

@@ -47,8 +47,7 @@ def lost_places(audit: StoreAudit) -> LostPlaces:
     if not prediction.starts or prediction.settled is None:
         raise StoreError(f"{release} would not start on this copy, so a start loses nothing: {prediction.refusal}")
     unreached = Unreached()
-    known = audit.segments, audit.views
-    loss = compute_loss(prediction.settled, prediction.end, *known, unreached=unreached)
+    loss = compute_loss(prediction.settled, prediction.end, audit.segments, audit.views, unreached)
     view = audit.evidence.timers
     fates = view.fates if view is not None else None
     places = view.undelivered() if view is not None else None

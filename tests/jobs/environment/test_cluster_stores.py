@@ -7,7 +7,6 @@ configuration. The same results as one process, or the sentence that it would sa
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +17,7 @@ from jobs.environment import setup as environment
 from tests.hdfs.small_hdfs import SmallHdfs
 from tests.support.processes.remote_places import Place, in_hdfs, in_s3
 from tests.support.processes.s3_server import Refusal, Request, S3Server
-from tests.support.processes.spark_cluster import SECONDS, Cluster, files, here, until_it_reads
-from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.processes.spark_cluster import Cluster, files, here, slow_store
 from tests.support.stores.corpus_tools import Case, cases, extract
 
 pytestmark = [
@@ -163,22 +161,14 @@ def test_what_the_drivers_environment_has_is_enough(
 
 
 def test_a_worker_that_is_lost_in_the_middle_changes_nothing(running: Cluster, remote: Remote, tmp_path: Path) -> None:
-    builder = StoreBuilder("5.3.3", Sizes(segment=4 << 20, queue_file=200_000))
-    for message in range(240):
-        builder.put(Message(queue_id=message % 3, body=os.urandom(100_000), uniq=f"u{message}"))
-    store = builder.write(tmp_path / "store")
+    store = slow_store(tmp_path / "store", 240)
     (tmp_path / "broker.conf").write_text(store.broker_conf or "")
     there = remote.place.put(store.root, "store")
     conf = ["--release", "5.3.3", "--broker-conf", "broker.conf"]
     whole = here(["audit", str(store.root), *conf, "--out", "whole"], tmp_path)
     words = ["audit", there, *conf, *remote.options, "--out", f"{remote.place.uri}/out"]
-    with running.started([*words, "--max-rate", "1MB/s", "--progress", "json"], tmp_path) as process:
-        until_it_reads(process)
-        assert running.executors(0)
-        running.kill_worker(0)
-        told, _ = process.communicate(timeout=SECONDS)
-    running.restart_worker(0)
-    assert process.returncode == whole.returncode == 0, told
+    code, told = running.run_and_lose_a_worker(words, tmp_path)
+    assert code == whole.returncode == 0, told
     result = json.loads(remote.place.get("out/result.json"))
     assert result["complete"] and [store["code"] for store in result["stores"]] == [0]
     for name in ("plan.json", "findings.jsonl"):

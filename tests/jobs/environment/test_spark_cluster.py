@@ -19,7 +19,7 @@ import pytest
 
 from jobs.environment import setup as environment
 from tests.support.processes.opened_files import opened_below
-from tests.support.processes.spark_cluster import WORKERS, Cluster, files, here, steady, until_it_reads
+from tests.support.processes.spark_cluster import SECONDS, WORKERS, Cluster, files, here, slow_store, steady
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import cases
 from tests.support.stores.random_stores import RELEASES
@@ -29,7 +29,6 @@ pytestmark = [
     pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes"),
 ]
 STORES = ("g04", "g19", "g29", "g37", "g103")  # clean, cut, queues wrong, damaged, of a DLedger group
-_SECONDS = 900  # of one command, on a machine that is busy
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def here_only(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home())}
     return subprocess.run(
         [sys.executable, "-m", "jobs.cli", *words],
-        env={"PATH": os.environ["PATH"], **own}, cwd=cwd, capture_output=True, text=True, timeout=_SECONDS,
+        env={"PATH": os.environ["PATH"], **own}, cwd=cwd, capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip
 
 
@@ -93,24 +92,15 @@ def here_only(words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def slow(elsewhere: Path) -> list[str]:
     """An audit that takes its time: 32 MB at 1 MB/s on each of two workers."""
-    builder = StoreBuilder("5.3.3", Sizes(segment=4 << 20, queue_file=200_000))
-    for message in range(320):
-        builder.put(Message(queue_id=message % 3, body=os.urandom(100_000), uniq=f"u{message}"))
-    store = builder.write(elsewhere / "store")
+    store = slow_store(elsewhere / "store", 320)
     (elsewhere / "broker.conf").write_text(store.broker_conf or "")
     return ["audit", str(store.root), "--release", "5.3.3", "--broker-conf", "broker.conf"]
 
 
 def test_a_worker_that_is_lost_in_the_middle_changes_nothing(running: Cluster, elsewhere: Path, slow: list[str]) -> None:
     whole = here([*slow, "--out", "whole"], elsewhere)
-    words = [*slow, "--out", "out", "--max-rate", "1MB/s", "--progress", "json"]
-    with running.started(words, elsewhere) as process:
-        until_it_reads(process)
-        assert running.executors(0)
-        running.kill_worker(0)
-        shown, _ = process.communicate(timeout=_SECONDS)
-    running.restart_worker(0)
-    assert process.returncode == whole.returncode == 0, shown
+    code, shown = running.run_and_lose_a_worker([*slow, "--out", "out"], elsewhere)
+    assert code == whole.returncode == 0, shown
     assert steady(json.loads((elsewhere / "out" / "result.json").read_text())) == steady(
         json.loads((elsewhere / "whole" / "result.json").read_text())
     )
@@ -263,5 +253,5 @@ def driven(driver: str, running: Cluster, words: list[str], cwd: Path) -> subpro
     own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home()), "SPARK_LOCAL_IP": "127.0.0.1"}
     return subprocess.run(
         [sys.executable, "driver.py", "audit", *running.words, *words],
-        env={"PATH": os.environ["PATH"], **own}, cwd=cwd, capture_output=True, text=True, timeout=_SECONDS,
+        env={"PATH": os.environ["PATH"], **own}, cwd=cwd, capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip

@@ -24,6 +24,7 @@ from typing import Any
 from jobs.environment import setup as environment
 from jobs.jvm import MODULE_OPTIONS, QUICK_START, spark_home
 from tests.support.processes.children import end_with_parent
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 WORKERS = 2
 _START_SECONDS = 300.0
@@ -101,6 +102,16 @@ class Cluster:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.workers[worker].wait()
+
+    def run_and_lose_a_worker(self, words: Sequence[str], cwd: Path) -> tuple[int, str]:
+        """The code and the output of an audit in whose middle a worker is killed. It reads slowly, and ends within SECONDS."""
+        with self.started([*words, "--max-rate", "1MB/s", "--progress", "json"], cwd) as process:
+            until_it_reads(process)
+            assert self.executors(0)
+            self.kill_worker(0)
+            shown, _ = process.communicate(timeout=SECONDS)
+        self.restart_worker(0)
+        return process.returncode, shown
 
     def start_workers(self) -> None:
         """Start all of them, and wait until they belong to the cluster."""
@@ -202,6 +213,14 @@ def steady(value: Any) -> Any:
 
 def files(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def slow_store(folder: Path, messages: int) -> Store:
+    """Of 100 KB each: an audit at --max-rate 1MB/s takes its time."""
+    builder = StoreBuilder("5.3.3", Sizes(segment=4 << 20, queue_file=200_000))
+    for message in range(messages):
+        builder.put(Message(queue_id=message % 3, body=os.urandom(100_000), uniq=f"u{message}"))
+    return builder.write(folder)
 
 
 def until_it_reads(process: subprocess.Popen[str]) -> None:

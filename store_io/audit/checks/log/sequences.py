@@ -17,7 +17,7 @@ from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import FAR
 from store_io.audit.queue_views import QueueView
-from store_io.base.ranges import Ranges, subtract
+from store_io.base.ranges import subtract
 
 
 def sequences(evidence: Evidence) -> list[Finding]:
@@ -29,10 +29,9 @@ def sequences(evidence: Evidence) -> list[Finding]:
         return []
     found: list[Finding] = []
     bridged = sorted(f.phy_offset or 0 for s in evidence.segments for f in s.findings if f.code == BRIDGED)
-    for key, view in evidence.views.items():
+    for view in evidence.views.values():
         if len(view.runs):
-            left = evidence.leftovers.get(key)
-            found += _of_queue(evidence, view, left.answered if left is not None else [], bridged)
+            found += _of_queue(evidence, view, bridged)
     return found
 
 
@@ -55,9 +54,9 @@ class _Run:
         return self.records == 1
 
 
-def _of_queue(evidence: Evidence, view: QueueView, answered: Ranges, bridged: Sequence[int]) -> list[Finding]:
+def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> list[Finding]:
     segments, log = evidence.segments, evidence.log
-    rows, positions, places = view.runs.rows, view.runs.positions, view.runs.segments
+    rows, positions = view.runs.rows, view.runs.positions
     own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
     own = own[np.argsort(positions[own], kind="stable")]
     rows = rows[own]
@@ -65,10 +64,12 @@ def _of_queue(evidence: Evidence, view: QueueView, answered: Ranges, bridged: Se
     firsts, steps = rows["queue_offset"], rows["messages" if view.batch or keyed else "records"]
     if not (np.abs(firsts) > FAR).any() and (firsts[1:] == firsts[:-1] + steps[:-1]).all():
         return []
+    left = evidence.leftovers.get(view.key)
+    answered = left.answered if left is not None else []
     by_place = ~(rows["regular"] != 0)
     ends = np.where(by_place, positions[own] + rows["first_size"], rows["last_phy_offset"] + rows["last_size"])
     columns = (
-        places[own], positions[own], rows["first_position"], rows["first_size"], ends, firsts, steps, rows["records"],
+        view.runs.segments[own], positions[own], rows["first_position"], rows["first_size"], ends, firsts, steps, rows["records"],
         rows["match"],
     )  # fmt: skip
     runs = [_Run(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
