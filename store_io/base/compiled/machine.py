@@ -318,13 +318,13 @@ def _crc_product_by_bits(one: int, other: int) -> Any:
     return found
 
 
-# Of another processor's code (NUMBA_CPU_NAME, NUMBA_CPU_FEATURES) it is not known here what that processor has.
+# NUMBA_CPU_NAME and NUMBA_CPU_FEATURES ask for code of another processor: nobody knows here what that one can do.
 _named = getattr(config, "CPU_NAME", None) or getattr(config, "CPU_FEATURES", None) is not None
 _MULTIPLIES = bool(not _named and binding.get_host_cpu_features().get("pclmul"))
 
 
 def _least_known_bytes() -> Any:
-    """Of a part from which on it is quicker to add its sum to others than to sum it again."""
+    """The size from which on adding a part's sum to others takes less time than summing the part again."""
     return np.int64(known_sums.LEAST_BYTES if _MULTIPLIES else known_sums.LEAST_BYTES_BY_BITS)
 
 

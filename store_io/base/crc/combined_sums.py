@@ -55,7 +55,7 @@ def sum_pieces(
         if next_known < known_end and peek_i64(next_known) + peek_i64(next_known + 8) <= stop:
             start, length = peek_i64(next_known), peek_i64(next_known + 8)
         gap = start - position
-        if length:  # one product more than step by step, but no step then waits for a sum before it
+        if length:  # one product more, but no sum waits for the one before it
             between = full_crc32(0, address, gap)
             crc = _shifted(crc, gap + length, shifts) ^ _shifted(between, length, shifts) ^ peek_i64(next_known + 16)
         else:
