@@ -109,7 +109,7 @@ def opened(result: Any) -> Any:
 
 
 class ByPlace(Sequence[V]):
-    """A sequence that has its values one by one: `_at` gives the one at a place from 0 to its length."""
+    """A sequence that has its values one by one: `_at` gives the one at a place, 0 to its length less one."""
 
     def _at(self, place: int) -> V:
         raise NotImplementedError
@@ -144,16 +144,15 @@ class PackedList(_EqualByValues[V]):
 
     def __init__(self, values: Iterable[V] = (), weigh: Callable[[V], int] | None = None):
         """weigh: as `packed` has it."""
-        self._weigh = weigh
         self._parts: list[Part] = []
         self._starts: list[int] = []  # of each part, the place of its first value
         self._count = 0
         self._last: tuple[int, list[V]] = (-1, [])  # the part that was read last, by place
-        self.extend(values)
+        self.extend(values, weigh)
 
-    def extend(self, values: Iterable[V]) -> None:
+    def extend(self, values: Iterable[V], weigh: Callable[[V], int] | None = None) -> None:
         """Add values in parts of their own."""
-        for part, _ in in_parts(values, _TOGETHER, self._weigh, _INSIDE):
+        for part, _ in in_parts(values, _TOGETHER, weigh, _INSIDE):
             self._parts.append(_pack(part))
             self._starts.append(self._count)
             self._count += len(part)
