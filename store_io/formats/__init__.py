@@ -2,6 +2,7 @@
 
 * `commitlog`: messages: the readable decoder and the fast one.
 * `consumequeue_reader`, `index_reader`, `checkpoint_reader`, `config_reader`: the other files of a store.
+* `index_chains`: slots and links of an index file.
 * `config`: the texts in config/, and the tables that managers make of them.
 * `controller`: what controller mode keeps beside the store.
 * `timer`: units of the timer log, slots of the wheel, its checkpoint.

@@ -16,9 +16,9 @@ from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import NOTE, Finding, IndexFileSummary
-from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
+from store_io.formats.index_chains import HASH, SLOT, ChainsOnTheWay, follow_back, open_ends
 from store_io.formats.settings import infer_slots
 from store_io.rules.index_state import IndexHeader
 from store_io.rules.releases import BrokerRules
@@ -32,8 +32,6 @@ MAX_FINDINGS = 1000
 
 
 TIME_DIFFERENCE = "the time difference of index entries does not fit their messages"  # message of an INDEX_WRONG about this alone
-
-HASH, LINK, SLOT = 1, 2, 3  # what of a chain is wrong
 
 
 @dataclass(frozen=True)
@@ -146,15 +144,16 @@ class _Scan:
         s = self.summary
         whole = self.file.size == self.task.rules.index_file_bytes
         s.entries = max(0, min(self.header.index_count - 1, (self.file.size - self.table) // layout.ENTRY_BYTES - 1))
-        last_data = self._read_all()
-        if whole:
-            self._check(last_data)
+        chains = ChainsOnTheWay(self.slots, s.entries) if whole else None
+        last_data = self._read_all(chains)
+        if chains:
+            self._check(last_data, chains)
             self._torn_as_note()
         s.findings = self.findings
         return s
 
-    def _read_all(self) -> int:
-        """Digest the file; gives the position after its last byte that is not zero."""
+    def _read_all(self, chains: ChainsOnTheWay | None) -> int:
+        """Digest the file, and give its entries to `chains`; the position after its last byte that is not zero."""
         digest = PieceDigest()
         buffer = np.empty(WINDOW_BYTES, np.uint8)
         at = end = 0
@@ -164,19 +163,26 @@ class _Scan:
                 take = data_at - at
                 digest.feed_zeros(take)
             else:
-                take = min(self.file.size - at, WINDOW_BYTES)
-                self.summary.bytes_read += self.file.read_into(at, buffer[:take])
-                digest.feed(buffer[:take])
-                end = max(end, at + _data_end(buffer[:take]))
+                take = self._whole_entries(at, min(self.file.size - at, WINDOW_BYTES))
+                data = buffer[:take]
+                self.summary.bytes_read += self.file.read_into(at, data)
+                digest.feed(data)
+                end = max(end, at + _data_end(data))
+                if chains:
+                    chains.feed(at, data)
             at += take
         if self.task.digest:
             self.summary.digest = digest.text()
         return end
 
-    def _check(self, last_data: int) -> None:
-        heads = np.empty(self.slots * layout.SLOT_BYTES, np.uint8)
-        self.file.read_into(layout.HEADER_BYTES, heads)
-        slots = heads.view(">i4").astype(np.int32)
+    def _whole_entries(self, at: int, size: int) -> int:
+        """So many of `size` bytes at `at` that they end with an entry, or all."""
+        entries = (at + size - self.table) // layout.ENTRY_BYTES
+        fewer = self.table + layout.ENTRY_BYTES * entries - at
+        return fewer if entries > 0 and fewer > 0 and at + size < self.file.size else size
+
+    def _check(self, last_data: int, chains: ChainsOnTheWay) -> None:
+        slots = chains.slots
         last = (last_data - 1 - self.table) // layout.ENTRY_BYTES if last_data > self.table else 0
         count = self._entry_count(slots, last)
         if self._first_data(self.table, self.table + layout.ENTRY_BYTES) is not None:
@@ -188,7 +194,9 @@ class _Scan:
             self._disagree(
                 _Fault("index_entries_beyond_count", start, min(end, self.file.size), "zeros", "entries", last - first + 1)
             )
-        used = self._replay(slots, count)
+        used = chains.used(slots, count)
+        if used is None:
+            used = self._replay(slots, count)
         if count:
             self._check_header(count, used)
         elif not any(f.code == "index_header_wrong" for f in self.findings):
@@ -230,11 +238,11 @@ class _Scan:
             data = buffer[: (high - low) * layout.ENTRY_BYTES]
             self.summary.bytes_read += self.file.read_into(entry_position(self.slots, low), data)
             entries = data.view(STORED_INDEX_DTYPE).astype(INDEX_DTYPE)
-            found, stopped = _follow_back(entries, low, slots, sources, faults, found)
+            found, stopped = follow_back(entries, low, slots, sources, faults, found)
             if stopped:
                 return self._give_up(faults[:found], stopped, count)
             high = low
-        found = _open_ends(slots, sources, faults, found)
+        found = open_ends(slots, sources, faults, found)
         self._report(faults[: min(found, MAX_FINDINGS)], count)
         if found > MAX_FINDINGS:
             self.summary.findings_dropped["index_slot_wrong"] = found - MAX_FINDINGS
@@ -442,67 +450,3 @@ def without_header_echoes(findings: Sequence[Finding], summary: IndexFileSummary
         return ends and any(low < start + layout.ENTRY_BYTES - 4 and high > start for low, high in faulty)
 
     return [finding for finding in findings if not contradicted(finding)]
-
-
-# ---- compiled ------------------------------------------------------------------------------------------------------
-
-
-@compiled_helper(inline=False)
-def _slot_of(heads: np.ndarray, number: int) -> int:
-    """The first slot whose chain should give this entry next; -1: none."""
-    for slot in range(len(heads)):
-        if heads[slot] == number:
-            return slot
-    return -1
-
-
-@kept()
-def _follow_back(
-    entries: np.ndarray, first: int, heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int
-) -> tuple[int, int]:
-    """Walk entries first.. from the last to the first. (faults so far, entry at which there were too many; 0: none).
-
-    heads: per slot the entry that its chain should give next; at the start what the slot holds.  sources: per slot the entry
-    whose link that is; 0: the slot itself.  An entry that its hash's slot does not lead to is led to by another slot (then its
-    hash is wrong), or by none (then the link that should is wrong, and the chain continues after it).
-    """
-    slots = len(heads)
-    number = first + len(entries)
-    while number > first:
-        number -= 1
-        key_hash, link = entries[number - first].key_hash, entries[number - first].previous
-        slot = int(key_hash) % slots if key_hash >= 0 else -1
-        if slot < 0 or heads[slot] != number:
-            other = _slot_of(heads, number)
-            if other < 0 and slot < 0:
-                slot = other = 0  # a hash that no broker writes, and nothing leads to it: reported as such
-            if found >= len(faults):
-                return found, number
-            faults[found, 0] = HASH if other >= 0 else LINK if sources[slot] else SLOT
-            faults[found, 1] = number if other >= 0 else sources[slot]
-            faults[found, 2] = slot
-            faults[found, 3] = other if other >= 0 else number
-            faults[found, 4] = key_hash if other >= 0 else heads[slot]
-            found += 1
-            if other >= 0:
-                if heads[other] != number:
-                    continue
-                slot = other
-        heads[slot] = link
-        sources[slot] = number
-    return found, 0
-
-
-@kept()
-def _open_ends(heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int) -> int:
-    """Chains that do not end with 0: their last link, or a slot without any entry. All are counted, as many as fit are kept."""
-    for slot in range(len(heads)):
-        if heads[slot] != 0:
-            if found < len(faults):
-                faults[found, 0] = LINK if sources[slot] else SLOT
-                faults[found, 1] = sources[slot]
-                faults[found, 2] = slot
-                faults[found, 3] = 0
-                faults[found, 4] = heads[slot]
-            found += 1
-    return found

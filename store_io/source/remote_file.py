@@ -1,8 +1,8 @@
 """Files of other machines, read in blocks that all files of the process share.
 
 Requests are what this costs. A file is opened by reading its first block; later blocks are asked for when they are needed. Where
-one block is read after the other, the next ones are on their way. A block is kept under the version that its file had: no two
-versions are ever mixed.
+one block is read after the other, the next ones are on their way; where that lasts, two of them by one request. A block is kept
+under the version that its file had: no two versions are ever mixed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import NamedTuple
 from store_io.source.byte_file import BasicFile
 
 BLOCK_BYTES = 4 << 20
-AHEAD = 2  # blocks that are read before they are asked for
+AHEAD = 2  # requests for blocks before these are needed
+LONG_RUN = 8  # blocks, read one after the other, from which on a request asks for two
 KEPT_BYTES = 96 << 20  # of all files of a process; a queue's file has two blocks
 ENTRY_BYTES = 500  # that keeping a block takes besides its bytes, about
 KEPT_FILES = 100_000  # whose length and version are kept
@@ -53,8 +54,8 @@ class RemoteFile(BasicFile):
             _kept().put((place, version, 0), first)
             _kept().put_opened(place, opened)
         self.size, self._version = opened.size, opened.version
-        self._waiting: dict[int, Future[bytes]] = {}
-        self._last = 0
+        self._waiting: dict[int, _Awaited] = {}
+        self._last = self._run = 0  # the block that was read last; how many there were in a row
 
     def _first(self, most: int) -> tuple[bytes, int, str]:
         """(the first bytes, `most` of them unless the file ends before, its length, its version). Raises StoreError."""
@@ -76,32 +77,59 @@ class RemoteFile(BasicFile):
         data = kept.get(name)
         waiting = self._waiting.pop(block, None)
         if data is None:
-            data = waiting.result() if waiting is not None else self._fetch(block)
+            data = waiting.block(block) if waiting is not None else self._fetch(block, 1)
             kept.put(name, data)
         if block == self._last + 1:
-            self._read_ahead(block)
+            self._run += 1
+            self._read_ahead(block + 1, 2 if self._run >= LONG_RUN else 1)
+        elif block != self._last:
+            self._run = 0
         self._last = block
         return data
 
-    def _read_ahead(self, block: int) -> None:
-        for passed in [number for number in self._waiting if not block < number <= block + AHEAD]:
-            self._waiting.pop(passed).cancel()
-        for following in range(block + 1, block + 1 + AHEAD):
-            if (
-                following * BLOCK_BYTES < self.size
-                and following not in self._waiting
-                and _kept().get((self._place, self._version, following)) is None
-            ):
-                self._waiting[following] = _threads(os.getpid()).submit(self._fetch, following)
+    def _read_ahead(self, first: int, together: int) -> None:
+        """Have the blocks from `first` on under way, so many by one request."""
+        count = -(-self.size // BLOCK_BYTES)
+        end = min(first + AHEAD * together, count)
+        self._drop_waiting(range(first, end))
+        at = first
+        while at < end:
+            if at in self._waiting or _kept().get((self._place, self._version, at)) is not None:
+                at += 1
+                continue
+            if end < min(at + together, count):  # the rest of this request is not needed yet
+                break
+            asked = _Awaited(at, _threads(os.getpid()).submit(self._fetch, at, together))
+            self._waiting.update(dict.fromkeys(range(at, min(at + together, count)), asked))
+            at += together
 
-    def _fetch(self, block: int) -> bytes:
+    def _drop_waiting(self, needed: range) -> None:
+        """Forget all other blocks, and the requests for nothing else."""
+        dropped = {block: self._waiting.pop(block) for block in list(self._waiting) if block not in needed}
+        left = {id(asked) for asked in self._waiting.values()}
+        for asked in dropped.values():
+            if id(asked) not in left:
+                asked.data.cancel()
+
+    def _fetch(self, block: int, count: int) -> bytes:
+        """So many blocks from this one on, fewer at the file's end."""
         start = block * BLOCK_BYTES
-        return self._part(start, min(BLOCK_BYTES, self.size - start))
+        return self._part(start, min(count * BLOCK_BYTES, self.size - start))
 
     def close(self) -> None:
-        for waiting in self._waiting.values():
-            waiting.cancel()
-        self._waiting = {}
+        self._drop_waiting(range(0))
+
+
+class _Awaited(NamedTuple):
+    """A request under way. first: the block with which its data begin."""
+
+    first: int
+    data: Future[bytes]
+
+    def block(self, number: int) -> bytes:
+        """One of its blocks, once it is there. Raises StoreError."""
+        start = (number - self.first) * BLOCK_BYTES
+        return self.data.result()[start : start + BLOCK_BYTES]
 
 
 class KeptBlocks:

@@ -15,7 +15,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.source import hdfs_client
 from store_io.source.byte_source import StoreLocation
-from store_io.source.remote_file import BLOCK_BYTES, KEPT_BYTES
+from store_io.source.remote_file import BLOCK_BYTES
 from tests.hdfs.small_hdfs import SmallHdfs, forget
 from tests.support.processes.s3_server import S3Server
 from tests.support.processes.s3_server import forget as forget_s3
@@ -105,5 +105,4 @@ def test_from_s3(case: Case, server: S3Server, tmp_path: Path) -> None:
     own = ["modified_ns", *holes(files)]  # S3 sets the times of its objects
     assert without(there.segments, *own) == without(here.segments, *own)
     assert {request.method for request in server.requests} == {"GET"}
-    again = [path for path in files if path.stat().st_size > KEPT_BYTES and path.parent.name == "index"]  # read in two rounds
-    assert len(server.reads()) <= 1.1 * (len(files) + windows(files) + windows(again))
+    assert len(server.reads()) <= 1.1 * (len(files) + windows(files))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from schemas.rows import NOTE, Finding, IndexFileSummary
 from store_io.formats import index_reader
+from store_io.formats.index_chains import ChainsOnTheWay
 from store_io.formats.index_reader import (
     IndexTask,
     entry_position,
@@ -281,6 +282,39 @@ def test_chains_are_followed_across_windows(scan: Scan, monkeypatch: pytest.Monk
     at = entry_position(SLOTS, 30) + 19
     data[at] ^= 1
     assert places(scan(bytes(data))) == [("index_chain_broken", at - 3, at + 1, 1)]
+
+
+def test_a_sound_file_is_read_once(scan: Scan) -> None:
+    writer = Writer().fill(37)
+    assert scan(bytes(writer.data)).bytes_read == len(writer.data)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.integers(0, 39),
+    st.lists(st.tuples(st.integers(0, 879), st.binary(min_size=1, max_size=4)), max_size=3),
+    st.integers(20, 300),
+)
+def test_following_chains_forwards_accepts_what_following_them_back_does(
+    tmp_path_factory: pytest.TempPathFactory, keys: int, damages: list[tuple[int, bytes]], window: int
+) -> None:
+    root = tmp_path_factory.mktemp("store")
+    (root / "index").mkdir()
+    data = bytearray(Writer().fill(keys).data)
+    for at, junk in damages:
+        data[at : at + len(junk)] = junk
+    data = data[:880]
+    (root / NAME).write_bytes(data)
+    numbers = {"maxHashSlotNum": SLOTS, "maxIndexNum": MOST}
+    rules = broker_rules("5.3.3", {key: Setting(value, "broker.conf") for key, value in numbers.items()})
+    task = IndexTask(0, StoreLocation(str(root)), rules, NAME, len(data), True)
+    with pytest.MonkeyPatch.context() as changes:
+        changes.setattr(index_reader, "WINDOW_BYTES", window)
+        forwards = scan_index_file(task)
+        changes.setattr(ChainsOnTheWay, "used", lambda self, slots, count: None)
+        back = scan_index_file(task)
+    assert forwards.bytes_read <= back.bytes_read
+    assert replace(forwards, bytes_read=0) == replace(back, bytes_read=0)
 
 
 @settings(deadline=None, max_examples=200)

@@ -65,6 +65,29 @@ def test_blocks_that_were_read_ahead_and_passed_are_dropped(server: S3Server, sm
         assert sorted(file._waiting) == [7, 8]
 
 
+def test_who_reads_on_for_long_gets_two_blocks_by_one_request(server: S3Server, small_blocks: int) -> None:
+    data = bytes(i % 251 for i in range(40_500))
+    server.put(f"s/{SEGMENT}", data)
+    server.requests.clear()
+    with source().open(SEGMENT) as file:
+        assert isinstance(file, RemoteFile)
+        for start in range(0, 41_000, 500):
+            assert file.read(start, 500) == data[start : start + 500]
+            assert len(file._waiting) <= 4, "what is under way is bounded"
+    asked = [request.range.removeprefix("bytes=").split("-") for request in server.requests]
+    ranges = sorted((int(start), int(end)) for start, end in asked)
+    assert [start for start, _ in ranges] == [0, *(end + 1 for _, end in ranges[:-1])], "each byte once"
+    assert ranges[-1][1] == 40_499 and len(ranges) <= 9 + 2 + 16
+
+
+def test_what_was_asked_for_together_and_is_half_passed_still_comes(server: S3Server, small_blocks: int) -> None:
+    data = bytes(i % 251 for i in range(30_000))
+    server.put(f"s/{SEGMENT}", data)
+    with source().open(SEGMENT) as file:
+        for start in (*range(0, 15_000, 1000), 16_000, 17_000, 16_500, 14_000, 15_000, 16_000, 21_000, 20_000, 22_000, 23_000):
+            assert file.read(start, 1000) == data[start : start + 1000]
+
+
 def test_an_empty_object_is_an_empty_file(server: S3Server) -> None:
     server.put("s/abort", b"")
     with source().open("abort") as file:

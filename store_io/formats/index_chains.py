@@ -1,0 +1,138 @@
+"""Chains of an index file: slots, and the links of entries to the entry before them in the same slot.
+
+Source: IndexFile.putKey, read at 4.7.0, 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4.0 (formats.md 6).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from schemas import index_layout as layout
+from store_io.base.compiled import native
+from store_io.base.compiled.native import compiled_helper, kept, load_i32, peek_i32, poke_i32
+
+HASH, LINK, SLOT = 1, 2, 3  # what of a chain is wrong
+
+_LINK_POSITION = layout.ENTRY_BYTES - 4
+
+
+class ChainsOnTheWay:
+    """Entries put one after the other, as a broker does, while a file is read from its first byte to its last.
+
+    In a sound file each entry has the link that putKey gives it, and in the end the slots are those of the file: nothing has to
+    be read again. In any other, `follow_back` finds what is wrong; it reads the entries from the last to the first.
+
+    slots: how many the file has.  count: entries that it should hold.
+    """
+
+    def __init__(self, slots: int, count: int):
+        self._table, self._count = layout.HEADER_BYTES + layout.SLOT_BYTES * slots, count
+        self._stored = np.zeros(slots * layout.SLOT_BYTES, np.uint8)
+        self._heads = np.zeros(slots, np.int32)
+        self._next = 1
+        self._fits = True
+
+    def feed(self, position: int, data: np.ndarray) -> None:
+        """Bytes of the file. They end with an entry, or with the file; those that are never fed are zeros."""
+        end = position + len(data)
+        low, high = max(position, layout.HEADER_BYTES), min(end, self._table)
+        if low < high:
+            self._stored[low - layout.HEADER_BYTES : high - layout.HEADER_BYTES] = data[low - position : high - position]
+        first = max(1, -(-(position - self._table) // layout.ENTRY_BYTES))
+        last = min(self._count, (end - self._table) // layout.ENTRY_BYTES - 1)
+        if self._fits and first <= last:
+            at = self._table + layout.ENTRY_BYTES * first - position
+            self._fits = first == self._next and _follow_on(
+                data.ctypes.data + at, first, last, self._heads.ctypes.data, len(self._heads)
+            )
+            self._next = last + 1
+
+    @property
+    def slots(self) -> np.ndarray:
+        """The slots as the file has them."""
+        return self._stored.view(">i4").astype(np.int32)
+
+    def used(self, slots: np.ndarray, count: int) -> int | None:
+        """How many slots are in use, where the file has `count` entries, and all links and slots are right. None: not known."""
+        if not self._fits or not self._next - 1 == self._count == count or not np.array_equal(self._heads, slots):
+            return None
+        return int(np.count_nonzero(slots))
+
+
+@kept(native, layout)
+def _follow_on(at: int, first: int, last: int, heads: int, slots: int) -> bool:
+    """Put entries first to last, of which the first is at address `at`; whether each has the link that putKey gives it.
+
+    heads: address of the newest entry per slot.
+    """
+    for number in range(first, last + 1):
+        key_hash = load_i32(at)
+        if key_hash < 0:
+            return False
+        head = heads + 4 * (key_hash % slots)
+        if load_i32(at + _LINK_POSITION) != peek_i32(head):
+            return False
+        poke_i32(head, number)
+        at += layout.ENTRY_BYTES
+    return True
+
+
+@compiled_helper(inline=False)
+def _slot_of(heads: np.ndarray, number: int) -> int:
+    """The first slot whose chain should give this entry next; -1: none."""
+    for slot in range(len(heads)):
+        if heads[slot] == number:
+            return slot
+    return -1
+
+
+@kept()
+def follow_back(
+    entries: np.ndarray, first: int, heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int
+) -> tuple[int, int]:
+    """Walk entries first.. from the last to the first. (faults so far, entry at which there were too many; 0: none).
+
+    heads: per slot the entry that its chain should give next; at the start what the slot holds.  sources: per slot the entry
+    whose link that is; 0: the slot itself.  An entry that its hash's slot does not lead to is led to by another slot (then its
+    hash is wrong), or by none (then the link that should is wrong, and the chain continues after it).
+    """
+    slots = len(heads)
+    number = first + len(entries)
+    while number > first:
+        number -= 1
+        key_hash, link = entries[number - first].key_hash, entries[number - first].previous
+        slot = int(key_hash) % slots if key_hash >= 0 else -1
+        if slot < 0 or heads[slot] != number:
+            other = _slot_of(heads, number)
+            if other < 0 and slot < 0:
+                slot = other = 0  # a hash that no broker writes, and nothing leads to it: reported as such
+            if found >= len(faults):
+                return found, number
+            faults[found, 0] = HASH if other >= 0 else LINK if sources[slot] else SLOT
+            faults[found, 1] = number if other >= 0 else sources[slot]
+            faults[found, 2] = slot
+            faults[found, 3] = other if other >= 0 else number
+            faults[found, 4] = key_hash if other >= 0 else heads[slot]
+            found += 1
+            if other >= 0:
+                if heads[other] != number:
+                    continue
+                slot = other
+        heads[slot] = link
+        sources[slot] = number
+    return found, 0
+
+
+@kept()
+def open_ends(heads: np.ndarray, sources: np.ndarray, faults: np.ndarray, found: int) -> int:
+    """Chains that do not end with 0: their last link, or a slot without any entry. All are counted, as many as fit are kept."""
+    for slot in range(len(heads)):
+        if heads[slot] != 0:
+            if found < len(faults):
+                faults[found, 0] = LINK if sources[slot] else SLOT
+                faults[found, 1] = sources[slot]
+                faults[found, 2] = slot
+                faults[found, 3] = 0
+                faults[found, 4] = heads[slot]
+            found += 1
+    return found
