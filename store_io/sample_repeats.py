@@ -256,7 +256,7 @@ class _Repeated:
             for start in range(0, count * self._location.repeats * _UNIT, size):
                 yield f"{topic}/{queue}/{start:020d}", "file", size, _MODIFIED_NS
 
-    def open(self, relative: str, path: str) -> ByteFile:
+    def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
         if relative in self._small:
             return _Bytes(path, self._small[relative])
         part, _, rest = relative.partition("/")

@@ -165,7 +165,7 @@ class _GrowingSource(ByteSource):
         super().__init__(location, real._root, real._parts)
         self._copying = copying
 
-    def open(self, path: str) -> ByteFile:
+    def open(self, path: str, sparsely: bool = False) -> ByteFile:
         if not self._copying.copies(path):
             return super().open(path)  # which says what is wrong with it
         self._copying.wait(path, 0)

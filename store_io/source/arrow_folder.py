@@ -44,7 +44,7 @@ class ArrowFolder:
     def has(self, relative: str) -> bool:
         return bool(self.kind(relative))
 
-    def open(self, relative: str, path: str) -> ByteFile:
+    def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
         try:
             if self.file_system.get_file_info(self._full(relative)).type == pafs.FileType.Directory:
                 raise Unreadable(f"{path}: a directory, not a file")

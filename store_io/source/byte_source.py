@@ -120,11 +120,13 @@ class ByteSource:
         self._root, self._parts = root, parts
         self._rate = ReadRate(location.max_rate) if location.max_rate else None
 
-    def open(self, path: str) -> ByteFile:
-        """The file, open to read. Raises Unreadable (no regular file of this store, or refused by the system), StoreChanged
-        where it is gone."""
+    def open(self, path: str, sparsely: bool = False) -> ByteFile:
+        """The file, open to read. sparsely: little of it will be read, here and there, beside many other files.
+
+        Raises Unreadable (no regular file of this store, or refused by the system), StoreChanged where it is gone.
+        """
         folder, relative = self._locate(path)
-        file = folder.open(relative, path)
+        file = folder.open(relative, path, sparsely)
         return file if self._rate is None else _RatedFile(file, self._rate)
 
     @property

@@ -16,7 +16,7 @@ from store_io.base.errors import StoreChanged, StoreError, Unreadable
 from store_io.base.paths import name_node_and_path
 from store_io.source.byte_file import ByteFile, Found
 from store_io.source.hdfs_client import client, data_client, failing, is_denied, problem
-from store_io.source.remote_file import RemoteFile
+from store_io.source.remote_file import Reading, RemoteFile
 
 if TYPE_CHECKING:
     from hdfs_native import FileReader, FileStatus
@@ -52,9 +52,9 @@ class HdfsFolder:
         """Whether there is anything of this name. Raises StoreError."""
         return bool(self.kind(relative))
 
-    def open(self, relative: str, path: str) -> ByteFile:
+    def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
         """The file. Raises StoreChanged where it is gone, Unreadable."""
-        return HdfsFile(self.server, self._full(relative), path, self._since)
+        return HdfsFile(self.server, self._full(relative), path, Reading(self._since, sparsely))
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
         """Everything below the folder `relative`; see `byte_file`. Raises StoreError where it cannot be listed; a folder below
@@ -101,11 +101,11 @@ class HdfsFolder:
 class HdfsFile(RemoteFile):
     """One file. The client keeps where the blocks of the file lie that it opened, so a later one of this name is not mixed in."""
 
-    def __init__(self, server: str, full: str, path: str, since: int):
+    def __init__(self, server: str, full: str, path: str, reading: Reading):
         self._server, self._full = server, full
         self._reader: FileReader | None = None
         self._lock = threading.Lock()
-        super().__init__((f"hdfs://{server}", full), path, since)
+        super().__init__((f"hdfs://{server}", full), path, reading)
 
     def _first(self, most: int) -> tuple[bytes, int, str]:
         size, version = self._now()

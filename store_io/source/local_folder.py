@@ -76,7 +76,7 @@ class LocalFolder:
         path = os.path.join(self._real_folders[folder], name)
         return os.path.realpath(path) if os.path.islink(path) else path
 
-    def open(self, relative: str, path: str) -> ByteFile:
+    def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
         real = self._real(relative)
         if not self._inside(real):
             raise Unreadable(f"{path}: a link that leads out of the store, which is never followed")

@@ -1,8 +1,8 @@
 """Files of other machines, read in blocks that all files of the process share.
 
 Requests are what this costs. A file is opened by reading its first block; later blocks are asked for when they are needed. Where
-one block is read after the other, the next ones are on their way; where that lasts, two of them by one request. A block is kept
-under the version that its file had: no two versions are ever mixed.
+one block is read after the other, the next ones are on their way; where that lasts, several of them by one request. Blocks are
+small where little of many files is read. A block is kept under the version that its file had: no two versions are ever mixed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from typing import NamedTuple
 from store_io.source.byte_file import BasicFile
 
 BLOCK_BYTES = 4 << 20
+SMALL_BLOCK_BYTES = 256 << 10  # of files that are read sparsely
 AHEAD = 2  # requests for blocks before these are needed
-LONG_RUN = 8  # blocks, read one after the other, from which on a request asks for two
+LONG_RUNS = ((32, 4), (8, 2))  # (blocks read one after the other, how many a request asks for from there on)
 KEPT_BYTES = 96 << 20  # of all files of a process; a queue's file has two blocks
 ENTRY_BYTES = 500  # that keeping a block takes besides its bytes, about
 KEPT_FILES = 100_000  # whose length and version are kept
@@ -27,7 +28,7 @@ _THREADS = 16
 
 
 Place = tuple[str, str]  # (bucket or server, key or path)
-BlockName = tuple[Place, str, int]  # (place, version, number)
+BlockName = tuple[Place, str, int, int]  # (place, version, bytes of a block, number)
 
 
 class Opened(NamedTuple):
@@ -38,24 +39,35 @@ class Opened(NamedTuple):
     asked: int
 
 
-class RemoteFile(BasicFile):
-    """One file, read in blocks of BLOCK_BYTES by `_first` and `_part` of the subclass.
+class Reading(NamedTuple):
+    """How a file is to be read. since: ns; what the process read of it after that is used again without a request.
 
-    since: ns; what the process read of the file after that is used again without a request.
+    sparsely: little of it, here and there, beside many other files: in smaller blocks, so that those of all files are kept.
     """
 
-    def __init__(self, place: Place, path: str, since: int):
+    since: int
+    sparsely: bool = False
+
+
+class RemoteFile(BasicFile):
+    """One file, read in blocks by `_first` and `_part` of the subclass."""
+
+    def __init__(self, place: Place, path: str, reading: Reading):
         self.path, self._place = path, place
-        opened = _kept().opened(place, since)
+        opened = _kept().opened(place, reading.since)
         if opened is None:
             now = time.time_ns()
-            first, size, version = self._first(BLOCK_BYTES)
+            asked = SMALL_BLOCK_BYTES if reading.sparsely else BLOCK_BYTES
+            first, size, version = self._first(asked)
             opened = Opened(size, version, now)
-            _kept().put((place, version, 0), first)
+            _kept().put((place, version, BLOCK_BYTES if size <= asked else asked, 0), first)
             _kept().put_opened(place, opened)
         self.size, self._version = opened.size, opened.version
+        self._small = reading.sparsely and self.size > SMALL_BLOCK_BYTES
+        self._unit = SMALL_BLOCK_BYTES if self._small else BLOCK_BYTES
         self._waiting: dict[int, _Awaited] = {}
         self._last = self._run = 0  # the block that was read last; how many there were in a row
+        self._passing: dict[int, bytes] = {}  # the last blocks of a long run, which are not kept for others
 
     def _first(self, most: int) -> tuple[bytes, int, str]:
         """(the first bytes, `most` of them unless the file ends before, its length, its version). Raises StoreError."""
@@ -66,40 +78,63 @@ class RemoteFile(BasicFile):
         raise NotImplementedError
 
     def _fill(self, position: int, view: memoryview) -> int:
-        block, within = divmod(position, BLOCK_BYTES)
-        data = self._block(block)
+        block, within = divmod(position, self._unit)
+        data = self._small_block(block, (position + len(view) - 1) // self._unit) if self._small else self._block(block)
         part = data[within : within + len(view)]
         view[: len(part)] = part
         return len(part)
 
-    def _block(self, block: int) -> bytes:
-        kept, name = _kept(), (self._place, self._version, block)
-        data = kept.get(name)
-        waiting = self._waiting.pop(block, None)
+    def _kept_block(self, block: int) -> bytes | None:
+        return _kept().get((self._place, self._version, self._unit, block))
+
+    def _keep(self, block: int, data: bytes) -> None:
+        _kept().put((self._place, self._version, self._unit, block), data)
+
+    def _small_block(self, block: int, last: int) -> bytes:
+        """The block. Those after it, up to the last one that is needed, are read by the same request."""
+        data = self._kept_block(block)
         if data is None:
-            data = waiting.block(block) if waiting is not None else self._fetch(block, 1)
-            kept.put(name, data)
-        if block == self._last + 1:
+            count = 1
+            while block + count <= last and self._kept_block(block + count) is None:
+                count += 1
+            together = self._fetch(block, count)
+            for place in range(count):
+                self._keep(block + place, together[place * self._unit : (place + 1) * self._unit])
+            data = together[: self._unit]
+        return data
+
+    def _block(self, block: int) -> bytes:
+        found = self._passing.get(block) or self._kept_block(block)
+        waiting = self._waiting.pop(block, None)
+        follows = block == self._last + 1
+        if found is None:
+            found = waiting.block(block) if waiting is not None else self._fetch(block, 1)
+            if follows and self.size > KEPT_BYTES:  # kept, it would drive out what is used again, and be gone itself before it is
+                self._passing = {number: data for number, data in self._passing.items() if number == self._last}
+                self._passing[block] = found
+            else:
+                self._keep(block, found)
+        if follows:
             self._run += 1
-            self._read_ahead(block + 1, 2 if self._run >= LONG_RUN else 1)
+            self._read_ahead(block + 1, next((count for run, count in LONG_RUNS if self._run >= run), 1))
         elif block != self._last:
             self._run = 0
         self._last = block
-        return data
+        return found
 
     def _read_ahead(self, first: int, together: int) -> None:
         """Have the blocks from `first` on under way, so many by one request."""
-        count = -(-self.size // BLOCK_BYTES)
+        count = -(-self.size // self._unit)
         end = min(first + AHEAD * together, count)
         self._drop_waiting(range(first, end))
         at = first
         while at < end:
-            if at in self._waiting or _kept().get((self._place, self._version, at)) is not None:
+            if at in self._waiting or self._kept_block(at) is not None:
                 at += 1
                 continue
             if end < min(at + together, count):  # the rest of this request is not needed yet
                 break
-            asked = _Awaited(at, _threads(os.getpid()).submit(self._fetch, at, together))
+            asked = _Awaited(at, self._unit, _threads(os.getpid()).submit(self._fetch, at, together))
             self._waiting.update(dict.fromkeys(range(at, min(at + together, count)), asked))
             at += together
 
@@ -113,29 +148,31 @@ class RemoteFile(BasicFile):
 
     def _fetch(self, block: int, count: int) -> bytes:
         """So many blocks from this one on, fewer at the file's end."""
-        start = block * BLOCK_BYTES
-        return self._part(start, min(count * BLOCK_BYTES, self.size - start))
+        start = block * self._unit
+        return self._part(start, min(count * self._unit, self.size - start))
 
     def close(self) -> None:
         self._drop_waiting(range(0))
+        self._passing = {}
 
 
 class _Awaited(NamedTuple):
-    """A request under way. first: the block with which its data begin."""
+    """A request under way. first: the block with which its data begin.  unit: bytes of a block."""
 
     first: int
+    unit: int
     data: Future[bytes]
 
     def block(self, number: int) -> bytes:
         """One of its blocks, once it is there. Raises StoreError."""
-        start = (number - self.first) * BLOCK_BYTES
-        return self.data.result()[start : start + BLOCK_BYTES]
+        start = (number - self.first) * self.unit
+        return self.data.result()[start : start + self.unit]
 
 
 class KeptBlocks:
-    """What a process keeps of files: the blocks that were used last, up to KEPT_BYTES, and lengths. Threads may share it."""
+    """What a process keeps of files: the blocks that were used last, and lengths. Threads may share it."""
 
-    def __init__(self, most_bytes: int = KEPT_BYTES):
+    def __init__(self, most_bytes: int):
         self._most = most_bytes
         self._bytes = 0
         self._blocks: OrderedDict[BlockName, bytes] = OrderedDict()
@@ -180,7 +217,7 @@ def _held(data: bytes) -> int:
 
 @functools.lru_cache(maxsize=1)
 def _kept_of(process: int) -> KeptBlocks:
-    return KeptBlocks()
+    return KeptBlocks(KEPT_BYTES)
 
 
 def _kept() -> KeptBlocks:

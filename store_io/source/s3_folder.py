@@ -14,7 +14,7 @@ from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, Unreadable
 from store_io.base.paths import bucket_and_key
 from store_io.source.byte_file import ByteFile, Found
-from store_io.source.remote_file import RemoteFile
+from store_io.source.remote_file import Reading, RemoteFile
 from store_io.source.s3_client import client, is_code, problem
 
 ATTEMPTS = 4  # of a block whose connection breaks in its middle: botocore tries again only until an answer begins
@@ -54,9 +54,9 @@ class S3Folder:
         """Whether there is anything of this name. Raises StoreError."""
         return bool(self.kind(relative))
 
-    def open(self, relative: str, path: str) -> ByteFile:
+    def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
         """The object. Raises StoreChanged where it is gone, Unreadable."""
-        return S3File(self.bucket, self._key(relative), path, self._since)
+        return S3File(self.bucket, self._key(relative), path, Reading(self._since, sparsely))
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
         """Everything below the folder `relative`; see `byte_file`. Raises StoreError.
@@ -120,9 +120,9 @@ class S3Folder:
 class S3File(RemoteFile):
     """One object. Later blocks are asked for under the ETag of the first one."""
 
-    def __init__(self, bucket: str, key: str, path: str, since: int):
+    def __init__(self, bucket: str, key: str, path: str, reading: Reading):
         self._bucket, self._key = bucket, key
-        super().__init__((bucket, key), path, since)
+        super().__init__((bucket, key), path, reading)
 
     def _first(self, most: int) -> tuple[bytes, int, str]:
         return _get(self._bucket, self._key, self.path, 0, most, None)

@@ -67,11 +67,11 @@ class _TrialSource(ByteSource):
         live = live_tables.get((os.getpid(), location.scratch))
         self._table = live if live is not None else _table(location.scratch, location.number)
 
-    def open(self, path: str) -> ByteFile:
+    def open(self, path: str, sparsely: bool = False) -> ByteFile:
         entry = self._table.get(path)
         if entry is None or entry.kind != "file":
             raise StoreChanged(f"{path}: is not there any more")
-        file = self._origin.open(entry.origin) if entry.origin else self._scratch.open(f"{FILES}/{path}")
+        file = self._origin.open(entry.origin, sparsely) if entry.origin else self._scratch.open(f"{FILES}/{path}")
         if entry.origin and (entry.changed or entry.size != file.size):
             return _TrialFile(path, entry, file, self._scratch.open(f"{FILES}/{path}"))
         file.path = path

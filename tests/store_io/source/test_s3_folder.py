@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
+from jobs.bench.store import write_store
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+from store_io.sample_store import RELEASE, SampleStore
 from store_io.source import remote_file, s3_client
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
 from store_io.source.remote_file import BLOCK_BYTES, KeptBlocks, RemoteFile
@@ -65,19 +67,19 @@ def test_blocks_that_were_read_ahead_and_passed_are_dropped(server: S3Server, sm
         assert sorted(file._waiting) == [7, 8]
 
 
-def test_who_reads_on_for_long_gets_two_blocks_by_one_request(server: S3Server, small_blocks: int) -> None:
-    data = bytes(i % 251 for i in range(40_500))
+def test_who_reads_on_for_long_gets_several_blocks_by_one_request(server: S3Server, small_blocks: int) -> None:
+    data = bytes(i % 251 for i in range(80_500))
     server.put(f"s/{SEGMENT}", data)
     server.requests.clear()
     with source().open(SEGMENT) as file:
         assert isinstance(file, RemoteFile)
-        for start in range(0, 41_000, 500):
+        for start in range(0, 81_000, 500):
             assert file.read(start, 500) == data[start : start + 500]
-            assert len(file._waiting) <= 4, "what is under way is bounded"
+            assert len(file._waiting) <= 8, "what is under way is bounded"
     asked = [request.range.removeprefix("bytes=").split("-") for request in server.requests]
     ranges = sorted((int(start), int(end)) for start, end in asked)
     assert [start for start, _ in ranges] == [0, *(end + 1 for _, end in ranges[:-1])], "each byte once"
-    assert ranges[-1][1] == 40_499 and len(ranges) <= 9 + 2 + 16
+    assert ranges[-1][1] == 80_499 and len(ranges) <= 11 + 12 + 13
 
 
 def test_what_was_asked_for_together_and_is_half_passed_still_comes(server: S3Server, small_blocks: int) -> None:
@@ -86,6 +88,46 @@ def test_what_was_asked_for_together_and_is_half_passed_still_comes(server: S3Se
     with source().open(SEGMENT) as file:
         for start in (*range(0, 15_000, 1000), 16_000, 17_000, 16_500, 14_000, 15_000, 16_000, 21_000, 20_000, 22_000, 23_000):
             assert file.read(start, 1000) == data[start : start + 1000]
+
+
+def test_a_long_file_that_is_read_through_drives_nothing_out(
+    server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_file, "KEPT_BYTES", 9000)
+    remote_file._kept_of.cache_clear()
+    data = bytes(i % 251 for i in range(40_500))
+    server.put(f"s/{SEGMENT}", data)
+    server.put("s/config/topics.json", b"{}")
+    with source().open("config/topics.json") as few, source().open(SEGMENT) as file:
+        for start in range(0, 41_000, 250):
+            assert file.read(start, 500) == data[start : start + 500]
+        server.requests.clear()
+        assert few.read(0, 10) == b"{}" and not server.requests
+        assert remote_file._kept()._bytes < 4 * (1000 + remote_file.ENTRY_BYTES), "kept are its first block and the small file"
+        assert file.read(3_900, 200) == data[3_900:4_100] and file.read(39_900, 100) == data[39_900:40_000]
+
+
+def test_a_file_that_is_read_sparsely_has_small_blocks(
+    server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_file, "SMALL_BLOCK_BYTES", 100)
+    data = bytes(i % 251 for i in range(4500))
+    server.put(f"s/{SEGMENT}", data)
+    server.put("s/abort", b"short")
+    found = source()
+    server.requests.clear()
+    with found.open(SEGMENT, sparsely=True) as file:
+        for start, size in ((250, 20), (205, 90), (130, 350), (110, 500), (4450, 100), (4499, 1), (4500, 1)):
+            assert file.read(start, size) == data[start : start + size]
+    ranges = ["0-99", "200-299", "100-199", "300-499", "500-699", "4400-4499"]
+    assert [request.range for request in server.requests] == [f"bytes={part}" for part in ranges]
+    with found.open(SEGMENT) as file:
+        assert file.size == 4500 and file.read(0, 4500) == data, "blocks of another size are others"
+    server.requests.clear()
+    for sparsely in (True, False, True):
+        with found.open("abort", sparsely=sparsely) as file:
+            assert file.read(0, 10) == b"short"
+    assert len(server.requests) == 1, "all of a small file is one block for everybody"
 
 
 def test_an_empty_object_is_an_empty_file(server: S3Server) -> None:
@@ -337,6 +379,27 @@ def test_an_audit_equals_that_of_the_disk_and_costs_few_requests(server: S3Serve
     assert {request.method for request in server.requests} == {"GET"}
     assert len(server.reads()) <= 1.1 * (len(files) + windows), "a request for each file and block"
     assert len(server.requests) - len(server.reads()) <= 20
+
+
+def test_many_queues_whose_entries_each_segment_reads_cost_few_requests(
+    server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # A store of 1 GiB segments and what is kept of it, 64 times smaller.
+    for name in ("BLOCK_BYTES", "SMALL_BLOCK_BYTES", "KEPT_BYTES"):
+        monkeypatch.setattr(remote_file, name, getattr(remote_file, name) >> 6)
+    sizes = {"segment_bytes": 16 << 20, "queue_file_bytes": 93_740, "index_slots": 78_125, "index_max": 312_500}
+    write_store(tmp_path, SampleStore([1024, 400], topics=10, **sizes))
+    uri = server.put_folder(tmp_path, "store")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    windows = sum(max(1, -(-path.stat().st_size // remote_file.BLOCK_BYTES)) for path in files)
+    forget()
+    server.requests.clear()
+    here, there = (run_local(AuditRequest("store", StoreLocation(place), RELEASE)) for place in (str(tmp_path), uri))
+    assert here.plan == there.plan and not there.findings and not there.incomplete
+    assert len(files) > 80 and len(server.reads()) <= 1.1 * (len(files) + windows)
+    asked = [request.range.removeprefix("bytes=").split("-") for request in server.reads()]
+    told = sum(path.stat().st_size for path in files)
+    assert sum(int(end) + 1 - int(start) for start, end in asked) <= 1.7 * told, "bytes that the server sent"
 
 
 def test_a_request_is_what_the_test_server_notes(server: S3Server) -> None:
