@@ -20,8 +20,9 @@ from store_io.source.byte_file import BasicFile
 BLOCK_BYTES = 4 << 20
 SMALL_BLOCK_BYTES = 256 << 10  # of files that are read sparsely
 AHEAD = 2  # requests for blocks before these are needed
-LONG_RUNS = ((32, 4), (8, 2))  # (blocks read one after the other, how many a request asks for from there on)
+LONG_RUN = 8  # blocks read one after the other: from then on a request asks for two
 KEPT_BYTES = 96 << 20  # of all files of a process; a queue's file has two blocks
+PASSING_BYTES = 64 << 20  # the same of what is read ahead, and of files that are read through
 ENTRY_BYTES = 500  # that keeping a block takes besides its bytes, about
 KEPT_FILES = 100_000  # whose length and version are kept
 _THREADS = 16
@@ -65,9 +66,8 @@ class RemoteFile(BasicFile):
         self.size, self._version = opened.size, opened.version
         self._small = reading.sparsely and self.size > SMALL_BLOCK_BYTES
         self._unit = SMALL_BLOCK_BYTES if self._small else BLOCK_BYTES
-        self._waiting: dict[int, _Awaited] = {}
+        self._waiting: dict[int, Future[None]] = {}  # blocks under way
         self._last = self._run = 0  # the block that was read last; how many there were in a row
-        self._passing: dict[int, bytes] = {}  # the last blocks of a long run, which are not kept for others
 
     def _first(self, most: int) -> tuple[bytes, int, str]:
         """(the first bytes, `most` of them unless the file ends before, its length, its version). Raises StoreError."""
@@ -84,43 +84,43 @@ class RemoteFile(BasicFile):
         view[: len(part)] = part
         return len(part)
 
-    def _kept_block(self, block: int) -> bytes | None:
-        return _kept().get((self._place, self._version, self._unit, block))
+    def _name(self, block: int) -> BlockName:
+        return self._place, self._version, self._unit, block
 
-    def _keep(self, block: int, data: bytes) -> None:
-        _kept().put((self._place, self._version, self._unit, block), data)
+    def _has(self, block: int) -> bool:
+        return any(blocks.get(self._name(block)) is not None for blocks in (_kept(), _passing()))
 
     def _small_block(self, block: int, last: int) -> bytes:
         """The block. Those after it, up to the last one that is needed, are read by the same request."""
-        data = self._kept_block(block)
+        data = _kept().get(self._name(block))
         if data is None:
             count = 1
-            while block + count <= last and self._kept_block(block + count) is None:
+            while block + count <= last and _kept().get(self._name(block + count)) is None:
                 count += 1
-            together = self._fetch(block, count)
-            for place in range(count):
-                self._keep(block + place, together[place * self._unit : (place + 1) * self._unit])
-            data = together[: self._unit]
+            data = self._fetch_into(_kept(), block, count)
         return data
 
     def _block(self, block: int) -> bytes:
-        found = self._passing.get(block) or self._kept_block(block)
+        follows, data = block == self._last + 1, _kept().get(self._name(block))
         waiting = self._waiting.pop(block, None)
-        follows = block == self._last + 1
-        if found is None:
-            found = waiting.block(block) if waiting is not None else self._fetch(block, 1)
-            if follows and self.size > KEPT_BYTES:  # kept, it would drive out what is used again, and be gone itself before it is
-                self._passing = {number: data for number, data in self._passing.items() if number == self._last}
-                self._passing[block] = found
-            else:
-                self._keep(block, found)
+        if data is None:
+            if waiting is not None:
+                waiting.result()
+            # Kept, what is read through would drive out what is used again, and be gone itself before it is.
+            in_run = follows or block == self._last
+            through = in_run and self._run >= LONG_RUN and self.size > KEPT_BYTES
+            data = _passing().get(self._name(block))
+            if data is None:
+                data = self._fetch_into(_passing(), block, 1)
+            if not through:
+                _kept().put(self._name(block), data)
         if follows:
             self._run += 1
-            self._read_ahead(block + 1, next((count for run, count in LONG_RUNS if self._run >= run), 1))
+            self._read_ahead(block + 1, 2 if self._run >= LONG_RUN else 1)
         elif block != self._last:
             self._run = 0
         self._last = block
-        return found
+        return data
 
     def _read_ahead(self, first: int, together: int) -> None:
         """Have the blocks from `first` on under way, so many by one request."""
@@ -129,44 +129,35 @@ class RemoteFile(BasicFile):
         self._drop_waiting(range(first, end))
         at = first
         while at < end:
-            if at in self._waiting or self._kept_block(at) is not None:
+            if at in self._waiting or self._has(at):
                 at += 1
                 continue
             if end < min(at + together, count):  # the rest of this request is not needed yet
                 break
-            asked = _Awaited(at, self._unit, _threads(os.getpid()).submit(self._fetch, at, together))
+            asked = _threads(os.getpid()).submit(self._ask, at, together)
             self._waiting.update(dict.fromkeys(range(at, min(at + together, count)), asked))
             at += together
 
     def _drop_waiting(self, needed: range) -> None:
         """Forget all other blocks, and the requests for nothing else."""
-        dropped = {block: self._waiting.pop(block) for block in list(self._waiting) if block not in needed}
-        left = {id(asked) for asked in self._waiting.values()}
-        for asked in dropped.values():
-            if id(asked) not in left:
-                asked.data.cancel()
+        dropped = {self._waiting.pop(block) for block in list(self._waiting) if block not in needed}
+        for asked in dropped.difference(self._waiting.values()):
+            asked.cancel()
 
-    def _fetch(self, block: int, count: int) -> bytes:
-        """So many blocks from this one on, fewer at the file's end."""
+    def _ask(self, block: int, count: int) -> None:
+        self._fetch_into(_passing(), block, count)
+
+    def _fetch_into(self, blocks: KeptBlocks, block: int, count: int) -> bytes:
+        """Have so many blocks from this one on there, fewer at the file's end; gives the first."""
         start = block * self._unit
-        return self._part(start, min(count * self._unit, self.size - start))
+        data = self._part(start, min(count * self._unit, self.size - start))
+        parts = [data[at : at + self._unit] for at in range(0, len(data), self._unit)]
+        for number, part in enumerate(parts, block):
+            blocks.put(self._name(number), part)
+        return parts[0]
 
     def close(self) -> None:
         self._drop_waiting(range(0))
-        self._passing = {}
-
-
-class _Awaited(NamedTuple):
-    """A request under way. first: the block with which its data begin.  unit: bytes of a block."""
-
-    first: int
-    unit: int
-    data: Future[bytes]
-
-    def block(self, number: int) -> bytes:
-        """One of its blocks, once it is there. Raises StoreError."""
-        start = (number - self.first) * self.unit
-        return self.data.result()[start : start + self.unit]
 
 
 class KeptBlocks:
@@ -222,6 +213,15 @@ def _kept_of(process: int) -> KeptBlocks:
 
 def _kept() -> KeptBlocks:
     return _kept_of(os.getpid())
+
+
+@functools.lru_cache(maxsize=1)
+def _passing_of(process: int) -> KeptBlocks:
+    return KeptBlocks(PASSING_BYTES)
+
+
+def _passing() -> KeptBlocks:
+    return _passing_of(os.getpid())
 
 
 @functools.lru_cache(maxsize=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -75,11 +76,11 @@ def test_who_reads_on_for_long_gets_several_blocks_by_one_request(server: S3Serv
         assert isinstance(file, RemoteFile)
         for start in range(0, 81_000, 500):
             assert file.read(start, 500) == data[start : start + 500]
-            assert len(file._waiting) <= 8, "what is under way is bounded"
+            assert len(file._waiting) <= 4, "what is under way is bounded"
     asked = [request.range.removeprefix("bytes=").split("-") for request in server.requests]
     ranges = sorted((int(start), int(end)) for start, end in asked)
     assert [start for start, _ in ranges] == [0, *(end + 1 for _, end in ranges[:-1])], "each byte once"
-    assert ranges[-1][1] == 80_499 and len(ranges) <= 11 + 12 + 13
+    assert ranges[-1][1] == 80_499 and len(ranges) <= 9 + 2 + 36
 
 
 def test_what_was_asked_for_together_and_is_half_passed_still_comes(server: S3Server, small_blocks: int) -> None:
@@ -93,18 +94,35 @@ def test_what_was_asked_for_together_and_is_half_passed_still_comes(server: S3Se
 def test_a_long_file_that_is_read_through_drives_nothing_out(
     server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_file, "KEPT_BYTES", 9000)
-    remote_file._kept_of.cache_clear()
-    data = bytes(i % 251 for i in range(40_500))
+    monkeypatch.setattr(remote_file, "KEPT_BYTES", 20 * (1000 + remote_file.ENTRY_BYTES))
+    monkeypatch.setattr(remote_file, "PASSING_BYTES", 8 * (1000 + remote_file.ENTRY_BYTES))
+    data = bytes(i % 251 for i in range(80_500))
     server.put(f"s/{SEGMENT}", data)
     server.put("s/config/topics.json", b"{}")
     with source().open("config/topics.json") as few, source().open(SEGMENT) as file:
-        for start in range(0, 41_000, 250):
+        server.requests.clear()
+        for start in range(0, 81_000, 250):
             assert file.read(start, 500) == data[start : start + 500]
+            assert remote_file._passing()._bytes <= remote_file.PASSING_BYTES, "also of what is under way"
+        assert len(server.requests) <= 50, "what is read ahead is there when it is needed"
         server.requests.clear()
         assert few.read(0, 10) == b"{}" and not server.requests
-        assert remote_file._kept()._bytes < 4 * (1000 + remote_file.ENTRY_BYTES), "kept are its first block and the small file"
-        assert file.read(3_900, 200) == data[3_900:4_100] and file.read(39_900, 100) == data[39_900:40_000]
+        assert file.read(3_900, 200) == data[3_900:4_100] and not server.requests
+        assert file.read(39_900, 200) == data[39_900:40_100]
+
+
+def test_who_comes_back_to_a_place_of_a_long_file_finds_it_kept(
+    server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_file, "KEPT_BYTES", 20 * (1000 + remote_file.ENTRY_BYTES))
+    server.put(f"s/{SEGMENT}", bytes(80_500))
+    found = source()
+    for _ in range(5):
+        with found.open(SEGMENT) as file:
+            for start in (1_500, 1_950, 44_950, 60_950, 44_950):
+                assert file.read(start, 100) == bytes(100)
+    reads = Counter(request.range for request in server.reads())
+    assert max(reads.values()) == 1
 
 
 def test_a_file_that_is_read_sparsely_has_small_blocks(

@@ -152,3 +152,4 @@ def forget() -> None:
     """What this process keeps: its client, and of objects."""
     s3_client._client.cache_clear()
     remote_file._kept_of.cache_clear()
+    remote_file._passing_of.cache_clear()
