@@ -33,7 +33,7 @@ class ChainsOnTheWay:
         self._fits = True
 
     def feed(self, position: int, data: np.ndarray) -> None:
-        """Bytes of the file. They end with an entry, or with the file; those that are never fed are zeros."""
+        """Bytes of the file, in order. They end in no entry, unless the file ends there; those that are never fed are zeros."""
         end = position + len(data)
         low, high = max(position, layout.HEADER_BYTES), min(end, self._table)
         if low < high:
@@ -42,7 +42,7 @@ class ChainsOnTheWay:
         last = min(self._count, (end - self._table) // layout.ENTRY_BYTES - 1)
         if self._fits and first <= last:
             at = self._table + layout.ENTRY_BYTES * first - position
-            self._fits = first == self._next and _follow_on(
+            self._fits = first == self._next and last == _follow_on(
                 data.ctypes.data + at, first, last, self._heads.ctypes.data, len(self._heads)
             )
             self._next = last + 1
@@ -53,28 +53,29 @@ class ChainsOnTheWay:
         return self._stored.view(">i4").astype(np.int32)
 
     def used(self, slots: np.ndarray, count: int) -> int | None:
-        """How many slots are in use, where the file has `count` entries, and all links and slots are right. None: not known."""
+        """How many slots are in use, where the file has `count` entries, and all links and slots are right; else None."""
         if not self._fits or not self._next - 1 == self._count == count or not np.array_equal(self._heads, slots):
             return None
         return int(np.count_nonzero(slots))
 
 
 @kept(native, layout)
-def _follow_on(at: int, first: int, last: int, heads: int, slots: int) -> bool:
-    """Put entries first to last, of which the first is at address `at`; whether each has the link that putKey gives it.
+def _follow_on(at: int, first: int, last: int, heads: int, slots: int) -> int:
+    """Put entries first to last, of which the first is at address `at`; the last one up to which each has the link that putKey
+    gives it.
 
     heads: address of the newest entry per slot.
     """
     for number in range(first, last + 1):
         key_hash = load_i32(at)
         if key_hash < 0:
-            return False
+            return number - 1
         head = heads + 4 * (key_hash % slots)
         if load_i32(at + _LINK_POSITION) != peek_i32(head):
-            return False
+            return number - 1
         poke_i32(head, number)
         at += layout.ENTRY_BYTES
-    return True
+    return last
 
 
 @compiled_helper(inline=False)

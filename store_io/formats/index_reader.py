@@ -167,7 +167,8 @@ class _Scan:
                 data = buffer[:take]
                 self.summary.bytes_read += self.file.read_into(at, data)
                 digest.feed(data)
-                end = max(end, at + _data_end(data))
+                if used := _data_end(data):
+                    end = at + used
                 if chains:
                     chains.feed(at, data)
             at += take

@@ -32,7 +32,7 @@ from store_io.source.remote_file import BLOCK_BYTES, KEPT_BYTES
 OPEN_FILES = 512
 CACHED_ENTRIES = 2048  # of each queue: those of some hundred queues stay in the processor's cache
 SCAN_BYTES = 1 << 20
-MOST_READ_WHOLE = KEPT_BYTES // BLOCK_BYTES // 2  # queues on another machine, a block of each of which is kept
+FEW_QUEUES = KEPT_BYTES // BLOCK_BYTES // 2  # on another machine: large blocks of more queues would drive each other out
 EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
 SAMPLES = 9  # entries of a file that show which physical offsets it holds
 
@@ -98,7 +98,7 @@ class FileQueueStore:
             if isinstance(files, PackedMap):
                 files.open_all()  # messages ask at random
         self._open_files: dict[str, ByteFile] = {}
-        self._sparsely = not source.local and len(paths.queues) > MOST_READ_WHOLE
+        self._sparsely = not source.local and len(paths.queues) + len(paths.batch_queues) > FEW_QUEUES
 
     @property
     def queue_count(self) -> int:

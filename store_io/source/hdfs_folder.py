@@ -1,7 +1,7 @@
 """A store's files in HDFS.
 
-A file costs two questions to the NameNode, what it is and where its blocks lie, and one read from a DataNode for each block of
-`remote_file`. Its version is its length and the time of its last change. What a DataNode sends is
+A file costs two questions to the NameNode, what it is and where its blocks lie, and reads from a DataNode, each of one or more
+blocks of `remote_file`. Its version is its length and the time of its last change. What a DataNode sends is
 held against HDFS's own checksums.
 """
 

@@ -43,7 +43,7 @@ class Opened(NamedTuple):
 class Reading(NamedTuple):
     """How a file is to be read. since: ns; what the process read of it after that is used again without a request.
 
-    sparsely: little of it, here and there, beside many other files: in smaller blocks, so that those of all files are kept.
+    sparsely: little of it, here and there, beside many other files: in smaller blocks, so that those of many files are kept.
     """
 
     since: int
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
 
 
 class RemoteFile(BasicFile):
-    """One file, read in blocks by `_first` and `_part` of the subclass."""
+    """One file, read in blocks by `_first` and `_part` of the subclass; by one thread at a time."""
 
     def __init__(self, place: Place, path: str, reading: Reading):
         self.path, self._place = path, place

@@ -275,6 +275,22 @@ def test_a_huge_hole_is_not_read(scan: Scan, tmp_path: Path) -> None:
     assert found.digest and found.bytes_read < 1 << 24
 
 
+def test_zeros_count_as_a_hole_does(scan: Scan, tmp_path: Path) -> None:
+    """S3 has no holes: what is found must not depend on where the copy lies."""
+    data = bytearray(Writer(1000, 200_000).fill(50).data)
+    struct.pack_into(">i", data, 36, 60)
+    dense = scan(bytes(data), 1000, 200_000, newest=True)
+    with open(tmp_path / NAME, "r+b") as file:
+        file.truncate(8192)
+        file.truncate(len(data))
+    rules = broker_rules(
+        "5.3.3", {k: Setting(v, "broker.conf") for k, v in {"maxHashSlotNum": 1000, "maxIndexNum": 200_000}.items()}
+    )
+    sparse = scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, NAME, len(data), newest=True))
+    assert places(dense) == places(sparse) == [("index_header_wrong", 36, 40, 1)]
+    assert dense.findings[0].expected == "index count 51"
+
+
 def test_chains_are_followed_across_windows(scan: Scan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_reader, "WINDOW_BYTES", 90)
     data = bytearray(Writer().fill(37).data)

@@ -108,8 +108,8 @@ class _Patched(ByteSource):
         super().__init__(source.location, source._root, source._parts)
         self._path, self._data = path, data
 
-    def open(self, path: str) -> ByteFile:
-        return _Bytes(path, self._data) if path == self._path else super().open(path)
+    def open(self, path: str, sparsely: bool = False) -> ByteFile:
+        return _Bytes(path, self._data) if path == self._path else super().open(path, sparsely)
 
 
 def healed(data: bytes, healings: Sequence[Healing]) -> bytes:
