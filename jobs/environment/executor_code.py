@@ -1,8 +1,9 @@
 """Object files of compiled code for executors: what `pack` puts into its archive.
 
 A process of its own (`python -m jobs.environment.executor_code`) audits the example store, works out its repair, writes its
-datasets and reads its messages; what was compiled for that is left in the folder for compiled code. An object file is named by
-sources, types and processor (`store_io.base.compiled.native`): executors with other ones never load it.
+datasets, reads its messages and follows the chains of a damaged index file; what was compiled for that is left in the folder for
+compiled code. An object file is named by sources, types and processor (`store_io.base.compiled.native`): executors with other
+ones never load it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jobs.environment import installation
 from store_io.base.compiled import code_files
+
+if TYPE_CHECKING:
+    from store_io.formats.index_reader import IndexTask
 
 EXAMPLE = installation.ROOT / "examples" / "damaged-store"
 RELEASES = ("4.9.8", "5.3.3")  # of the example's broker, and one with more checks
@@ -43,6 +49,7 @@ def main() -> None:
     from store_io.audit.audit_request import AuditRequest
     from store_io.audit.audit_store import StoreAudit, run_local
     from store_io.base.tasks import run_task
+    from store_io.formats.index_reader import IndexTask
     from store_io.repair.plan_repair_section import steps_tasks
     from store_io.scan.segment_scan import SegmentTask
     from store_io.source.byte_source import StoreLocation
@@ -58,8 +65,20 @@ def main() -> None:
         for task in StoreAudit(AuditRequest("store", location, RELEASES[0], conf)).first_tasks():
             if isinstance(task, SegmentTask):
                 scan_and_write(task, plan, "store")
+            elif isinstance(task, IndexTask):
+                run_task(_cut_in_half(task, tables))
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         query.run(options.parse(["query", location.root, "--format", "jsonl", "--body", "text"]))
+
+
+def _cut_in_half(task: IndexTask, folder: str) -> IndexTask:
+    """The task for a copy of its file, in this folder, whose second half is lost: the example's own files are sound, and chains
+    of sound files are not followed back."""
+    copy = Path(folder, task.path)
+    copy.parent.mkdir(exist_ok=True)
+    whole = (EXAMPLE / "store" / task.path).read_bytes()
+    copy.write_bytes(whole[: len(whole) // 2].ljust(len(whole), b"\0"))
+    return replace(task, location=replace(task.location, root=folder))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,13 @@ import pytest
 
 from jobs.environment import executor_code, installation, packaging
 from jobs.environment import setup as environment
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit
 from store_io.base.errors import StoreError
+from store_io.base.tasks import run_task
+from store_io.formats import index_reader
+from store_io.formats.index_reader import IndexTask
+from store_io.source.byte_source import StoreLocation
 
 
 def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
@@ -52,3 +58,16 @@ def test_the_archive_holds_a_python_and_nobodys_files(tmp_path: Path, monkeypatc
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot write"):
         packaging.pack_environment(str(tmp_path / "none" / "x.tar.gz"))
+
+
+def test_executors_are_brought_what_a_damaged_index_file_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed: list[int] = []
+    follow_back = index_reader.follow_back
+    monkeypatch.setattr(index_reader, "follow_back", lambda *of: (followed.append(1), follow_back(*of))[1])
+    store = StoreLocation(str(executor_code.EXAMPLE / "store"))
+    conf = (executor_code.EXAMPLE / "broker.conf").read_text("latin-1")
+    tasks = StoreAudit(AuditRequest("store", store, executor_code.RELEASES[0], conf)).first_tasks()
+    index = [task for task in tasks if isinstance(task, IndexTask)]
+    assert index and not any(run_task(task).findings for task in index) and not followed
+    summaries = [run_task(executor_code._cut_in_half(task, str(tmp_path))) for task in index]
+    assert followed and all(summary.findings and not summary.problem for summary in summaries)
