@@ -29,8 +29,7 @@ class ChainsOnTheWay:
         self._table, self._count = layout.HEADER_BYTES + layout.SLOT_BYTES * slots, count
         self._stored = np.zeros(slots * layout.SLOT_BYTES, np.uint8)
         self._heads = np.zeros(slots, np.int32)
-        self._next = 1
-        self._fits = True
+        self._next = 1  # the entry to come; all before it fit
 
     def feed(self, position: int, data: np.ndarray) -> None:
         """Bytes of the file, in order. They end in no entry, unless the file ends there; those that are never fed are zeros."""
@@ -40,42 +39,39 @@ class ChainsOnTheWay:
             self._stored[low - layout.HEADER_BYTES : high - layout.HEADER_BYTES] = data[low - position : high - position]
         first = max(1, -(-(position - self._table) // layout.ENTRY_BYTES))
         last = min(self._count, (end - self._table) // layout.ENTRY_BYTES - 1)
-        if self._fits and first <= last:
+        if first == self._next <= last:
             at = self._table + layout.ENTRY_BYTES * first - position
-            self._fits = first == self._next and last == _follow_on(
-                data.ctypes.data + at, first, last, self._heads.ctypes.data, len(self._heads)
-            )
-            self._next = last + 1
+            self._next = _follow_on(data.ctypes.data + at, first, last, self._heads.ctypes.data, len(self._heads))
 
     @property
     def slots(self) -> np.ndarray:
         """The slots as the file has them."""
         return self._stored.view(">i4").astype(np.int32)
 
-    def used(self, slots: np.ndarray, count: int) -> int | None:
+    def used(self, count: int) -> int | None:
         """How many slots are in use, where the file has `count` entries, and all links and slots are right; else None."""
-        if not self._fits or not self._next - 1 == self._count == count or not np.array_equal(self._heads, slots):
+        if self._next <= self._count or self._count != count or not np.array_equal(self._heads, self.slots):
             return None
-        return int(np.count_nonzero(slots))
+        return int(np.count_nonzero(self._heads))
 
 
 @kept(native, layout)
 def _follow_on(at: int, first: int, last: int, heads: int, slots: int) -> int:
-    """Put entries first to last, of which the first is at address `at`; the last one up to which each has the link that putKey
-    gives it.
+    """Put entries first to last, of which the first is at address `at`. Gives the first whose link is not putKey's; `last` + 1
+    where all are right.
 
     heads: address of the newest entry per slot.
     """
     for number in range(first, last + 1):
         key_hash = load_i32(at)
         if key_hash < 0:
-            return number - 1
+            return number
         head = heads + 4 * (key_hash % slots)
         if load_i32(at + _LINK_POSITION) != peek_i32(head):
-            return number - 1
+            return number
         poke_i32(head, number)
         at += layout.ENTRY_BYTES
-    return last
+    return last + 1
 
 
 @compiled_helper(inline=False)

@@ -195,7 +195,7 @@ class _Scan:
             self._disagree(
                 _Fault("index_entries_beyond_count", start, min(end, self.file.size), "zeros", "entries", last - first + 1)
             )
-        used = chains.used(slots, count)
+        used = chains.used(count)
         if used is None:
             used = self._replay(slots, count)
         if count:

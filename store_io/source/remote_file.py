@@ -145,6 +145,7 @@ class RemoteFile(BasicFile):
             asked.cancel()
 
     def _ask(self, block: int, count: int) -> None:
+        """As `_fetch_into`, and returns nothing: a Future would hold it beyond PASSING_BYTES."""
         self._fetch_into(_passing(), block, count)
 
     def _fetch_into(self, blocks: KeptBlocks, block: int, count: int) -> bytes:
@@ -207,21 +208,16 @@ def _held(data: bytes) -> int:
 
 
 @functools.lru_cache(maxsize=1)
-def _kept_of(process: int) -> KeptBlocks:
-    return KeptBlocks(KEPT_BYTES)
+def _blocks_of(process: int) -> tuple[KeptBlocks, KeptBlocks]:
+    return KeptBlocks(KEPT_BYTES), KeptBlocks(PASSING_BYTES)
 
 
 def _kept() -> KeptBlocks:
-    return _kept_of(os.getpid())
-
-
-@functools.lru_cache(maxsize=1)
-def _passing_of(process: int) -> KeptBlocks:
-    return KeptBlocks(PASSING_BYTES)
+    return _blocks_of(os.getpid())[0]
 
 
 def _passing() -> KeptBlocks:
-    return _passing_of(os.getpid())
+    return _blocks_of(os.getpid())[1]
 
 
 @functools.lru_cache(maxsize=1)

@@ -105,7 +105,7 @@ class SmallHdfs(HadoopServers):
 def forget() -> None:
     """What this process keeps: its clients, and of files."""
     hdfs_client._clients.clear()
-    remote_file._kept_of.cache_clear()
+    remote_file._blocks_of.cache_clear()
 
 
 @contextlib.contextmanager

@@ -15,9 +15,8 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.source import hdfs_client
 from store_io.source.byte_source import StoreLocation
-from store_io.source.remote_file import BLOCK_BYTES
 from tests.hdfs.small_hdfs import SmallHdfs, forget
-from tests.support.processes.s3_server import S3Server
+from tests.support.processes.s3_server import S3Server, windows
 from tests.support.processes.s3_server import forget as forget_s3
 from tests.support.stores import corpus_tools
 from tests.support.stores.corpus_tools import Case
@@ -61,11 +60,6 @@ def holes(files: list[Path]) -> list[str]:
     """What of segments may differ: holes of a disk's files are not read, and neither server has any."""
     sparse = any(path.stat().st_blocks * 512 < path.stat().st_size for path in files)
     return ["bytes_read"] if sparse else []
-
-
-def windows(files: list[Path]) -> int:
-    """Of all files; one for each that fits into it."""
-    return sum(max(1, -(-path.stat().st_size // BLOCK_BYTES)) for path in files)
 
 
 def unpacked(case: Case, tmp_path: Path) -> tuple[Path, list[Path]]:

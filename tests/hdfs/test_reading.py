@@ -125,7 +125,7 @@ def test_without_a_data_node_and_in_safe_mode(hdfs: SmallHdfs) -> None:
     finally:
         assert "OFF" in hdfs.admin("-safemode", "leave")
     hdfs.kill_data_node()
-    remote_file._kept_of.cache_clear()
+    remote_file._blocks_of.cache_clear()
     try:
         with pytest.raises(Unreadable, match="abort: cannot be read: no DataNode that has its blocks can be reached"):
             source(hdfs).open("abort")
@@ -137,7 +137,7 @@ def test_without_a_data_node_and_in_safe_mode(hdfs: SmallHdfs) -> None:
 def test_a_process_that_was_forked_reads_nothing(hdfs: SmallHdfs) -> None:
     hdfs.put("/s/abort", b"x")
     assert source(hdfs).read_small("abort") == b"x"
-    remote_file._kept_of.cache_clear()
+    remote_file._blocks_of.cache_clear()
     child = os.fork()
     if child == 0:
         try:

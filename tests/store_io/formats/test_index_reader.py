@@ -74,15 +74,30 @@ class Writer:
 Scan = Callable[..., IndexFileSummary]
 
 
+def index_task(root: Path, slots: int = SLOTS, most: int = MOST, **more: Any) -> IndexTask:
+    """Of the file that lies there."""
+    numbers = {"maxHashSlotNum": slots, "maxIndexNum": most}
+    rules = broker_rules("5.3.3", {key: Setting(value, "broker.conf") for key, value in numbers.items()})
+    return IndexTask(0, StoreLocation(str(root)), rules, NAME, (root / NAME).stat().st_size, **more)
+
+
+def damaged_file(root: Path, keys: int, damages: list[tuple[int, bytes]]) -> Path:
+    """A file with so many keys and these bytes changed, below `root`, which is given back."""
+    data = bytearray(Writer().fill(keys).data)
+    for at, junk in damages:
+        data[at : at + len(junk)] = junk
+    (root / "index").mkdir()
+    (root / NAME).write_bytes(data[:880])
+    return root
+
+
 @pytest.fixture
 def scan(tmp_path: Path) -> Scan:
     (tmp_path / "index").mkdir()
 
     def run(data: bytes, slots: int = SLOTS, most: int = MOST, **more: Any) -> IndexFileSummary:
         (tmp_path / NAME).write_bytes(data)
-        numbers = {"maxHashSlotNum": slots, "maxIndexNum": most}
-        rules = broker_rules("5.3.3", {key: Setting(value, "broker.conf") for key, value in numbers.items()})
-        return scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, NAME, len(data), **more))
+        return scan_index_file(index_task(tmp_path, slots, most, **more))
 
     return run
 
@@ -283,10 +298,7 @@ def test_zeros_count_as_a_hole_does(scan: Scan, tmp_path: Path) -> None:
     with open(tmp_path / NAME, "r+b") as file:
         file.truncate(8192)
         file.truncate(len(data))
-    rules = broker_rules(
-        "5.3.3", {k: Setting(v, "broker.conf") for k, v in {"maxHashSlotNum": 1000, "maxIndexNum": 200_000}.items()}
-    )
-    sparse = scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, NAME, len(data), newest=True))
+    sparse = scan_index_file(index_task(tmp_path, 1000, 200_000, newest=True))
     assert places(dense) == places(sparse) == [("index_header_wrong", 36, 40, 1)]
     assert dense.findings[0].expected == "index count 51"
 
@@ -314,20 +326,11 @@ def test_a_sound_file_is_read_once(scan: Scan) -> None:
 def test_following_chains_forwards_accepts_what_following_them_back_does(
     tmp_path_factory: pytest.TempPathFactory, keys: int, damages: list[tuple[int, bytes]], window: int
 ) -> None:
-    root = tmp_path_factory.mktemp("store")
-    (root / "index").mkdir()
-    data = bytearray(Writer().fill(keys).data)
-    for at, junk in damages:
-        data[at : at + len(junk)] = junk
-    data = data[:880]
-    (root / NAME).write_bytes(data)
-    numbers = {"maxHashSlotNum": SLOTS, "maxIndexNum": MOST}
-    rules = broker_rules("5.3.3", {key: Setting(value, "broker.conf") for key, value in numbers.items()})
-    task = IndexTask(0, StoreLocation(str(root)), rules, NAME, len(data), True)
+    task = index_task(damaged_file(tmp_path_factory.mktemp("store"), keys, damages), newest=True)
     with pytest.MonkeyPatch.context() as changes:
         changes.setattr(index_reader, "WINDOW_BYTES", window)
         forwards = scan_index_file(task)
-        changes.setattr(ChainsOnTheWay, "used", lambda self, slots, count: None)
+        changes.setattr(ChainsOnTheWay, "used", lambda self, count: None)
         back = scan_index_file(task)
     assert forwards.bytes_read <= back.bytes_read
     assert replace(forwards, bytes_read=0) == replace(back, bytes_read=0)
@@ -340,15 +343,7 @@ def test_following_chains_forwards_accepts_what_following_them_back_does(
 def test_no_bytes_raise(
     tmp_path_factory: pytest.TempPathFactory, keys: int, damages: list[tuple[int, bytes]], unclean: bool
 ) -> None:
-    root = tmp_path_factory.mktemp("store")
-    (root / "index").mkdir()
-    data = bytearray(Writer().fill(keys).data)
-    for at, junk in damages:
-        data[at : at + len(junk)] = junk
-    data = data[:880]
-    (root / NAME).write_bytes(data)
-    numbers = {"maxHashSlotNum": SLOTS, "maxIndexNum": MOST}
-    rules = broker_rules("5.3.3", {key: Setting(value, "broker.conf") for key, value in numbers.items()})
-    found = scan_index_file(IndexTask(0, StoreLocation(str(root)), rules, NAME, len(data), True, unclean))
+    root = damaged_file(tmp_path_factory.mktemp("store"), keys, damages)
+    found = scan_index_file(index_task(root, newest=True, unclean=unclean))
     assert not found.problem
     assert all(f.start is not None and f.end is not None and 0 <= f.start < f.end <= 880 for f in found.findings)

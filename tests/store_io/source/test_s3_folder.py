@@ -15,8 +15,8 @@ from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
 from store_io.sample_store import RELEASE, SampleStore
 from store_io.source import remote_file, s3_client
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
-from store_io.source.remote_file import BLOCK_BYTES, KeptBlocks, RemoteFile
-from tests.support.processes.s3_server import BUCKET, Refusal, Request, S3Server, forget
+from store_io.source.remote_file import KeptBlocks, RemoteFile
+from tests.support.processes.s3_server import BUCKET, Refusal, Request, S3Server, forget, windows
 from tests.support.stores import corpus_tools
 
 SEGMENT = "commitlog/00000000000000000000"
@@ -34,6 +34,12 @@ def source(prefix: str = "s") -> ByteSource:
 
 def kinds(found: ByteSource, name: str) -> dict[str, str]:
     return {entry.path: entry.kind for entry in found.list_tree(name)}
+
+
+def ranges_of(server: S3Server) -> list[tuple[int, int]]:
+    """(first byte, last byte) of each request that reads."""
+    asked = (request.range.removeprefix("bytes=").split("-") for request in server.reads())
+    return [(int(first), int(last)) for first, last in asked]
 
 
 def test_reads_ranges_across_blocks_with_one_request_for_each(server: S3Server, small_blocks: int) -> None:
@@ -77,8 +83,7 @@ def test_who_reads_on_for_long_gets_several_blocks_by_one_request(server: S3Serv
         for start in range(0, 81_000, 500):
             assert file.read(start, 500) == data[start : start + 500]
             assert len(file._waiting) <= 4, "what is under way is bounded"
-    asked = [request.range.removeprefix("bytes=").split("-") for request in server.requests]
-    ranges = sorted((int(start), int(end)) for start, end in asked)
+    ranges = sorted(ranges_of(server))
     assert [start for start, _ in ranges] == [0, *(end + 1 for _, end in ranges[:-1])], "each byte once"
     assert ranges[-1][1] == 80_499 and len(ranges) <= 9 + 2 + 36
 
@@ -388,7 +393,6 @@ def test_an_audit_equals_that_of_the_disk_and_costs_few_requests(server: S3Serve
     root = case.unpack(tmp_path)
     uri = server.put_folder(root, "store")
     files = [path for path in root.rglob("*") if path.is_file()]
-    windows = sum(max(1, -(-path.stat().st_size // BLOCK_BYTES)) for path in files)
     forget()
     server.requests.clear()
     here, there = (
@@ -396,7 +400,7 @@ def test_an_audit_equals_that_of_the_disk_and_costs_few_requests(server: S3Serve
     )
     assert here.plan == there.plan and here.findings == there.findings and not there.incomplete
     assert {request.method for request in server.requests} == {"GET"}
-    assert len(server.reads()) <= 1.1 * (len(files) + windows), "a request for each file and block"
+    assert len(server.reads()) <= 1.1 * (len(files) + windows(files)), "a request for each file and block"
     assert len(server.requests) - len(server.reads()) <= 20
 
 
@@ -410,15 +414,13 @@ def test_many_queues_whose_entries_each_segment_reads_cost_few_requests(
     write_store(tmp_path, SampleStore([1024, 400], topics=10, **sizes))
     uri = server.put_folder(tmp_path, "store")
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    windows = sum(max(1, -(-path.stat().st_size // remote_file.BLOCK_BYTES)) for path in files)
     forget()
     server.requests.clear()
     here, there = (run_local(AuditRequest("store", StoreLocation(place), RELEASE)) for place in (str(tmp_path), uri))
     assert here.plan == there.plan and not there.findings and not there.incomplete
-    assert len(files) > 80 and len(server.reads()) <= 1.1 * (len(files) + windows)
-    asked = [request.range.removeprefix("bytes=").split("-") for request in server.reads()]
-    told = sum(path.stat().st_size for path in files)
-    assert sum(int(end) + 1 - int(start) for start, end in asked) <= 1.7 * told, "bytes that the server sent"
+    assert len(files) > 80 and len(server.reads()) <= 1.1 * (len(files) + windows(files))
+    asked, there_are = sum(end + 1 - start for start, end in ranges_of(server)), sum(path.stat().st_size for path in files)
+    assert asked <= 1.7 * there_are
 
 
 def test_a_request_is_what_the_test_server_notes(server: S3Server) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -151,5 +151,9 @@ def emptied(server: S3Server) -> S3Server:
 def forget() -> None:
     """What this process keeps: its client, and of objects."""
     s3_client._client.cache_clear()
-    remote_file._kept_of.cache_clear()
-    remote_file._passing_of.cache_clear()
+    remote_file._blocks_of.cache_clear()
+
+
+def windows(files: Sequence[Path]) -> int:
+    """Blocks of all files; one for each that fits into it."""
+    return sum(max(1, -(-path.stat().st_size // remote_file.BLOCK_BYTES)) for path in files)
