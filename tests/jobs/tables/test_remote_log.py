@@ -50,7 +50,7 @@ class Here:
     def __init__(self) -> None:
         self.spark, self.context = self, SimpleNamespace(defaultParallelism=2)
 
-    def createDataFrame(self, table: pa.Table) -> Here:  # noqa: N802: Spark's name
+    def createDataFrame(self, table: pa.Table) -> Here:
         self.table = table
         return self
 
@@ -58,7 +58,7 @@ class Here:
         assert count == 2
         return self
 
-    def mapInArrow(self, read: Any, schema: Any) -> pa.Table:  # noqa: N802: Spark's name
+    def mapInArrow(self, read: Any, schema: Any) -> pa.Table:
         return pa.Table.from_batches(read(iter(self.table.to_batches())))
 
 
