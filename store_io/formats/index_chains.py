@@ -5,6 +5,8 @@ Source: IndexFile.putKey, read at 4.7.0, 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4.0 (form
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from schemas import index_layout as layout
@@ -29,7 +31,7 @@ class ChainsOnTheWay:
         self._table, self._count = layout.HEADER_BYTES + layout.SLOT_BYTES * slots, count
         self._stored = np.zeros(slots * layout.SLOT_BYTES, np.uint8)
         self._heads = np.zeros(slots, np.int32)
-        self._next = 1  # the entry to come; all before it fit
+        self._next = 1  # the next entry; all before it fit
 
     def feed(self, position: int, data: np.ndarray) -> None:
         """Bytes of the file, in order. They end in no entry, unless the file ends there; those that are never fed are zeros."""
@@ -43,9 +45,9 @@ class ChainsOnTheWay:
             at = self._table + layout.ENTRY_BYTES * first - position
             self._next = _follow_on(data.ctypes.data + at, first, last, self._heads.ctypes.data, len(self._heads))
 
-    @property
+    @cached_property
     def slots(self) -> np.ndarray:
-        """The slots as the file has them."""
+        """The slots as the file has them, once all of it was fed."""
         return self._stored.view(">i4").astype(np.int32)
 
     def used(self, count: int) -> int | None:

@@ -145,7 +145,7 @@ class RemoteFile(BasicFile):
             asked.cancel()
 
     def _ask(self, block: int, count: int) -> None:
-        """As `_fetch_into`, and returns nothing: a Future would hold it beyond PASSING_BYTES."""
+        """`_fetch_into` without its result: a Future would keep the bytes beyond PASSING_BYTES."""
         self._fetch_into(_passing(), block, count)
 
     def _fetch_into(self, blocks: KeptBlocks, block: int, count: int) -> bytes:

@@ -103,7 +103,7 @@ class SmallHdfs(HadoopServers):
 
 
 def forget() -> None:
-    """What this process keeps: its clients, and of files."""
+    """Drop the clients and the blocks of files that this process keeps."""
     hdfs_client._clients.clear()
     remote_file._blocks_of.cache_clear()
 

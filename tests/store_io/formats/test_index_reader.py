@@ -75,14 +75,14 @@ Scan = Callable[..., IndexFileSummary]
 
 
 def index_task(root: Path, slots: int = SLOTS, most: int = MOST, **more: Any) -> IndexTask:
-    """Of the file that lies there."""
+    """The task of the file below `root`."""
     numbers = {"maxHashSlotNum": slots, "maxIndexNum": most}
     rules = broker_rules("5.3.3", {key: Setting(value, "broker.conf") for key, value in numbers.items()})
     return IndexTask(0, StoreLocation(str(root)), rules, NAME, (root / NAME).stat().st_size, **more)
 
 
 def damaged_file(root: Path, keys: int, damages: list[tuple[int, bytes]]) -> Path:
-    """A file with so many keys and these bytes changed, below `root`, which is given back."""
+    """Write a file with so many keys and these changes below `root`; gives `root`."""
     data = bytearray(Writer().fill(keys).data)
     for at, junk in damages:
         data[at : at + len(junk)] = junk

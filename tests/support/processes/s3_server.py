@@ -149,11 +149,11 @@ def emptied(server: S3Server) -> S3Server:
 
 
 def forget() -> None:
-    """What this process keeps: its client, and of objects."""
+    """Drop the client and the blocks of objects that this process keeps."""
     s3_client._client.cache_clear()
     remote_file._blocks_of.cache_clear()
 
 
 def windows(files: Sequence[Path]) -> int:
-    """Blocks of all files; one for each that fits into it."""
+    """How many blocks the files have; a file smaller than a block counts as one."""
     return sum(max(1, -(-path.stat().st_size // remote_file.BLOCK_BYTES)) for path in files)
