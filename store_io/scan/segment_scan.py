@@ -73,6 +73,7 @@ from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20
+GATHERED_ROWS = 4096  # handled together, if their messages lie in several windows: each time costs as much as 50 KB of reading
 MAX_LMQ_FAULTS = 1000
 
 
@@ -124,6 +125,11 @@ class SegmentTask:
 
     def run(self) -> SegmentSummary:
         return scan_segment(self)
+
+
+def asks_of_properties(rules: BrokerRules) -> bool:
+    """Whether a broker with these settings refuses messages that lack a property."""
+    return rules.dup_info or rules.verify_property_crc and rules.check_crc
 
 
 _OnRows = Callable[[int], int | None]  # given how many rows are in the columns; a position: the walk stops there
@@ -189,6 +195,7 @@ class _Scan:
         self.columns = Columns(capacity_for(len(self.window.buffer)), want_keys)
         self._decoding = Decoding(self.decode, self.window, self.columns, self.topics)
         self.batch = BatchItems(self.rules, self._decoding, task.batch_topics)
+        self._gathered = 0 if self._reads_messages() or not source.local else GATHERED_ROWS
         # The broker's walk: "before" its first record, "together" with the audit's, "apart" from `broker_at` on, or "done".
         self.state = "before"
         self.broker_at = task.broker_from
@@ -210,6 +217,11 @@ class _Scan:
             if self.state != "done":
                 self._broker_walk()
         return self._finished()
+
+    def _reads_messages(self) -> bool:
+        """Whether more of a batch is asked for than its rows, whatever these are."""
+        all_rules = (self.rules, *self.task.others)
+        return self.sink is not None or self.timers is not None or any(asks_of_properties(rules) for rules in all_rules)
 
     def close(self) -> None:
         """Close the queue and index files."""
@@ -243,7 +255,7 @@ class _Scan:
 
     def _walk(self, check: RecordCheck, start: int, limit: int, on_rows: _OnRows) -> tuple[int, Verdict | None]:
         """Decode from `start` until a frame is refused: (its position, the verdict); None: `on_rows` stopped the walk there."""
-        batches = walk_batches(self._decoding, check, start, limit)
+        batches = walk_batches(self._decoding, check, start, limit, self._gathered)
         while True:
             try:
                 count = next(batches)
@@ -378,7 +390,7 @@ class _Scan:
             # V2 differs from V1 in the width of the topic's length, which is between body and topic.
             found = np.flatnonzero(rows["topic_at"] - rows["body_at"] - rows["body_len"] == 2)
             count = int(found[0]) if len(found) else count
-        if rules.dup_info or rules.verify_property_crc and rules.check_crc:
+        if asks_of_properties(rules):
             count = int(np.searchsorted(rows["position"][:count], self._refused_from(rows[:count], check)))
         return count
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from store_io.base.compiled.addresses import address_of
 from store_io.base.crc import checksum
 
 _combined: Any
@@ -48,10 +49,10 @@ class PieceDigest:
         if _combined is None:
             self.feed(data)
             return
-        sums = np.zeros(len(data) // DIGEST_PIECE_BYTES + 1, np.int64)
+        sums = np.empty(len(data) // DIGEST_PIECE_BYTES + 1, np.int64)
         done, self._filled, self._crc = _combined.sum_pieces(
-            data.ctypes.data, position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
-            known.ctypes.data, _combined.shift_table().ctypes.data, sums.ctypes.data,
+            address_of(data), position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
+            address_of(known), address_of(_combined.shift_table()), address_of(sums),
         )  # fmt: skip
         self._hash.update(sums[:done].astype(">u4").tobytes())
 

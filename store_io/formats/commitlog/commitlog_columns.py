@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from store_io.base.compiled.addresses import address_of
 from store_io.formats.commitlog import commitlog_reader
 from store_io.formats.commitlog.message_columns import (
     FULL,
@@ -43,19 +44,22 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
         raise ValueError("the buffer has to be one contiguous dimension of bytes")
     if not origin <= start <= end <= origin + len(buffer):
         raise ValueError(f"[{start}, {end}) is not in a buffer of {len(buffer)} bytes at {origin}")
-    layouts = np.zeros(_kernel.LAYOUT_WORDS, np.int64)
+    layouts = columns.layouts.get(check.settings)
+    if layouts is None:
+        layouts = columns.layouts[check.settings] = np.zeros(_kernel.LAYOUT_WORDS, np.int64)
     delays, header, known = check.delay_table, int(check.framing.header_bytes), columns.count
-    address = buffer.ctypes.data - int(origin)
+    address = address_of(buffer) - int(origin)
     record, end, final = int(start) + header, int(end), bool(stretch.final)  # other types would have the code compiled again
     while True:
-        ended, record, need, columns.count, columns.key_hash_count, topics.count, topics.text_used = _kernel.decode_window(
+        ended, record, need, columns.count, columns.key_hash_count, topics.count, topics.text_used, flags = _kernel.decode_window(
             address + record, address + end, final, record, header, check.base_offset, check.settings,
-            delays.ctypes.data, len(delays), columns.rows.ctypes.data, columns.capacity, columns.count,
-            columns.key_hash.ctypes.data, len(columns.key_hash), columns.key_hash_count,
-            topics.entries.ctypes.data, len(topics.entries), topics.text.ctypes.data, len(topics.text),
-            topics.slots.ctypes.data, len(topics.slots), topics.count, topics.text_used, layouts.ctypes.data,
-            stretch.sums.ctypes.data,
+            address_of(delays), len(delays), address_of(columns.rows), columns.capacity, columns.count,
+            address_of(columns.key_hash), len(columns.key_hash), columns.key_hash_count,
+            address_of(topics.entries), len(topics.entries), address_of(topics.text), len(topics.text),
+            address_of(topics.slots), len(topics.slots), topics.count, topics.text_used, address_of(layouts),
+            address_of(stretch.sums),
         )  # fmt: skip
+        columns.flags |= flags
         if ended != _kernel.ENDED_NO_TOPIC_ROOM:
             break
         topics.reserve(need)

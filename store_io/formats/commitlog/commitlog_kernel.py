@@ -622,19 +622,20 @@ def decode_window(
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
     entries: int, entry_capacity: int, text: int, text_capacity: int, slots: int, slot_count: int,
     topic_count: int, text_used: int, layouts: int, sums: int,
-) -> tuple[int, int, int, int, int, int, int]:  # fmt: skip
+) -> tuple[int, int, int, int, int, int, int, int]:  # fmt: skip
     """Decode records from address `at` on; the window ends at address `end` and is known to be readable up to there.
 
     position: of `at` in the segment.  header: bytes of the framing before each record, which are passed over.  settings:
     `RecordCheck.settings`.  All other names without a unit are addresses of arrays, each followed by how many elements it has
     room for, and how many are in use.  A room for no key hashes means that none are wanted.  layouts: LAYOUT_WORDS int64, zeros
     at first.  sums: as in `Stretch`.
-    Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used).
+    Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used, all flags of the new rows).
 
     One function: all that is known of a record is needed until its row is written, and each call in between would pass it on.
     """
     want_keys = key_capacity > 0
     ended, need = ENDED_STOPPED, 0
+    all_flags = 0
     found = layouts
     while True:
         if count >= capacity or (want_keys and key_count + shape.MAX_RECORD_KEYS > key_capacity):
@@ -848,6 +849,7 @@ def decode_window(
         poke_i32(row + item.TOPIC_REF, topic)
         poke_i32(row + item.SYS_FLAG, sys_flag)
         poke_i32(row + item.FLAGS, flags)
+        all_flags |= flags
         host = at + layout.STORE_HOST_POSITION + born_extra
         host_number = load_i64(host)
         if sys_flag & layout.SYS_STORE_HOST_V6:
@@ -876,4 +878,4 @@ def decode_window(
         count += 1
         at += total + header
         position += total + header
-    return ended, position, need, count, key_count, topic_count, text_used
+    return ended, position, need, count, key_count, topic_count, text_used, all_flags

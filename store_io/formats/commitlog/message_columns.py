@@ -105,6 +105,7 @@ class Columns:
 
     key_hash: with want_keys, hashes as an index entry has them, from `key_start` of a row on: its `key_count` keys in order,
     then, for a message with tags that is no rollback, that of its tag key topic#T#TAGS, whatever the release.
+    layouts: by `RecordCheck.settings`, how properties looked that compiled code met by this check.  flags: all flags of the rows.
     """
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY, want_keys: bool = False):
@@ -112,13 +113,16 @@ class Columns:
         self.want_keys = want_keys
         self.rows = np.zeros(capacity, ROW_DTYPE)
         self.key_hash = np.zeros(4 * capacity + MAX_RECORD_KEYS if want_keys else 0, np.int32)
+        self.layouts: dict[int, np.ndarray] = {}
         self.count = 0
         self.key_hash_count = 0
+        self.flags = 0
 
     def clear(self) -> None:
         """Forget all rows; the next decode fills from the start."""
         self.count = 0
         self.key_hash_count = 0
+        self.flags = 0
 
     @property
     def full(self) -> bool:
@@ -441,6 +445,7 @@ def append_message(columns: Columns, topics: TopicTable, message: Message, frame
         for key in keys if tag is None else [*keys, tag]:
             columns.key_hash[columns.key_hash_count] = key_hash(key_text(message.topic, key))
             columns.key_hash_count += 1
+    columns.flags |= int(row["flags"])
     columns.count += 1
 
 

@@ -16,7 +16,10 @@ from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_columns import (
     DEFAULT_CAPACITY,
     FULL,
+    HAS_MULTI_DISPATCH,
+    MALFORMED_PROPERTIES,
     NEED_MORE,
+    ODD_HEADER,
     Columns,
     RecordCheck,
     Stop,
@@ -28,6 +31,7 @@ from store_io.rules.message_verdict import VALID, Verdict
 from store_io.source.segment_window import SegmentWindow
 
 FIRST_REACH = 4096
+LOOKED_INTO = HAS_MULTI_DISPATCH | MALFORMED_PROPERTIES | ODD_HEADER  # flags of a row whose message's bytes a scan looks at
 
 Decoder = Callable[[Stretch, RecordCheck, Columns, TopicTable], Stop]
 FAST, REFERENCE = "fast", "reference"  # FAST, unless a test or a measurement asks for the other one
@@ -53,8 +57,13 @@ class Decoding:
     topics: TopicTable
 
 
-def walk_batches(decoding: Decoding, check: RecordCheck, start: int, limit: int) -> Generator[int, None, tuple[int, Verdict]]:
+def walk_batches(
+    decoding: Decoding, check: RecordCheck, start: int, limit: int, gathered: int = 0
+) -> Generator[int, None, tuple[int, Verdict]]:
     """Decode from `start` on; gives the number of rows in `columns`, again and again, until a frame is refused.
+
+    gathered: rows of several windows are given together until there are so many. The window then holds the bytes of the last
+    alone, so rows whose bytes are looked at (`LOOKED_INTO`) end what is gathered.
 
     The generator's value is then (position of that frame, the verdict). The rows are good until the next step.
     A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.
@@ -85,7 +94,7 @@ def walk_batches(decoding: Decoding, check: RecordCheck, start: int, limit: int)
                 append_message(columns, topics, verdict.message, window, check)
                 at += verdict.size
                 continue
-        if columns.count:
+        if columns.count and not (refill and columns.count < gathered and not columns.flags & LOOKED_INTO):
             yield columns.count
             columns.clear()
         if verdict is not None and verdict.kind != VALID:

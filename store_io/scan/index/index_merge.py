@@ -17,6 +17,7 @@ from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.rows import NOTE, Extent, Finding
 from store_io.base.compiled import native
+from store_io.base.compiled.addresses import address_of
 from store_io.base.compiled.native import kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import message_columns, segment_items
@@ -493,7 +494,7 @@ class IndexMerge:
             found.leave_rows()
             state[_ENTRY] = state[_ENTRIES] = 0
         state[_ROW] = state[_KEY] = 0
-        rows, key_hash, raw = columns.rows.ctypes.data, columns.key_hash.ctypes.data, found.raw.ctypes.data
+        rows, key_hash, raw = address_of(columns.rows), address_of(columns.key_hash), address_of(found.raw)
         try:
             while True:
                 state[_BEGIN], state[_FIRST_BEGIN] = found.raw_begins()

@@ -70,7 +70,9 @@ class MemoryFile:
 
 
 class MemorySource:
-    """A store in memory: path -> bytes."""
+    """A store in memory: path -> bytes. Read as files of this machine are."""
+
+    local = True
 
     def __init__(self, files: dict[str, bytes]):
         self.files = files

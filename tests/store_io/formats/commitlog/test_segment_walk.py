@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from schemas import commitlog_layout
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
-from store_io.formats.commitlog.segment_walk import Decoder, Decoding, StrayChain, stray_chain, walk_batches, whole_messages_end
+from store_io.formats.commitlog.segment_walk import (
+    LOOKED_INTO,
+    Decoder,
+    Decoding,
+    StrayChain,
+    stray_chain,
+    walk_batches,
+    whole_messages_end,
+)
 from store_io.rules.message_verdict import END, Verdict
 from store_io.source.segment_window import SegmentWindow
 from tests.store_io.scan.test_segment_scan import MemoryFile
@@ -31,6 +40,14 @@ def decoding(data: bytes, decode: Decoder, window: int = 512, rows: int = 3) -> 
     return Decoding(decode, SegmentWindow(file, len(data), window), Columns(rows), TopicTable())  # type: ignore[arg-type]
 
 
+def batches_of(given: Decoding, gathered: int) -> list[tuple[int, bool]]:
+    """Of each batch: how many messages, and whether the window still holds the first one's bytes."""
+    met, window, rows = [], given.window, given.columns.rows
+    for count in walk_batches(given, CHECK, 0, window.size, gathered):
+        met.append((count, window.start <= int(rows["position"][0]) < window.end))
+    return met
+
+
 def walk(given: Decoding, start: int = 0) -> tuple[list[int], int, Verdict]:
     """(positions of the messages, where the walk ends, the verdict there)"""
     met: list[int] = []
@@ -50,6 +67,36 @@ def test_all_messages_are_met_whatever_the_window(decode: Decoder, window: int) 
     met, end, verdict = walk(decoding(data, decode, window))
     assert met == places and verdict.kind == END and end == places[-1] + records[-1].size
     assert walk(decoding(data, decode, window), places[4])[0] == places[4:]
+
+
+def test_rows_of_several_windows_are_given_together_up_to_a_number() -> None:
+    data, _ = made()
+    apart = batches_of(decoding(data, commitlog_columns.decode, rows=100), 0)
+    assert sum(count for count, _ in apart) == 12 and all(held for _, held in apart)
+    per_window = apart[0][0]
+    assert 1 < per_window < 5
+    together = [count for count, _ in batches_of(decoding(data, commitlog_columns.decode, rows=100), 5)]
+    assert sum(together) == 12 and all(5 <= count < 5 + per_window for count in together[:-1])
+    full = [count for count, _ in batches_of(decoding(data, commitlog_columns.decode, rows=4), 100)]
+    assert full == [4, 4, 4]
+
+
+@pytest.mark.parametrize("decode", [commitlog_columns.decode, commitlog_reader.decode], ids=["fast", "reference"])
+def test_a_message_whose_bytes_are_looked_at_is_given_while_the_window_holds_them(decode: Decoder) -> None:
+    data, records = made()
+    odd = bytearray(data)
+    at = records[7].at - BASE + commitlog_layout.SYS_FLAG_POSITION
+    odd[at : at + 4] = (0x1).to_bytes(4, "big")  # says that the body is compressed, which it is not
+    given = decoding(bytes(odd), decode, rows=100)
+    met = []
+    for count in walk_batches(given, CHECK, 0, len(odd), 100):
+        rows = given.columns.rows[:count]
+        met.append(count)
+        for row in rows[rows["flags"] & LOOKED_INTO != 0]:
+            start = int(row["position"])
+            assert start == records[7].at - BASE
+            assert given.window.start <= start and start + int(row["total_size"]) <= given.window.end
+    assert len(met) == 2 and sum(met) == 12
 
 
 def test_stray_messages_end_where_one_has_its_own_address() -> None:
