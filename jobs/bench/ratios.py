@@ -9,27 +9,39 @@ from collections.abc import Mapping
 from jobs.bench.store import BenchFailed
 from jobs.output import write_local
 from jobs.report.texts.terminal import Paint, in_columns
+from jobs.report.texts.text import printable
 from store_io.base.errors import UsageError
 
 WORSE = 1.10  # times the kept ratio
 
 
-def read(path: str) -> dict[str, float]:
-    """Name -> ratio. Raises UsageError for any other file."""
+def read(path: str) -> dict[str, dict[str, float]]:
+    """Kind of processor -> name -> ratio. Raises UsageError for any other file."""
     try:
         with open(path, encoding="utf-8") as file:
-            kept = json.load(file)["ratios"]
-        return {str(name): float(ratio) for name, ratio in kept.items()}
+            kept = json.load(file)["processors"]
+        return {str(kind): {str(name): float(ratio) for name, ratio in of.items()} for kind, of in kept.items()}
     except OSError as problem:
         raise UsageError(f"bench: cannot read {path!r}: {problem.strerror or problem}") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UsageError(f"bench: {path!r} holds no ratios; --write FILE makes such a file") from None
 
 
-def write(path: str, measured: Mapping[str, float]) -> None:
-    """Put these ratios into the file, beside others that it has already. Raises UsageError, BenchFailed."""
+def of_processor(path: str, kind: str) -> dict[str, float]:
+    """Name -> ratio of that kind of processor. Raises UsageError where there are none: those of others say nothing."""
+    kept = read(path)
+    if kind not in kept:
+        others = printable("; ".join(sorted(kept)) or "none")
+        what = f"{printable(path)!r} has no ratios of this processor ({kind}), only of: {others}"
+        raise UsageError(f"bench: {what}. --write FILE adds them")
+    return kept[kind]
+
+
+def write(path: str, kind: str, measured: Mapping[str, float]) -> None:
+    """Put these ratios of a processor into the file, beside those that it has already. Raises UsageError, BenchFailed."""
     kept = read(path) if os.path.exists(path) else {}
-    text = json.dumps({"ratios": {**kept, **measured}}, indent=2, sort_keys=True) + "\n"
+    kept[kind] = {**kept.get(kind, {}), **measured}
+    text = json.dumps({"processors": kept}, indent=2, sort_keys=True) + "\n"
     try:
         write_local(path, [text.encode()])
     except OSError as problem:

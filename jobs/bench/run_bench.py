@@ -7,7 +7,6 @@ bytes. Whatever else runs on the machine makes them worse, never better.
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import sys
 import time
@@ -15,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from jobs.bench import ratios
+from jobs.bench import processor, ratios
 from jobs.bench.cold import cold_runs, measure_cold
 from jobs.bench.figures import (
     FLOOR,
@@ -87,17 +86,17 @@ def run(command: Command) -> int:
     Raises UsageError, BenchFailed.
     """
     asked = asked_of(command)
-    before = ratios.read(asked.compare) if asked.compare else {}
+    before = ratios.of_processor(asked.compare, processor.kind()) if asked.compare else {}
     with scratch_folder(asked.directory, asked.keep) as folder:
         _check_room(asked, folder)
-        print(_machine(), flush=True)
+        print(processor.machine_text(), flush=True)
         figures = measure(asked, folder, list(command.spark))
         print(table(figures), flush=True)
         if asked.keep:
             print(f"The stores are kept in {folder}")
     measured = {figure.name: float(figure.ratio) for figure in figures if figure.ratio and figure.ratio != FLOOR}
     if asked.write:
-        ratios.write(asked.write, measured)
+        ratios.write(asked.write, processor.kind(), measured)
     if not asked.compare:
         return 0
     text, worse = ratios.compared(before, measured)
@@ -246,14 +245,3 @@ def _check_room(asked: Asked, folder: Path) -> None:
     free = shutil.disk_usage(folder).free
     if largest > free:
         raise BenchFailed(f"{folder}: up to {bytes_text(largest)} are needed, {bytes_text(free)} are free (--dir, --size)")
-
-
-def _machine() -> str:
-    name = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            name = next((line.partition(":")[2].strip() for line in file if line.startswith("model name")), name)
-    except OSError:
-        pass
-    busy = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    return f"{name}, {os.cpu_count()} cores{busy}; Python {platform.python_version()}"

@@ -6,15 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench import ratios
+from jobs.bench import processor, ratios
 from store_io.base.errors import UsageError
 
 
 def test_what_was_not_measured_again_stays_in_the_file(tmp_path: Path) -> None:
     path = str(tmp_path / "ratios.json")
-    ratios.write(path, {"task 1 KiB": 2.4, "explain": 0.05})
-    ratios.write(path, {"explain": 0.06})
-    assert ratios.read(path) == {"task 1 KiB": 2.4, "explain": 0.06}
+    ratios.write(path, "one kind", {"task 1 KiB": 2.4, "explain": 0.05})
+    ratios.write(path, "another", {"explain": 0.09})
+    ratios.write(path, "one kind", {"explain": 0.06})
+    assert ratios.read(path) == {"one kind": {"task 1 KiB": 2.4, "explain": 0.06}, "another": {"explain": 0.09}}
+
+
+def test_ratios_of_other_processors_are_not_compared(tmp_path: Path) -> None:
+    path = str(tmp_path / "ratios.json")
+    ratios.write(path, "one kind", {"explain": 0.05})
+    assert ratios.of_processor(path, "one kind") == {"explain": 0.05}
+    with pytest.raises(UsageError, match=r"no ratios of this processor \(another\), only of: one kind\. --write"):
+        ratios.of_processor(path, "another")
+
+
+def test_the_kept_file_is_one_that_can_be_compared() -> None:
+    kept = ratios.read(str(Path(__file__).parents[3] / "bench" / "ratios.json"))
+    assert kept and all(of for of in kept.values())
+
+
+def test_a_processor_has_one_name() -> None:
+    assert processor.kind() and processor.machine_text().startswith(processor.kind())
 
 
 def test_more_than_a_tenth_worse_fails() -> None:
@@ -27,7 +45,9 @@ def test_more_than_a_tenth_worse_fails() -> None:
     assert worse and text.splitlines()[1].split() == ["task", "2", "2.21", "+10%", "WORSE"]
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"ratios": 1}', '{"ratios": {"a": "x"}}', "[" * 100_000])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"processors": 1}', '{"processors": {"a": {"b": "x"}}}', '{"ratios": {"a": 1}}', "[" * 100_000]
+)
 def test_a_file_of_another_kind(tmp_path: Path, content: str) -> None:
     path = tmp_path / "ratios.json"
     path.write_text(content)

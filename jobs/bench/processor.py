@@ -1,0 +1,38 @@
+"""The processor that ratios are of. Only those of one kind compare: how fast its memory is beside its arithmetic differs."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+
+_FIELDS = ("model name", "cpu family", "model")
+
+
+@cache
+def _known() -> dict[str, str]:
+    """What Linux says of the first processor."""
+    found: dict[str, str] = {}
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            for line in file:
+                name, _, value = line.partition(":")
+                if name.strip() in _FIELDS:
+                    found.setdefault(name.strip(), value.strip())
+    except OSError:
+        pass
+    return found
+
+
+def kind() -> str:
+    """Its name and its maker's numbers: many machines share one name."""
+    known = _known()
+    name = known.get("model name") or platform.processor() or platform.machine()
+    numbers = [f"{what} {known[field]}" for what, field in (("family", "cpu family"), ("model", "model")) if field in known]
+    return ", ".join([name, " ".join(numbers)]) if numbers else name
+
+
+def machine_text() -> str:
+    """The processor and how busy it is, for the head of a table."""
+    busy = f", load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"{kind()}; {os.cpu_count()} cores{busy}; Python {platform.python_version()}"
