@@ -269,7 +269,7 @@ def measure_command(root: Path, out: Path, spark_words: Sequence[str], rounds: i
     for _ in range(rounds):
         shutil.rmtree(out, ignore_errors=True)
         began = time.perf_counter()
-        done = subprocess.run(words, capture_output=True, text=True, env=_variables())
+        done = subprocess.run(words, capture_output=True, text=True, env=command_variables())
         best = min(best, time.perf_counter() - began)
         if done.returncode:
             raise BenchFailed(f"the audit command ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
@@ -324,7 +324,7 @@ def measure_repair(
         shutil.rmtree(copy)
         os.sync()  # so that what was written or removed before slows nothing that is measured
         at = time.perf_counter()
-        done = subprocess.run(words, capture_output=True, text=True, env=_variables())
+        done = subprocess.run(words, capture_output=True, text=True, env=command_variables())
         repaired = time.perf_counter()
         if done.returncode:
             raise BenchFailed(f"the repair command ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-500:]}")
@@ -337,7 +337,7 @@ def measure_repair(
     return RepairTimes(body, size, best["copy"], best["flushed"], best["repair"], best.get("load"))
 
 
-def _variables() -> dict[str, str]:
+def command_variables() -> dict[str, str]:
     """For a command as users type it: without variables that change Python, as one that keeps no compiled modules does."""
     known = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**known, "STORE_AUDIT_HOME": str(environment.home())}

@@ -118,6 +118,9 @@ def asked_of(command: Command) -> Asked:
     compare, write, peers = [
         places.absolute(given[name]) if name in given else None for name in ("--compare", "--write", "--peers")
     ]
+    other = next((name for name in (*dict(defaults), "--part") if name in given), None)
+    if other and (compare or write):
+        raise UsageError(f"bench: kept ratios are of the usual sizes, so {other} does not go with --compare or --write")
     if peers is not None:
         release_of(Path(peers))
     chosen, part = given.get("--shapes", frozenset(SHAPES)), given.get("--part", 1.0)

@@ -42,7 +42,7 @@ CODE_FORMATS = "text|json|markdown"
 SHELLS = ("bash", "zsh", "fish")
 SCALE_SHAPES = ("log", "runs", "files", "queues", "lost", "light", "fleet", "findings")
 BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair", "scale")
-SLOW_MARKS = ("broker", "soak", "big", "browser", "cluster", "hdfs")  # of tests that `test` leaves out
+SLOW_MARKS = ("broker", "soak", "big", "browser", "cluster", "hdfs", "speed")  # of tests that `test` leaves out
 TABLES_ACTIONS = ("prune", "compact", "vacuum", "info")
 _ON_NOTEBOOKS = "" if INSTALLED else " on the notebooks of this project"  # a wheel has none
 PASSED_ON = "Spark's own options are passed on."
@@ -409,7 +409,7 @@ COMMAND_TABLE["test"] = CommandSpec(
     module="jobs.run_tests",
     usage="[pytest's own arguments]",
     about=f"""\
-Check lint, format and types; run tests but those marked {", ".join(SLOW_MARKS[:-1])} or {SLOW_MARKS[-1]}.
+Check lint and types; run tests but those marked {", ".join(SLOW_MARKS[:-1])} or {SLOW_MARKS[-1]}.
 With arguments: pytest alone, with these (tests/store_io -k index; -m broker). The first run installs what the tests need.""",
     group="dev",
     others_pass=True,

@@ -60,6 +60,8 @@ def test_a_folder_of_peers_holds_one_release() -> None:
         (["--rounds", "0"], "at least"),
         (["--only", "scan,nothing"], "the parts are"),
         (["store"], "unrecognized"),
+        (["--size", "1", "--compare", "kept.json"], "--size does not go with"),
+        (["--part", "0.1", "--write", "kept.json"], "--part does not go with"),
     ],
 )
 def test_faults_of_the_command_line(words: list[str], said: str) -> None:
