@@ -1,7 +1,7 @@
 """What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, names for the verdict.
 
 Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
-Source: `rules.config_files`. Timers have checks of their own (`audit.timer`).
+Source: `rules.config.files`. Timers have checks of their own (`audit.timer`).
 """
 
 from __future__ import annotations

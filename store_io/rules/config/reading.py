@@ -50,7 +50,6 @@ class ConfigRules:
     knows_second_version: bool = False  # configManagerVersion=v2
     knows_single_database: bool = False  # useSingleRocksDBForAllConfigs
     # what follows
-    deletes_unusable: bool = False  # a file that is empty or cannot be parsed is deleted while it is loaded
     deletion_cleans_unknown: bool = True  # deleting any topic deletes the queues of all topics that are not in the table
     backup_is_moved: bool = False  # the next write moves the file to .bak; else it copies what the file holds over .bak
     refusal_saves_all: bool = False  # after an early refusal all tables are written as they are in memory
@@ -69,7 +68,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.4.0": {
         "blank_is_nothing": False, "bare_names": False, "names_by_likeness": False, "fastjson2": True,
         "long_wraps": True, "ignores_types": True, "blank_offsets_refused": False, "empty_text_offsets_refused": True,
-        "knows_single_database": True, "deletes_unusable": True, "backup_is_moved": True, "refusal_saves_all": True,
+        "knows_single_database": True, "backup_is_moved": True, "refusal_saves_all": True,
         "topics_of_rocksdb_transactions": True, "pair_a_line": True,
     },
     "5.5.0": {"long_wraps": False, "newer_fastjson2": True},
