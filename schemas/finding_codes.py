@@ -64,8 +64,8 @@ HALF_WRONG = "transaction_entry_wrong"
 
 
 REBUILD_TWIN = (
-    "Consumers are served from the other kind of queues. Let no broker read or take numbers from this one before it was written"
-    " anew: a repair does it."
+    "Consumers are served from the other kind of queues. Let no broker read or take numbers from this one before it is"
+    " rebuilt: a repair does it."
 )
 STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
 NO_COMPACTED_REPAIR = (
@@ -74,7 +74,7 @@ NO_COMPACTED_REPAIR = (
 LOG_LACKS = "Keep rocksdbstore/: its entries name lost messages. Look for the log's bytes in another copy."
 SWITCHED_ON = (
     "Nothing, where the index was switched on later or retention removed these; else move rocksdbstore/ out of a copy of the"
-    " store and repair that: a repair makes it anew."
+    " store and repair that: a repair rebuilds it."
 )
 NO_TWIN_REPAIR = (
     "No repair is written for a store that writes its queues twice, in files and in RocksDB, together with {}: look for another"
@@ -109,9 +109,9 @@ class Cure(Enum):
     SALVAGE = "Repair this copy with --policy salvage before a start: it keeps every valid message."
     LEAVE_OUT = "Repair this copy: a repair leaves out what no broker writes."
     REBUILD_TIMERS = (
-        "Repair this copy: a repair makes the timer's files anew, and a start then delivers once what is not delivered yet."
+        "Repair this copy: a repair rebuilds the timer's files, and a start then delivers once what is not delivered yet."
     )
-    REBUILD_TABLES = "Repair this copy: a repair makes index and transactions in rocksdbstore/ anew from the CommitLog."
+    REBUILD_TABLES = "Repair this copy: a repair rebuilds index and transactions in rocksdbstore/ from the CommitLog."
     CORRECT_OFFSETS = "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end."
     OTHER_COPY = "Look for these bytes in another copy of the same broker; a repair takes them with --donor."
     WRITE_EPOCHS = "Repair this copy: a repair writes an epoch file with the epochs that fit its log."
@@ -261,7 +261,7 @@ _ROWS = (
     FindingCode("commitlog_shrunk", LOSS, Part.LOG, Cure.BY_HAND,
                 "An earlier audit of this store saw messages beyond the place where its CommitLog ends now. Retention never"
                 " does that.",
-                "Find the copy of that audit, or another one of the same broker. If the log was meant to begin anew, give the"
+                "Find the copy of that audit, or another one of the same broker. If the log was meant to begin again, give the"
                 " store another name."),
     # ---- CommitLog: order -------------------------------------------------------------------------------------------
     FindingCode("queue_offset_gap", NOTE, Part.QUEUE, Cure.NOTHING, stays=Stays.AS_BEFORE,
@@ -294,7 +294,7 @@ _ROWS = (
                 "Nothing by hand: a start writes the units of the data files that it reads. Older entries then have none."),
     FindingCode("ledger_index_wrong_size", REBUILDABLE, Part.LOG, Cure.BY_HAND,
                 "An index file of DLedger does not have its one length: a start ends the process.",
-                "Copy the file again, or remove it: a start writes its units anew."),
+                "Copy the file again, or remove it: a start writes its units again."),
     FindingCode("ledger_unit_wrong", REBUILDABLE, Part.LOG, Cure.BY_HAND,
                 "Index units of DLedger that do not lead to their entries.",
                 "Nothing by hand: a start writes the units of the data files that it reads. Older ones stay wrong."),

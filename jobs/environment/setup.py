@@ -199,7 +199,7 @@ def _clear_if_broken() -> None:
             f"the environment in {str(place)!r} is broken, and an earlier version made it; remove that folder first"
         )
     if interrupted:
-        say("an earlier set-up was interrupted; starting anew")
+        say("an earlier set-up was interrupted; starting again")
     paths = [place / name for name in entries]
     for path in paths:
         if ROOT.is_relative_to(path.resolve()):

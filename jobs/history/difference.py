@@ -32,7 +32,7 @@ _WORDS = "severity message expected actual next".split()
 
 
 def run(command: Command) -> int:
-    """The command: 0 nothing new, 10 or 20 as the gravest that is new, 3 where a run is missing or incomplete."""
+    """The command: 0 nothing new, 10 or 20 as the most severe that is new, 3 where a run is missing or incomplete."""
     uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json"))
     last = list(command.arguments) == [LAST_RUN]
     if not last and len(command.arguments) != 2:

@@ -173,7 +173,7 @@ def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int
 
 
 def _why(row: Row, codes: Sequence[Row]) -> str:
-    """What makes the store what it is, in one line: the refusal, the codes of the gravest findings, or the verdict."""
+    """What makes the store what it is, in one line: the refusal, the codes of the most severe findings, or the verdict."""
     if row["refusal"]:
         return str(row["refusal"])
     grave = [f"{code['code']} {code['count']:,}" for code in codes if code["severity"] != "note"]
@@ -183,7 +183,7 @@ def _why(row: Row, codes: Sequence[Row]) -> str:
 
 
 def _rank(store: Row) -> tuple[Any, ...]:
-    """The gravest exit code first, of one code the most dangerous to start, as everywhere."""
+    """The most severe exit code first, of one code the most dangerous to start, as everywhere."""
     latest = store["latest"]
     losses, rebuildable = latest["losses"] or 0, latest["rebuildable"] or 0
     return (

@@ -160,7 +160,7 @@ class History:
         return Tables(self._spark(), self.uri)
 
     def frame(self, name: str, run_ids: Sequence[str], store: str | None = None) -> DataFrame:
-        """A table's rows of these runs with all columns of today; a column that is younger than the table is null.
+        """A table's rows of these runs with all current columns; a column that is younger than the table is null.
 
         run_ids: taken from `runs`.
         """

@@ -99,7 +99,7 @@ class Tables:
         return self._logs[name].rows(columns, run_id)
 
     def rows_of(self, name: str, run_ids: Sequence[str] | None = None, months: Sequence[str] | None = None) -> DataFrame:
-        """A table's rows with the columns of today, of these runs alone where any are named; a column that is younger than the
+        """A table's rows with the current columns, of these runs alone where any are named; a column that is younger than the
         table is null. Runs that are not whole are among them: only `runs` shows which. Raises TablesFailed.
 
         months: in which these runs began, so that no file of others is opened.

@@ -26,7 +26,7 @@ class GivenConf:
 def premises(
     release: str, release_from: str, written: WrittenBy, settings: Mapping[str, Setting], conf: GivenConf | None
 ) -> list[Premise]:
-    """All of them, the gravest first. conf: None where no broker.conf was named."""
+    """All of them, the most severe first. conf: None where no broker.conf was named."""
     given = conf or GivenConf()
     found = [*(Premise(TAKEN, odd) for odd in given.odd), *(Premise(DOUBT, sentence) for sentence in given.misfits)]
     if release_from != DEFAULT and written.surely_since and parse_known(release) < parse_known(written.surely_since):

@@ -8,18 +8,18 @@ from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.base.errors import StoreError
 
 CONSISTENT, DERIVED, INCOMPLETE, LOST = 0, 10, StoreError.exit_code, 20
-_RANKED = (CONSISTENT, DERIVED, INCOMPLETE, LOST)  # the gravest last
+_RANKED = (CONSISTENT, DERIVED, INCOMPLETE, LOST)  # the most severe last
 _OF_SEVERITY = {LOSS: LOST, REBUILDABLE: DERIVED, NOTE: CONSISTENT}
-SEVERITIES = tuple(_OF_SEVERITY)  # the gravest first
+SEVERITIES = tuple(_OF_SEVERITY)  # the most severe first
 
 
 def of_severity(severity: str) -> int:
-    """What a finding earns. An unknown severity, in tables of a later version, counts as the gravest."""
+    """What a finding earns. An unknown severity, in tables of a later version, counts as the most severe."""
     return _OF_SEVERITY.get(severity, LOST)
 
 
 def severity_rank(severity: str) -> int:
-    """0 for the gravest, which an unknown one counts as."""
+    """0 for the most severe, which an unknown one counts as."""
     return SEVERITIES.index(severity) if severity in SEVERITIES else 0
 
 
@@ -29,7 +29,7 @@ def of_store(severities: Iterable[str], complete: bool) -> int:
 
 
 def of_run(of_stores: Iterable[int], problems: Iterable[str]) -> int:
-    """The gravest of its stores'. problems: what kept results from being written: such a run is incomplete."""
+    """The most severe of its stores'. problems: what kept results from being written: such a run is incomplete."""
     return worst([*of_stores, *(INCOMPLETE for _ in problems)])
 
 
@@ -39,5 +39,5 @@ def worst(codes: Iterable[int]) -> int:
 
 
 def rank(code: int) -> int:
-    """More is graver; an unknown one counts as the gravest."""
+    """More is graver; an unknown one counts as the most severe."""
     return _RANKED.index(code) if code in _RANKED else _RANKED.index(LOST)

@@ -1,4 +1,4 @@
-"""The findings of one code and severity together, the gravest first."""
+"""The findings of one code and severity together, the most severe first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def finding_groups(outcome: AuditOutcome) -> list[Group]:
     groups: list[Group] = []
     left = dict(outcome.findings_dropped)
     for rank, code in sorted(found):
-        # Dropped findings have no severity: they are counted once, in their code's gravest group.
+        # Dropped findings have no severity: they are counted once, in their code's most severe group.
         dropped = left.pop(code, 0)
         groups.append(Group(SEVERITIES[rank], code, meaning_of(outcome, code), found[rank, code], dropped))
     return groups

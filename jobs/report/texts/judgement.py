@@ -49,7 +49,7 @@ class Kind(NamedTuple):
     meaning: str
 
 
-# Those of the gravest exit codes first, of one code the most dangerous to start.
+# Those of the most severe exit codes first, of one code the most dangerous to start.
 _KINDS: Mapping[str, Kind] = {
     Safety.STOP: Kind(
         "do not start",
@@ -323,7 +323,7 @@ def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
 
 
 def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOutcome, Judgement]]:
-    """By exit code, the gravest first; then which copies are unsafe to start, by what would be lost, by findings, by name."""
+    """By exit code, the most severe first; then which copies are unsafe to start, by what would be lost, by findings, by name."""
     judged = [(outcome, judge(outcome)) for outcome in outcomes]
     return sorted(judged, key=lambda pair: _rank(*pair))
 

@@ -24,7 +24,7 @@ class NextSteps:
     """nothing: the sentence of a consistent store, else "".  first: what to try before a repair, "" where there is nothing.
     repairs: (what it keeps, command).  withheld: why there is none although there is something to do.  start: what a start of the
     release does instead, "" where it does not start or that is not known.  others: (sentence, the files that it is about) of the
-    findings, the gravest first."""
+    findings, the most severe first."""
 
     nothing: str = ""
     first: str = ""

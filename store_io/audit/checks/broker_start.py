@@ -27,7 +27,7 @@ from store_io.rules.rocksdb.queue import RocksQueue
 
 MAX_KEY_BYTES = 80  # of a key in a finding
 _RESTORE_TABLES = (
-    "Restore {}/ from a backup, or from another broker of the cluster, before a start: a repair does not write it anew."
+    "Restore {}/ from a backup, or from another broker of the cluster, before a start: a repair does not rebuild it."
 )
 _RESTORE_TOPICS = (
     "Restore config/topics.json before a start, or repair this copy with --fix-config: a repair without it turns this topic's"

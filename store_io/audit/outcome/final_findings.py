@@ -26,15 +26,15 @@ def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[lis
     dropped = _dropped(evidence)
     told = (completed(finding) for finding in with_cause(findings, evidence.copy.misfits))
     refused = no_repair(evidence.copy)
-    gravest_first = _each_once(without_promise(finding, evidence, refused) for finding in told)
-    final = sorted(islice(gravest_first, MAX_FINDINGS), key=itemgetter(0))  # the gravest are reported; the others are counted
-    for _, finding in gravest_first:
+    most_severe_first = _each_once(without_promise(finding, evidence, refused) for finding in told)
+    final = sorted(islice(most_severe_first, MAX_FINDINGS), key=itemgetter(0))  # these are reported; the others are counted
+    for _, finding in most_severe_first:
         dropped[finding.code] += finding.count
     return [finding for _, finding in final], dict(sorted(dropped.items()))
 
 
 def _each_once(findings: Iterable[Finding]) -> Iterator[tuple[tuple[Any, ...], Finding]]:
-    """Each with its place in their order, the gravest first."""
+    """Each with its place in their order, the most severe first."""
     rows = ((severity_rank(f.severity), _order(f), f.next, number, f) for number, f in enumerate(findings))
     for (_, place, _), equal in groupby(in_order(rows), key=itemgetter(0, 1, 2)):
         for finding in dict.fromkeys([row[-1] for row in equal]):

@@ -145,7 +145,7 @@ def start_of(outcome: AuditOutcome) -> Start:
 
 
 def config_losses(outcome: AuditOutcome) -> list[str]:
-    """What tables of config/ no longer say, a clause each; the gravest first. [] where they are as a broker left them."""
+    """What tables of config/ no longer say, a clause each; the most severe first. [] where they are as a broker left them."""
     found = [f for f in outcome.findings if f.severity == REBUILDABLE and CATALOGUE[f.code].about == Part.CONFIG]
     topics = [f for f in found if f.code == "topic_not_in_table"]
     again = [f for f in found if f.code == "delayed_messages_again"]

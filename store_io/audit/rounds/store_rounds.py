@@ -299,7 +299,7 @@ class StoreRounds:
         bad += ends if fold.compacts(table.end_tables) else []
         if bad:
             self.prediction = None
-            without = f"a copy without the files of {table.database.folder}/ can be audited whole, and a repair makes them anew"
+            without = f"a copy without the files of {table.database.folder}/ can be audited whole, and a repair rebuilds them"
             self._short.add_new(
                 [f"{bad[0]}: bad bytes in tables that RocksDB compacts when a broker starts: not modelled; {without}"]
             )

@@ -211,7 +211,7 @@ def test_other_rules_are_told_and_bytes_that_stayed_the_same() -> None:
 
 
 @pytest.mark.parametrize("severity", ["critical", "", "\x1b[31m"])
-def test_a_severity_that_this_version_does_not_know_counts_as_the_gravest(severity: str) -> None:
+def test_a_severity_that_this_version_does_not_know_counts_as_the_most_severe(severity: str) -> None:
     found = place(0, 1, None, 1)
     found["words_b"]["severity"] = severity
     later = diff(A, B, [found])

@@ -131,7 +131,7 @@ def test_the_difference_of_two_runs(history: History) -> None:
     assert b["persisting"] == [{"severity": "loss", "code": "commitlog_damaged", "findings": 1, "count": 1}]
 
 
-def test_a_severity_of_a_later_version_counts_as_the_gravest(spark_session: session.Session, tmp_path: Path) -> None:
+def test_a_severity_of_a_later_version_counts_as_the_most_severe(spark_session: session.Session, tmp_path: Path) -> None:
     written = Tables(spark_session, str(tmp_path))
     for number, findings in enumerate(([replace(damage(0, 9), severity="note")], [replace(damage(0, 9), severity="critical")])):
         info = replace(samples.RUN, run_id=f"r{number}", started_at=NOW - timedelta(days=2 - number))

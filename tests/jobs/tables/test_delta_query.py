@@ -1,4 +1,4 @@
-"""SQL over a Delta table without Spark: columns of today, hostile texts, and sentences where there is no table."""
+"""SQL over a Delta table without Spark: the current columns, hostile texts, and sentences where there is no table."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _EXIT_WORDS = {
     DERIVED: ExitWords("derived data differ", "derived data differ: the CommitLog suffices to rebuild them"),
     CONSISTENT: ExitWords("consistent", "consistent"),
 }
-EXIT_CODES = ", ".join(f"{code} {words.short}" for code, words in _EXIT_WORDS.items())  # the gravest first
+EXIT_CODES = ", ".join(f"{code} {words.short}" for code, words in _EXIT_WORDS.items())  # the most severe first
 
 
 def exit_meaning(code: int) -> str:

@@ -53,8 +53,8 @@ def _left_out(evidence: Evidence, path: str, done: Load, folder: str) -> Finding
             name,
             *_range(evidence, name),
             message=f"{name}: a start takes none of its {done.left_out:,} entries: it reads {folder}/ alone, which is not there",
-            next=f"Before a start copy {folder}/ of this broker back, or make topics and groups anew with mqadmin after it; where"
-            " the broker never kept its tables there, correct its broker.conf.",
+            next=f"Before a start copy {folder}/ of this broker back, or make topics and groups again with mqadmin after it;"
+            " where the broker never kept its tables there, correct its broker.conf.",
         )
     missing = done.files[0] != path
     name, why = (path + BACKUP, f"{path} is missing") if missing else (path, "the counter in its dataVersion is 0")

@@ -116,7 +116,7 @@ def _made_anew(evidence: Evidence) -> Iterator[Finding]:
                 queue_id=key[1],
                 expected=f"in files maximum {in_files:,}",
                 actual=f"in RocksDB maximum {in_rocksdb:,}",
-                message="a broker whose services ask for this queue before start() makes it anew in files, with RocksDB's"
+                message="a broker whose services ask for this queue before start() makes it again in files, with RocksDB's"
                 " maximum and without entries; broker.after_dispatch leaves that out",
             )
 

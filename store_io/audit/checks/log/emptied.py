@@ -47,7 +47,7 @@ _LOOK_AT_FOLDER = (
     "If this folder is only not mounted, or its path is wrong, mend that and audit again. Else copy the store again, or take"
     " another copy of the same broker."
 )
-_NEW_LOG = "If it was meant to begin anew, give the store another name."
+_NEW_LOG = "If it was meant to begin again, give the store another name."
 
 
 def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_MESSAGE,)) -> int | None:

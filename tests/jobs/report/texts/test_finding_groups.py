@@ -7,7 +7,7 @@ from schemas.rows import Finding
 from tests.support.handmade import samples
 
 
-def test_the_gravest_come_first_and_what_was_dropped_is_told_once() -> None:
+def test_the_most_severe_come_first_and_what_was_dropped_is_told_once() -> None:
     outcome = samples.clean()
     outcome.findings = [
         Finding(code, file, severity=severity, count=number, next=step)

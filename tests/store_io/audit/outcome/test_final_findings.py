@@ -41,7 +41,7 @@ def test_each_once_and_in_one_order_whatever_order_they_came_in() -> None:
     assert [(f.file, f.start) for f in orders.pop()] == [("a", None), ("a", 5), ("b", None)] and not orders
 
 
-def test_of_too_many_the_gravest_are_told_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_too_many_the_most_severe_are_told_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(final, "MAX_FINDINGS", 2)
     severities = {"a": NOTE, "b": LOSS, "c": REBUILDABLE}
     findings = [Finding("queue_file_empty", name, severity=severity, count=7) for name, severity in severities.items()]

@@ -103,12 +103,12 @@ def test_a_queue_of_the_brokers_services_that_a_start_may_make_anew_in_files(tmp
     """Another topic's queue is as it was: nobody asks for it before start()."""
     store = combined_store(tmp_path / "s")
     store.maxima["SCHEDULE_TOPIC_XXXX", 2] = store.maxima["Other", 0] = store.records[-1].at, 4
-    notes = [f for f in audited(store, READS + NUMBERS).findings if "makes it anew" in f.message]
+    notes = [f for f in audited(store, READS + NUMBERS).findings if "makes it again" in f.message]
     assert [(f.code, f.severity, f.topic, f.queue_id) for f in notes] == [
         ("queue_twin_differs", "note", "SCHEDULE_TOPIC_XXXX", 2)
     ]
     assert (notes[0].expected, notes[0].actual) == ("in files maximum 0", "in RocksDB maximum 5")
-    assert not [f for f in audited(store).findings if "makes it anew" in f.message]
+    assert not [f for f in audited(store).findings if "makes it again" in f.message]
 
 
 def replica(root: Path, confirmed: int, clean: bool = True) -> KeyedStore:
