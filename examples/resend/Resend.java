@@ -50,10 +50,10 @@ import org.apache.rocketmq.remoting.protocol.RemotingSerializable;
  *
  * Beside each file it keeps FILE.sent: the file's SHA-256, then a line for each step: before a message goes out "sending LINE",
  * after that "sent LINE BROKER:QUEUE OFFSET MESSAGE-ID OFFSET-MESSAGE-ID STATUS" or "refused LINE WHY"; "skipped LINE" by --unknown.
- * Started again it goes on where it was. A "sending" without an answer means that nobody knows whether the broker has the message:
- * it stops there, until --unknown says what to do.
+ * Started again it continues where it stopped. A "sending" without an answer means that nobody knows whether the broker has the
+ * message: it stops there, until --unknown says what to do.
  *
- * Exit codes: 0 all was sent or left out, as --dry-run and the last line say; 2 usage, or a file that is none of these; 3 it stopped.
+ * Exit codes: 0 all was sent or left out, as --dry-run and the last line say; 2 usage, or a file of another kind; 3 it stopped.
  */
 public class Resend {
     static final String USAGE = "usage: Resend --namesrv HOST:PORT[;HOST:PORT] [--dry-run] [--rate N] [--topic NAME] [--to-topic NAME]\n"
@@ -335,7 +335,7 @@ public class Resend {
         }
         put(message, "TAGS", line.get("tags"));
         put(message, "KEYS", line.get("keys"));
-        put(message, "UNIQ_KEY", line.get("unique_key")); // the client keeps one that is there: the message's id stays the same
+        put(message, "UNIQ_KEY", line.get("unique_key")); // the client keeps an existing one: the message's id stays the same
         Number due = (Number) line.get("deliver_time_ms");
         if (due != null && due.longValue() > System.currentTimeMillis() && !flags.contains("--now")) {
             Number level = (Number) line.get("delay_level");

@@ -1,11 +1,11 @@
-"""What a copy says in the morning: which groups are behind, and where traffic was. Run it with
+"""What a copy says in the morning: which groups lag, and where traffic was. Run it with
 
     ./spark-submit.sh run examples/scripts/morning.py copies/broker-a [MOST [RELEASE]]
 
 It ends with 1 where a group has more than MOST (10,000) entries left to consume. Without RELEASE the newest known is assumed,
 which standard error says. It also says where a start takes no offsets of groups: an empty table then does not mean that nobody
-is behind. With the wheel it is `rmq-audit run`, and the import is `from rocketmq_store_audit import sources`, as in a session of
-your own.
+lags. With the wheel it is `rmq-audit run`, and the import is `from rocketmq_store_audit import sources`, as in a session of your
+own.
 """
 
 import sys

@@ -52,9 +52,13 @@ FURTHER = {
     "begun": r"\bbegun\b",  # started
     "of no use": r"\bof no use\b",  # not usable
     "that is none": r"\bthat (is|are) none\b",  # say what it is instead
+    "of today": r"\bof today\b",  # current
 }
 # Folders whose docstrings, comments, documents, templates and schemas are read too.
-READ_WHOLE = ("jobs", "schemas", "store_io", "docs")
+READ_WHOLE = ("jobs", "schemas", "store_io", "docs", "examples", "notebooks", ".ci")
+HASH_COMMENTS = (".conf", ".service", ".sh", ".timer", ".toml", ".yaml", ".yml")  # and files without a suffix that a person reads
+READ = (".md", ".html", ".json", ".py", ".ipynb", ".java", *HASH_COMMENTS)
+NO_SUFFIX = ("crontab", "run")
 QUOTED = re.compile(r"`[^`]*`|\"[^\" ]*\"")  # names, values
 PLAIN = {  # turns that have their plain meaning in a file
     "docs/glossary.md": {"behind"},  # it forbids it
@@ -85,6 +89,17 @@ def texts_of(path: Path) -> Iterator[str]:
         yield from (text for _, text in said.literals)
         yield from said.comments
         yield from said.docstrings
+    elif path.suffix == ".ipynb":
+        for cell in json.loads(content)["cells"]:  # not what they show
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                yield from prose(text).split("\n\n")
+            else:
+                yield from re.findall(r"(?:^|\s)#.*|\"[^\"\n]* [^\"\n]*\"", text)
+    elif path.suffix == ".java":
+        yield from re.findall(r"/\*.*?\*/|//[^\n]*|\"[^\"\n]* [^\"\n]*\"", content, re.DOTALL)
+    else:
+        yield from re.findall(r"(?:^|\s)#.*", content)
 
 
 def strings_of(value: object) -> Iterator[str]:
@@ -144,7 +159,7 @@ PATHS = sorted(
     path
     for folder in READ_WHOLE
     for path in (ROOT / folder).rglob("*")
-    if path.suffix in (".md", ".html", ".json", ".py") and path.stat().st_size
+    if (path.suffix in READ or path.name in NO_SUFFIX) and path.is_file() and path.stat().st_size
 )
 
 
