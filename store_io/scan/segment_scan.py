@@ -112,7 +112,7 @@ class SegmentTask:
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
     decoder: str = FAST
-    live_end: int = 0  # position from which on a cut has left old messages, which are none of the log; 0: nothing of that kind
+    live_end: int = 0  # from this position on lie old messages that a cut left; they are not part of the log. 0: none
     not_after: float = 0
 
     @property
