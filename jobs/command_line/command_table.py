@@ -12,6 +12,7 @@ from jobs.command_line.parser import CommandSpec, Option
 from jobs.command_line.values import duration, earlier_run, one_of, positive, rate, risk, run_id, some_of, storage_option
 from jobs.environment.installation import COMMAND, INSTALLED, PACKAGES
 from schemas.tables import DATASETS
+from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.storage_options import KEYS as STORAGE_KEYS
 
@@ -141,6 +142,7 @@ Says which check fails and why. Needs no Spark.""",
         *STORE_OPTIONS,
         STORAGE_OPTION,
     ),
+    epilog="exit codes: 0 explained, whatever lies there; 2 usage; 3 the store cannot be read; 130, 143 interrupted",
 )
 
 COMMAND_TABLE["report"] = CommandSpec(
@@ -254,7 +256,7 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
             "",
             "first make damaged records whole by a single changed field or byte, where everything else in the store leads to it",
         ),
-        Option("--heal-risk", "R", "how likely other damage may look like one that is healed, at most (1e-4)", risk),
+        Option("--heal-risk", "R", f"how likely other damage may look like one that is healed, at most ({DEFAULT_RISK:g})", risk),
         Option("--fix-offsets", "", "also set back consumer and delay offsets beyond the new queue ends"),
         Option(
             "--dry-run",
@@ -311,7 +313,11 @@ continues. Until all is done, the files are in DIR/unfinished.""",
         *STORE_OPTIONS,
         STORAGE_OPTION,
     ),
-    epilog=PASSED_ON,
+    epilog=f"""\
+{PASSED_ON}
+
+exit codes: 0 done; 2 usage; 3 the store cannot be read, a file cannot be written, or what a start loses is
+not known (--lost); 130, 143 interrupted""",
 )
 
 COMMAND_TABLE["query"] = CommandSpec(
@@ -351,7 +357,11 @@ They are shown in order of physical offset, also those after damage (status "pla
         *STORE_OPTIONS,
         STORAGE_OPTION,
     ),
-    epilog=PASSED_ON,
+    epilog=f"""\
+{PASSED_ON}
+
+exit codes: 0 answered, also where no message is found; 2 usage; 3 the store cannot be read, or the answer is not
+known (--lost, --view broker); 130, 143 interrupted""",
 )
 
 COMMAND_TABLE["notebook"] = CommandSpec(
@@ -421,6 +431,7 @@ COMMAND_TABLE["pack"] = CommandSpec(
     usage="--out FILE",
     about="Write an archive of the Python environment for the executors of a cluster, to be named by --archives.",
     options=(Option("--out", "FILE", "a name that ends in .tar.gz"),),
+    epilog="exit codes: 0 written, 2 usage, 3 the file cannot be written",
 )
 
 COMMAND_TABLE["explain-code"] = CommandSpec(

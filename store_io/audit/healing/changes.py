@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from store_io.rules.message_verdict import Message
+if TYPE_CHECKING:  # the table of commands takes DEFAULT_RISK from here, and is read before anything is installed
+    from store_io.rules.message_verdict import Message
 
 DEFAULT_RISK = 1e-4
 
