@@ -23,6 +23,7 @@ from jobs.environment.installation import SPEAKER
 from jobs.output import OutputFailed, OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
+from jobs.worth_spark import worth_spark
 from schemas.rows import Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
@@ -38,8 +39,6 @@ from store_io.source.store_dir import list_store
 
 if TYPE_CHECKING:
     from jobs.report.hand_over.words import HandOver
-
-SPARK_BYTES = 8 << 30  # of a store from which on a Spark session is worth its start on one machine
 
 
 def run(command: Command) -> int:
@@ -298,7 +297,7 @@ def runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunT
 
     Compiled code and reading need no lock of Python's; and a thread sees what another one has copied so far.
     """
-    if spark_words or _bytes(location) >= SPARK_BYTES:
+    if spark_words or worth_spark(_bytes(location)):
         with _on_spark(spark_words) as run_tasks:
             yield run_tasks
         return

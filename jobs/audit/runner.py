@@ -24,7 +24,7 @@ from jobs.audit.datasets import DatasetPlan
 from jobs.task_process import Apart, Fault, run_here
 from schemas.rows import SegmentSummary
 from store_io.base.crc import checksum
-from store_io.base.packed import Waiting
+from store_io.base.packed import PackedValue
 from store_io.base.tasks import NotRead, Task, too_late
 from store_io.formats.rocksdb.kept_open import databases_kept_open
 from store_io.scan.segment_scan import SegmentTask
@@ -112,16 +112,16 @@ class Runner:
     def answers(
         self, tasks: Sequence[Task], describe: str, plan: DatasetPlan | None = None, stores: Sequence[str] = ()
     ) -> list[Any]:
-        """As `run`, for an audit, which opens results one by one: with its sentence in the place of a Fault, and with a `Waiting`
-        in the place of a large result. plan, stores: as `_run` has them.
+        """As `run`, for an audit, which opens results one by one: with its sentence in the place of a Fault, and with a
+        `PackedValue` in the place of a large result. plan, stores: as `_run` has them.
         """
-        return [r.sentence if isinstance(r, Fault) else r for r in self._run(tasks, describe, _waiting, plan, stores)]
+        return [r.sentence if isinstance(r, Fault) else r for r in self._run(tasks, describe, _packed, plan, stores)]
 
 
-def _waiting(answer: bytes) -> Any:
-    """The result, or a `Waiting` where it is large: all of a round would lie here together."""
+def _packed(answer: bytes) -> Any:
+    """The result, or a `PackedValue` where it is large: all of a round would lie here together."""
     result = pickle.loads(answer)
-    return Waiting(answer) if _is_large(result) else result
+    return PackedValue(answer) if _is_large(result) else result
 
 
 def _is_large(result: Any) -> bool:

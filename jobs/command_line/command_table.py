@@ -444,9 +444,9 @@ Codes are in findings.jsonl, on the pages and in summaries; stop reasons in plan
     options=(
         Option(
             "--format",
-            "text|json|markdown",
+            CODE_FORMATS,
             "for people (default), one JSON object a line, or a page",
-            one_of("text|json|markdown"),
+            one_of(CODE_FORMATS),
         ),
     ),
     takes_spark=False,

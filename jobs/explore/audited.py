@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from jobs.command_line.stores import StoreArgument
+from jobs.worth_spark import worth_spark
 from store_io.audit.audit_request import AuditRequest
 from store_io.base.tasks import run_task
 from store_io.explore.lost.segment_loss import UNSURE
@@ -16,8 +17,6 @@ if TYPE_CHECKING:  # what audits is loaded where an audit is wanted: most comman
     from jobs.session import Session
     from store_io.audit.audit_store import StoreAudit
     from store_io.explore.lost.lost_places import LostPlaces
-
-SPARK_BYTES = 8 << 30  # less than this is read here in the time that Spark needs to start
 
 
 class LazySpark:
@@ -29,7 +28,7 @@ class LazySpark:
 
     def wanted(self, size: int) -> bool:
         """Whether so many bytes are worth it, or the command line asks for it."""
-        return bool(self.words) or size > SPARK_BYTES
+        return bool(self.words) or worth_spark(size)
 
     @property
     def session(self) -> Session:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from jobs.explore.waves import waves
 from schemas.rows import MappedFile
 from store_io.base.crc import checksum
 from store_io.explore.last_places import LastTask, last_places
@@ -56,13 +57,8 @@ def _found(
         return
     yield last_places(tasks[0])
     context = spark.session.spark.sparkContext
-    room = max(1, WAVE_BYTES // (8 * most))
-    wave, at = min(context.defaultParallelism, room), 1
-    while at < len(tasks):
-        part = tasks[at : at + wave]
+    for part in waves(tasks[1:], context.defaultParallelism, max(1, WAVE_BYTES // (8 * most))):
         yield from context.parallelize(part, len(part)).map(_run).collect()
-        at += wave
-        wave = min(wave * 2, context.defaultParallelism * 16, room)
 
 
 def _run(task: LastTask) -> np.ndarray:

@@ -26,6 +26,7 @@ from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
 from jobs.explore.last import MOST as MOST_LAST
 from jobs.explore.last import first_of_last, without_first
 from jobs.explore.unknown_topics import unknown_topics
+from jobs.explore.waves import waves
 from jobs.output import OutputFailed, write_local
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import Csv, JsonLines, Table
@@ -161,12 +162,11 @@ def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStac
     places = places_of(request_of(store), spark, query.resend) if query.needs_audit else None
     if places is not None and query.lost:
         say(loss_sentence(places))
-    location = StoreLocation(store.path, store.parts)
     if query.resend:
-        batches = copy_batches(location, store.release, store.broker_conf, query, spark, places)
+        batches = copy_batches(store, query, spark, places)
         spared = NONE_SPARED if places is None else places.spared
         return (row_line(row) for batch in batches for row in sendable_rows(batch, query.redaction, spared))
-    return copy_rows(location, store.release, store.broker_conf, query, spark, places)
+    return copy_rows(store, query, spark, places)
 
 
 class _Written:
@@ -323,29 +323,18 @@ def _columns(options: Mapping[str, str], form: str, body: str, lost: bool) -> tu
 # ---- the copy ------------------------------------------------------------------------------------------------------
 
 
-def copy_rows(
-    location: StoreLocation,
-    release: str,
-    broker_conf: str | None,
-    query: Query,
-    spark: LazySpark,
-    places: LostPlaces | None = None,
-) -> Iterator[Row]:
+def copy_rows(store: StoreArgument, query: Query, spark: LazySpark, places: LostPlaces | None = None) -> Iterator[Row]:
     """What the copy holds, by physical offset. places: what a start takes, where the query asks for it."""
-    for batch in copy_batches(location, release, broker_conf, query, spark, places):
+    for batch in copy_batches(store, query, spark, places):
         yield from query.redaction.batch(batch).select(list(query.columns)).to_pylist()
 
 
 def copy_batches(
-    location: StoreLocation,
-    release: str,
-    broker_conf: str | None,
-    query: Query,
-    spark: LazySpark,
-    places: LostPlaces | None = None,
+    named: StoreArgument, query: Query, spark: LazySpark, places: LostPlaces | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The same as batches, nothing hidden, perhaps with further columns."""
-    store = open_store(location, release, broker_conf)
+    location = StoreLocation(named.path, named.parts)
+    store = open_store(location, named.release, named.broker_conf)
     segments = sorted(store.segments(), key=lambda f: (f.start, f.path))
     choice = QueueChoice()
     if not query.scan and query.at is None and query.last is None:
@@ -355,7 +344,7 @@ def copy_batches(
         segments = [f for f in segments if f in kept]
     segments = [f for f in segments if query.wanted.may_be_in(f.start, f.size)]
     if query.tables is not None:
-        segments = _needed(store, segments, query.tables, release, query.wanted)
+        segments = _needed(store, segments, query.tables, named.release, query.wanted)
     scan = MessageScan(
         location, "", 0, 0, query.columns, query.wanted, query.body != "none", query.lost, store.rules, only_lost=query.lost
     )
@@ -452,9 +441,8 @@ def _through_spark(scans: _Scans, query: Query, segments: list[MappedFile], sess
     """Wave by wave, in log order; a wave grows while nothing is found, so that a rare message costs few of them."""
     assert query.limit is not None
     context = session.spark.sparkContext
-    wave, at, left = context.defaultParallelism, 0, query.limit + 1
-    while at < len(segments) and left > 0:
-        files = segments[at : at + wave]
+    left = query.limit + 1
+    for files in waves(segments, context.defaultParallelism):
         room = min(TASK_BYTES, WAVE_BYTES // len(files))
         tasks = [SearchTask(scans.of(f), query.contents, min(left, TASK_ROWS), room) for f in files]
         answers = context.parallelize(tasks, len(tasks)).map(_search).collect()
@@ -470,8 +458,6 @@ def _through_spark(scans: _Scans, query: Query, segments: list[MappedFile], sess
                     yield batch
             if left <= 0:
                 return
-        at += wave
-        wave = min(wave * 2, context.defaultParallelism * 16)
 
 
 def _rest(scan: MessageScan, contents: Contents, known: int) -> Iterator[pa.RecordBatch]:

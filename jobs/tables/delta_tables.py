@@ -89,10 +89,6 @@ class Tables:
                 done.result()
         replace(RUNS)
 
-    def has_runs(self) -> bool:
-        """Whether any run was ever written here. Raises TablesFailed."""
-        return self._logs[RUNS].exists()
-
     def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
         """Rows of a small table with these columns and run_id, without a Spark job, of one run alone where one is named; none
         where nothing was written yet. Raises TablesFailed."""

@@ -14,7 +14,7 @@ from store_io.audit.facts.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
 from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.tables.table_view import TablesInUse, tables_in_use
-from store_io.audit.timer.timer_parts import TimerParts, timer_parts
+from store_io.audit.timer.timer_files import TimerParts, timer_parts
 from store_io.base.errors import NotAStore, StoreError
 from store_io.base.java_compat import parse_number
 from store_io.base.packed import PackedMap, joined

@@ -84,7 +84,7 @@ def _unpack(data: Part) -> Any:
     return pickle.loads(zlib.decompress(bytes_of(data)))
 
 
-class Waiting:
+class PackedValue:
     """A result, or a task, that is opened when its turn comes. content: its pickle."""
 
     __slots__ = ("_data",)
@@ -97,7 +97,7 @@ class Waiting:
         return _unpack(self._data)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Waiting) and bytes_of(self._data) == bytes_of(other._data)
+        return isinstance(other, PackedValue) and bytes_of(self._data) == bytes_of(other._data)
 
     def __hash__(self) -> int:
         return hash(bytes_of(self._data))
@@ -105,7 +105,7 @@ class Waiting:
 
 def opened(result: Any) -> Any:
     """A result, whether it waits or not."""
-    return result.open() if isinstance(result, Waiting) else result
+    return result.open() if isinstance(result, PackedValue) else result
 
 
 class ByPlace(Sequence[V]):

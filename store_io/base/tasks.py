@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from store_io.base.packed import Waiting, opened
+from store_io.base.packed import PackedValue, opened
 
 
 class Task(Protocol):
@@ -39,12 +39,12 @@ class PackedTask:
     store: int
     not_after: float
     bytes_to_read: int
-    waiting: Waiting
+    packed: PackedValue
 
     @classmethod
     def of(cls, task: Task) -> PackedTask:
         """The task, packed."""
-        return cls(task.store, task.not_after, task.bytes_to_read, Waiting(pickle.dumps(task, protocol=5)))
+        return cls(task.store, task.not_after, task.bytes_to_read, PackedValue(pickle.dumps(task, protocol=5)))
 
     @property
     def paths(self) -> Sequence[str]:
@@ -52,14 +52,14 @@ class PackedTask:
 
     def open(self) -> Task:
         """The task, made anew each time."""
-        task: Task = self.waiting.open()
+        task: Task = self.packed.open()
         return task
 
     def run(self) -> Any:
         return self.open().run()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return opened, (self.waiting,)
+        return opened, (self.packed,)
 
 
 def unpacked(task: Task) -> Task:

@@ -80,13 +80,6 @@ def entry_position(slots: int, number: int) -> int:
     return layout.HEADER_BYTES + layout.SLOT_BYTES * slots + layout.ENTRY_BYTES * number
 
 
-def read_index_entries(source: ByteSource, path: str, slots: int, first: int, last: int) -> np.ndarray:
-    """Entries [first, last) as INDEX_DTYPE, fewer at the file's end. Numbers begin at 1. The caller bounds the range."""
-    with source.open(path) as file:
-        data = file.read(entry_position(slots, first), max(0, last - first) * layout.ENTRY_BYTES)
-    return np.frombuffer(data, STORED_INDEX_DTYPE, count=len(data) // layout.ENTRY_BYTES).astype(INDEX_DTYPE)
-
-
 # ---- one file, scanned ---------------------------------------------------------------------------------------------
 
 

@@ -78,6 +78,22 @@ MAX_LMQ_FAULTS = 1000
 
 
 @dataclass(frozen=True)
+class PartialWalk:
+    """A walk of the broker's that a scan follows in place of all others, from position `start` to `limit`. Picklable.
+
+    kind: as in `ScanId`.
+      "reput": what start() dispatches. limit: the log's end as a position, beyond the segment perhaps.
+               Source: DefaultMessageStore.ReputMessageService.doReput.
+      "elect": the check before an election's dispatch. Source: AutoSwitchHAService.truncateInvalidMsg.
+      "ha":    what load() reads after confirmOffset. Source: ConsumeQueueStore.compensateForHA.
+    """
+
+    kind: str
+    start: int
+    limit: int
+
+
+@dataclass(frozen=True)
 class SegmentTask:
     """One segment to scan. Picklable."""
 
@@ -103,9 +119,7 @@ class SegmentTask:
     digest: bool = True
     walk_audit: bool = True
     sums: bool = True  # whether the audit's walk takes checksums of bodies: not where they were just found to be right
-    reput: tuple[int, int] | None = None  # (from position, the log's end as one): start()'s walk alone
-    elect: tuple[int, int] | None = None  # (from position, limit): the check before an election's dispatch alone
-    unconfirmed: tuple[int, int] | None = None  # (from position, limit): what load() reads after confirmOffset alone
+    only: PartialWalk | None = None  # this walk alone
     others: tuple[BrokerRules, ...] = ()  # by these rules, too, while such a walk follows the audit's: from the first byte on
     most_timers: int = 0  # timer messages and copies to collect; 0: the store has none
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
@@ -181,7 +195,7 @@ class _Scan:
             self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, partial(part_of, self.window))
         self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
         self.index = None
-        if task.index_files and task.walk_audit and task.reput is task.elect is task.unconfirmed is None:
+        if task.index_files and task.walk_audit and task.only is None:
             place = SegmentPlace(task.path, task.base_offset, task.size, task.log_end)
             self.index = IndexMerge(
                 source,
@@ -201,15 +215,8 @@ class _Scan:
         self.broker_at = task.broker_from
 
     def run(self) -> SegmentSummary:
-        if self.task.reput is not None:
-            self._reput(*self.task.reput)
-        elif self.task.elect is not None:
-            start, limit = self.task.elect
-            end, verdict = self._walk(RecordCheck.reput(self.rules, self.task.path), start, limit, self._dispatched_rows)
-            assert verdict is not None
-            self._broker_stops(end, verdict)
-        elif self.task.unconfirmed is not None:
-            self._unconfirmed(*self.task.unconfirmed)
+        if self.task.only is not None:
+            self._partial_walk(self.task.only)
         else:
             self.summary.first = first_record(self.window, self.broker)
             if self.task.walk_audit:
@@ -456,6 +463,17 @@ class _Scan:
         if count:
             items, kinds = self.batch.read(self.columns.count)
             self._fold_rows(items, kinds, 0, count, WALK_BROKER, False)
+
+    def _partial_walk(self, walk: PartialWalk) -> None:
+        if walk.kind == "reput":
+            self._reput(walk.start, walk.limit)
+        elif walk.kind == "elect":
+            check = RecordCheck.reput(self.rules, self.task.path)
+            end, verdict = self._walk(check, walk.start, walk.limit, self._dispatched_rows)
+            assert verdict is not None
+            self._broker_stops(end, verdict)
+        else:
+            self._unconfirmed(walk.start, walk.limit)
 
     def _reput(self, position: int, log_end: int) -> None:
         """start()'s walk: after HALF the offset moves by the size, but the buffer continues where the fields ended; after

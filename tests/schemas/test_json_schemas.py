@@ -19,7 +19,7 @@ from jobs.audit.outcomes import not_audited
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.report.files.result_json import RunInfo, result_json
-from jobs.report.files.store_json import FIELDS, findings_jsonl, plan_json
+from jobs.report.files.store_json import FIELDS, findings_jsonl, plan_parts
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
@@ -34,7 +34,7 @@ RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC)
 
 
 def all_faults(outcome: AuditOutcome) -> list[str]:
-    found = faults("plan", plan_json(outcome)) + faults("result", result_json(RUN, [outcome]))
+    found = faults("plan", "".join(plan_parts(outcome))) + faults("result", result_json(RUN, [outcome]))
     for line in findings_jsonl(outcome.findings):
         found += faults("finding", line)
     return found
@@ -153,7 +153,7 @@ def test_every_key_is_described(name: str) -> None:
 
 def test_the_schemas_can_fail() -> None:
     """Each of these is wrong by one thing."""
-    plan = json.loads(plan_json(samples.clean()))
+    plan = json.loads("".join(plan_parts(samples.clean())))
     finding = json.loads(next(iter(findings_jsonl(samples.damaged().findings))))
     result = json.loads(result_json(RUN, [samples.clean()]))
     assert list(finding) == FIELDS

@@ -18,14 +18,6 @@ from tests.support.stores import builders
 from tests.support.stores.builders import Record, Store
 
 ENTRY_FIELDS = {"offset": (0, ">q"), "size": (8, ">i"), "tags": (12, ">q")}
-BATCH_FIELDS = {
-    "offset": (0, ">q"),
-    "size": (8, ">i"),
-    "tags": (12, ">q"),
-    "time": (20, ">q"),
-    "base": (28, ">q"),
-    "count": (36, ">h"),
-}
 INDEX_HEADER = {
     "beginTime": (0, ">q"),
     "endTime": (8, ">q"),

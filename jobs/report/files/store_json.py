@@ -18,13 +18,8 @@ FIELDS = [column.name for column in FINDINGS if column.name not in ("store", "nu
 _ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 
-def plan_json(outcome: AuditOutcome) -> str:
-    """The whole file."""
-    return document(outcome.plan)
-
-
 def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
-    """The same in parts: a store may have a million queues."""
+    """plan.json in parts: a store may have a million queues."""
     return document_parts(outcome.plan)
 
 

@@ -40,7 +40,7 @@ class TableFolder(Protocol):
         """Remove these files, and folders that are empty then. One that is gone already is no error. Raises OSError."""
 
 
-class LocalFolder:
+class LocalTableFolder:
     """A folder of this machine."""
 
     def __init__(self, path: str):
@@ -114,4 +114,4 @@ def table_folder(uri: str) -> TableFolder:
     """The folder at a table's address. Raises TablesFailed."""
     if is_s3(uri) or is_hdfs(uri):
         return RemoteFolder(S3Files(uri) if is_s3(uri) else HdfsFiles(uri))
-    return LocalFolder(hadoop_path(uri))
+    return LocalTableFolder(hadoop_path(uri))

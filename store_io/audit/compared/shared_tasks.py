@@ -163,7 +163,7 @@ def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
 
 def _is_whole(task: SegmentTask) -> bool:
     """Whether the task is a scan of a whole segment, which can follow other walks."""
-    return task.walk_audit and task.broker_from == 0 and task.reput is task.elect is task.unconfirmed is None
+    return task.walk_audit and task.broker_from == 0 and task.only is None
 
 
 def _walk_of(task: SegmentTask) -> WalkRules:

@@ -14,9 +14,9 @@ from schemas.rows import RUN_QUEUE, WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.formats.queue_store import QueueStore, is_used
 from store_io.rules.message_verdict import Message, tags_code_of
 from store_io.rules.releases import BrokerRules
+from store_io.scan.segment_runs import TOLERANCE_MS
 
 MOST_OFFSET = 1 << 40  # queue offsets beyond it are none
-APART_MS = 5_000  # by how much store times may go back along the log
 
 
 class Says(Enum):
@@ -94,7 +94,7 @@ class LogOrder:
         out of order then, or the store time of those beside it in the log."""
         before, after = _beside(self._times, phy_offset)
         time = message.store_time
-        if before and time < before[1] - APART_MS or after and time > after[1] + APART_MS:
+        if before and time < before[1] - TOLERANCE_MS or after and time > after[1] + TOLERANCE_MS:
             return Says.NO
         if not message.in_queue or message.batch_count != 1:
             return Says.NOTHING

@@ -30,7 +30,7 @@ from store_io.scan.compaction.compacted_file import CompactedFileTask
 from store_io.scan.compaction.log_messages import LogFiles
 from store_io.scan.index.index_files import IndexFileRef
 from store_io.scan.segment_edges import EdgeTask, edge_tasks
-from store_io.scan.segment_scan import SegmentTask
+from store_io.scan.segment_scan import PartialWalk, SegmentTask
 
 EDGES_TOGETHER = 128  # segments
 TIMERS_TOGETHER = 500_000  # of them in one task
@@ -206,12 +206,8 @@ class TaskMaker:
         )
         if scan.kind == "from":
             task = replace(task, broker_from=scan.start, walk_audit=False)
-        elif scan.kind == "reput":
-            task = replace(task, reput=(scan.start, scan.limit))
-        elif scan.kind == "elect":
-            task = replace(task, elect=(scan.start, scan.limit))
-        elif scan.kind == "ha":
-            task = replace(task, unconfirmed=(scan.start, scan.limit))
+        elif scan.kind != "segment":
+            task = replace(task, only=PartialWalk(scan.kind, scan.start, scan.limit))
         return self._keep(task, scan)
 
     def edges(self) -> list[EdgeTask]:

@@ -1,6 +1,6 @@
 """The timer store of one copy (docs/timer.md).
 
-* `timer_parts`: which of its files there are, and whether the release takes them.
+* `timer_files`: which of its files there are, and whether the release takes them.
 * `timer_view`: all that is known of it once everything was read, and what a start makes of it.
 * `timer_units_check`: units of the timer log against the messages that they lead to.
 * `timer_entries_check`: entries of timers in RocksDB against the messages that they lead to.

@@ -17,8 +17,8 @@ from schemas.rows import Row, SegmentSummary
 from store_io.audit.log_map import LogMap
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.timer.timer_entries_check import EntryFaults, entry_faults, entry_units
+from store_io.audit.timer.timer_files import TimerParts
 from store_io.audit.timer.timer_part import TimerPart, TimerResults, delivering_rows, fates_of_rows, undelivered_rows
-from store_io.audit.timer.timer_parts import TimerParts
 from store_io.audit.timer.timer_units_check import UnitFaults, unit_faults
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time

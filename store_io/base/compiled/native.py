@@ -287,5 +287,4 @@ def _free(_address: int | None) -> None:
 
 
 _engine = native_engine()
-CRC_ENGINE = _engine.name if _engine else "Python"
 _CRC_ADDRESS = _engine.address if _engine else ctypes.cast(_python_crc32, ctypes.c_void_p).value

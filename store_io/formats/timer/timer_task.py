@@ -31,9 +31,8 @@ class TimerFiles:
     """What the files say. units: those of the log, in its order; None where there are more than the task may give.
 
     log_end: where recovery ends its walk and cuts the log.  last_entry: physical offset and size of the
-    message that the bytes before `log_end` name.  units_end: after the last unit.  slots_waiting: messages of slots that are
-    still to be delivered, by the wheel's own count.  reach: which units a start finds.  links_unread: links to older units that
-    were not looked at.
+    message that the bytes before `log_end` name.  units_end: after the last unit.  reach: which units a start finds.
+    links_unread: links to older units that were not looked at.
     """
 
     units: np.ndarray | None = field(default_factory=lambda: NO_UNITS)
@@ -42,7 +41,6 @@ class TimerFiles:
     units_end: int = 0
     last_entry: tuple[int, int] | None = None
     slots: int = 0
-    slots_waiting: int = 0
     reach: Reach = field(default_factory=Reach)
     links_unread: int = 0
     digests: dict[str, tuple[int, str]] = field(default_factory=dict)  # path -> (size, digest)
@@ -257,7 +255,6 @@ class _Reading:
         found.slots = len(slots)
         times = slots["time"] * task.precision
         waiting = times >= task.check.read_time
-        found.slots_waiting = int(slots["number"][waiting].sum())
         wrong = _Folded()
         self._slots_against_units(slots, waiting, wrong)
         self._units_against_slots(slots, wrong)

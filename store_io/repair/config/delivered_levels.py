@@ -28,7 +28,7 @@ MOST = 100_000  # copies: the newest ones. What only older ones show comes again
 Identity = tuple[str | None, str, int, int, int, int]
 
 
-class Waiting(NamedTuple):
+class DelayedMessage(NamedTuple):
     """What a delayed message and its copy have in common, and the place of the one that is looked at."""
 
     queue_id: int
@@ -45,11 +45,11 @@ class Waiting(NamedTuple):
         return self[2:]
 
 
-_COLUMNS = ("topic", *Waiting._fields)
+_COLUMNS = ("topic", *DelayedMessage._fields)
 
 
 @dataclass(frozen=True)
-class WaitingTask:
+class DelayedMessagesTask:
     """Messages of one segment in the log's order, the last `MOST` of them: delayed ones with one of these born times, or, where
     `born` is None, copies of delayed ones. Picklable."""
 
@@ -66,12 +66,12 @@ class WaitingTask:
     def paths(self) -> tuple[str, ...]:
         return (self.scan.path,)
 
-    def run(self) -> list[Waiting]:
-        found: list[Waiting] = []
+    def run(self) -> list[DelayedMessage]:
+        found: list[DelayedMessage] = []
         for batch in scan_messages(self.scan):
             chosen = batch.filter(self._chosen(batch))
-            columns = [chosen.column(name).to_pylist() for name in Waiting._fields]
-            found += (Waiting(*row) for row in zip(*columns, strict=True))
+            columns = [chosen.column(name).to_pylist() for name in DelayedMessage._fields]
+            found += (DelayedMessage(*row) for row in zip(*columns, strict=True))
             if len(found) > 2 * MOST:
                 del found[:-MOST]
         return found[-MOST:]
@@ -91,16 +91,16 @@ def delivered_levels(work: Work, audit: Audited, levels: Collection[int]) -> dic
     scans = [
         MessageScan(work.location, s.path, s.base_offset, s.size, _COLUMNS, EVERY_MESSAGE, rules=audit.rules) for s in segments
     ]
-    answers = work.run([WaitingTask(scan) for scan in scans], "copies of delayed messages")
+    answers = work.run([DelayedMessagesTask(scan) for scan in scans], "copies of delayed messages")
     copies = [copy for answer in answers for copy in answer][-MOST:]
     wanted = MessageFilter(topics=frozenset({SCHEDULE_TOPIC}), queue_ids=frozenset(level - 1 for level in levels))
     born = frozenset(copy.born_time_ms for copy in copies)
-    delayed = [WaitingTask(replace(scan, wanted=wanted), born) for scan in scans]
+    delayed = [DelayedMessagesTask(replace(scan, wanted=wanted), born) for scan in scans]
     answers = work.run(delayed, "delayed messages")
     return positions((message for answer in answers for message in answer), copies)
 
 
-def positions(messages: Iterable[Waiting], copies: Iterable[Waiting]) -> dict[int, int]:
+def positions(messages: Iterable[DelayedMessage], copies: Iterable[DelayedMessage]) -> dict[int, int]:
     """messages: delayed ones, in the log's order. Of several with one identity as many were delivered as there are copies."""
     left = Counter(copy.identity for copy in copies)
     found: dict[int, int] = {}

@@ -51,7 +51,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class WaitingTask:
+class WaitingTimersTask:
     """One part of the messages. scans: of the segments with any.  log_time: of the log's last message, ms."""
 
     scans: tuple[SegmentTask, ...]
@@ -91,7 +91,7 @@ def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> F
     segments, count = with_timers(audit.segments)
     parts = max(1, -(-count // TOGETHER))
     scans = tuple(audit.scan_of(segment) for segment in segments)
-    tasks = [WaitingTask(scans, clock, view.last_store_time, part, parts) for part in range(parts)]
+    tasks = [WaitingTimersTask(scans, clock, view.last_store_time, part, parts) for part in range(parts)]
     found = work.run(tasks, "timers")
     problem = next((part.problem for part in found if part.problem), "")
     if problem:

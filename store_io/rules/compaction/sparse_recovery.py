@@ -32,13 +32,12 @@ class SparseEntry:
 class SparseEnds:
     """What recovery reads of one file of entries.
 
-    leading: valid entries before the first that is not.  first, last: of these.  last_valid: of the whole file.
+    leading: valid entries before the first that is not.  first, last: of these.
     """
 
     leading: int = 0
     first: SparseEntry | None = None
     last: SparseEntry | None = None
-    last_valid: SparseEntry | None = None
 
 
 @dataclass

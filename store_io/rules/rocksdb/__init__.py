@@ -1,12 +1,12 @@
 """What brokers with ConsumeQueues in RocksDB do: load, recovery, truncation, minimum (rocksdb.md 3 to 5).
 
-place     in which folder the database is, and with which folders a broker refuses
-stored    what the database says of its queues' ends, as rules take it
-queue     one queue in the broker's memory: maximum, minimum, what dispatch put
-puts      runs of segments -> entries, for all queues at once
-recovery  the fold over a store of this kind
-marks     how far index and transactions in RocksDB reach, as a start asks
-combination  of queues that are written twice, in files and in RocksDB: settings, and refusals over them
-combined  the fold over a store with both
-ledger    the fold over a DLedger log with such queues (dledger.md 8)
+* `place`: in which folder the database is, and with which folders a broker refuses.
+* `stored`: what the database says of its queues' ends, as rules take it.
+* `queue`: one queue in the broker's memory: maximum, minimum, what dispatch put.
+* `puts`: runs of segments -> entries, for all queues at once.
+* `recovery`: the fold over a store of this kind.
+* `marks`: how far index and transactions in RocksDB reach, as a start asks.
+* `combination`: of queues that are written twice, in files and in RocksDB: settings, and refusals over them.
+* `combined`: the fold over a store with both.
+* `ledger`: the fold over a DLedger log with such queues (dledger.md 8).
 """

@@ -76,7 +76,6 @@ class CompactedFileSummary:
     """What was found. ends: None without a file of entries.  records: valid ones.  digests: path -> of the whole file."""
 
     key: QueueKey
-    log_path: str = ""
     entries_path: str = ""
     ends: SparseEnds | None = None
     records: int = 0
@@ -97,10 +96,8 @@ def scan_compacted_file(task: CompactedFileTask, source: ByteSource | None = Non
         if task.entries is not None:
             found.entries_path = task.entries.path
             rows = _read_entries(task.entries, own, found)
-        if task.log is not None:
-            found.log_path = task.log.path
-            if task.records:
-                _LogFile(task, found, rows, messages).scan(own)
+        if task.log is not None and task.records:
+            _LogFile(task, found, rows, messages).scan(own)
         if task.records and task.last and task.put_here:
             if len(rows):
                 found.findings += unput_messages(task.key, found.entries_path, rows["base"], messages, task.unclean)
@@ -138,7 +135,6 @@ def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSumm
         leading,
         _entry(rows[0]) if leading else None,
         _entry(rows[leading - 1]) if leading else None,
-        _entry(rows[valid[-1]]) if len(valid) else None,
     )
     for number in valid[valid > leading][:MAX_FINDINGS]:
         _add(found, _entry_finding(found, int(number), rows[number], "a valid entry after one that is not: no reader gets to it"))

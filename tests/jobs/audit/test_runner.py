@@ -15,7 +15,7 @@ import pytest
 
 from jobs.audit import runner
 from jobs.audit.runner import PARTITION_BYTES, PARTITIONS_PER_CORE, Runner, partition, spare_the_collector
-from store_io.base.packed import Waiting, opened
+from store_io.base.packed import PackedValue, opened
 from store_io.base.tasks import Task
 from store_io.formats.rocksdb.database import Database
 from store_io.formats.rocksdb.private_folder import PrivateFolder
@@ -79,8 +79,8 @@ def test_only_an_audit_gets_results_that_wait(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Runner, "_answers", lambda *_: iter([(i, 0.0, pickle.dumps(r)) for i, r in enumerate(results)]))
     runner, tasks = Runner(Answered(), lambda *_: None), segments(5, 5)  # type: ignore[arg-type]
     assert runner.run(tasks, "healing") == results
-    waiting, single = runner.answers(tasks, "audit")
-    assert isinstance(waiting, Waiting) and [opened(waiting), single] == results
+    packed, single = runner.answers(tasks, "audit")
+    assert isinstance(packed, PackedValue) and [opened(packed), single] == results
 
 
 @dataclass(frozen=True)

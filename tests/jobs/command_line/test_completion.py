@@ -51,16 +51,25 @@ def test_bash_completes_commands_options_values_and_files(tmp_path: Path, capsys
     assert (done.stdout.splitlines(), done.stderr) == (ANSWERS, "")
 
 
+def script_of(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
+    completion.run(Command("completion", arguments=(shell,)))
+    return capsys.readouterr().out
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_script_names_every_command_and_option(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    completion.run(Command("completion", arguments=(shell,)))
-    text = capsys.readouterr().out
+    text = script_of(shell, capsys)
     for name, spec in COMMAND_TABLE.items():
         assert name in text
         for option in spec.options:
             assert option.name in text or f" -l {option.name[2:]} " in text
-    if shutil.which(shell):
-        assert subprocess.run([shell, "-n"], input=text, capture_output=True, text=True).stderr == ""
+
+
+@pytest.mark.parametrize(
+    "shell", [pytest.param(s, marks=pytest.mark.skipif(shutil.which(s) is None, reason=f"{s} is not installed")) for s in SHELLS]
+)
+def test_a_shell_takes_its_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert subprocess.run([shell, "-n"], input=script_of(shell, capsys), capture_output=True, text=True).stderr == ""
 
 
 @pytest.mark.parametrize("words", [[], ["tcsh"], ["bash", "zsh"]])

@@ -22,6 +22,7 @@ import pytest
 
 from jobs import cli
 from jobs.command_line import options
+from jobs.command_line.stores import StoreArgument
 from jobs.explore import last, query
 from jobs.explore.unknown_topics import unknown_topics
 from jobs.report.texts.query_text import Csv
@@ -68,6 +69,10 @@ def words_of(store: Store | Path) -> list[str]:
     conf = store.root.parent / f"{store.root.name}.conf"
     conf.write_text(store.broker_conf, encoding="utf-8")
     return ["query", str(store.root), "--release", store.release, "--broker-conf", str(conf)]
+
+
+def argument(store: Store) -> StoreArgument:
+    return StoreArgument("s", str(store.root), store.release, store.broker_conf)
 
 
 def found(capsys: pytest.CaptureFixture[str], store: Store | Path, *words: str) -> list[dict[str, Any]]:
@@ -293,7 +298,8 @@ def test_every_whole_message_of_real_stores_is_found(case: Case, tmp_path: Path)
     names = ["query", str(root), "--release", case.release, "--broker-conf", str(tmp_path / "broker.conf")]
     asked = query.read_query(options.parse([*names, "--format", "jsonl", "--columns", "phy_offset,status"]))
     with ExitStack() as stack:
-        rows = query.copy_rows(StoreLocation(str(root)), case.release, case.broker_conf, asked, query.LazySpark(stack, ()))
+        store = StoreArgument("s", str(root), case.release, case.broker_conf)
+        rows = query.copy_rows(store, asked, query.LazySpark(stack, ()))
         ours = {row["phy_offset"]: row["status"] for row in rows}
     named = [*(root / "commitlog").glob("*"), *root.glob("dledger-*/data/*")]
     files = [f for f in named if f.is_file() and f.name.isdigit() and f.stat().st_size]
@@ -519,7 +525,7 @@ def test_waves_keep_the_order_and_end_early(store: Store, most_rows: int, monkey
         asked = query.read_query(options.parse([*words_of(store), *words]))
         context = _Context()
         spark = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=SimpleNamespace(sparkContext=context)))
-        rows = query.copy_rows(StoreLocation(str(store.root)), store.release, store.broker_conf, asked, spark)  # type: ignore[arg-type]
+        rows = query.copy_rows(argument(store), asked, spark)  # type: ignore[arg-type]
         assert [row["phy_offset"] for row in rows][: len(wanted)] == wanted
         segments = len(list((store.root / "commitlog").iterdir()))
         assert (len(context.tasks) < segments) == (words[1] == "7")
@@ -539,7 +545,7 @@ def test_a_wave_brings_back_no_more_than_the_driver_can_hold(store: Store, monke
     monkeypatch.setattr(query, "run_search", counted)
     asked = query.read_query(options.parse([*words_of(store), "--limit", "60", "--body", "text"]))
     spark = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=SimpleNamespace(sparkContext=_Context())))
-    rows = query.copy_rows(StoreLocation(str(store.root)), store.release, store.broker_conf, asked, spark)  # type: ignore[arg-type]
+    rows = query.copy_rows(argument(store), asked, spark)  # type: ignore[arg-type]
     assert [row["phy_offset"] for row in rows] == [r.at for r in store.records]
     assert 1 < len(brought) <= 4 and 0 < sum(brought) <= 1600
 
@@ -548,11 +554,11 @@ def test_a_search_through_spark(store: Store, spark: Any) -> None:
     """The same answer where Spark's own workers run the tasks."""
     asked = query.read_query(options.parse([*words_of(store), "--limit", "9", "--body-contains", "number 01", "--body", "text"]))
     session = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=spark))
-    rows = query.copy_rows(StoreLocation(str(store.root)), store.release, store.broker_conf, asked, session)  # type: ignore[arg-type]
+    rows = query.copy_rows(argument(store), asked, session)  # type: ignore[arg-type]
     assert [row["body"] for row in rows][:9] == [(f"body number {n:03d} " * 8).encode() for n in range(10, 19)]
 
 
-def test_a_lookup_in_the_brokers_view_keeps_to_the_queues_asked_for(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lookup_in_the_brokers_view_keeps_to_the_queues_store(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
     record = store.records[7]
     place = ["--view", "broker", "--phy-offset", str(record.at)]
     assert at(found(capsys, store, *place, "--topic", record.topic, "--queue", str(record.queue_id))) == [record.at]

@@ -13,8 +13,8 @@ from store_io.base.packed import (
     GrowingList,
     PackedList,
     PackedMap,
+    PackedValue,
     PackedWhenMany,
-    Waiting,
     in_order,
     joined,
     keys_of,
@@ -85,7 +85,7 @@ def test_a_map_of_parts_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_result_waits_until_it_is_opened() -> None:
     import pickle
 
-    assert opened(Waiting(pickle.dumps(ROWS))) == ROWS and opened(ROWS) is ROWS
+    assert opened(PackedValue(pickle.dumps(ROWS))) == ROWS and opened(ROWS) is ROWS
 
 
 @pytest.mark.parametrize("few", [3, 1000])
@@ -142,7 +142,7 @@ def test_a_task_waits_until_it_runs() -> None:
     whole = _Task(store=3, bytes_to_read=7, paths=("a", "b"))
     waiting = PackedTask.of(whole)
     assert (waiting.store, waiting.not_after, waiting.bytes_to_read, waiting.paths) == (3, 0, 7, ("a", "b"))
-    assert waiting.waiting == PackedTask.of(whole).waiting != PackedTask.of(replace(whole, store=4)).waiting
+    assert waiting.packed == PackedTask.of(whole).packed != PackedTask.of(replace(whole, store=4)).packed
     assert waiting.open() == pickle.loads(pickle.dumps(waiting)) == whole and run_task(waiting) == "done"
 
 

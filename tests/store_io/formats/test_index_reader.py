@@ -20,7 +20,6 @@ from store_io.formats.index_reader import (
     IndexTask,
     entry_position,
     read_header,
-    read_index_entries,
     scan_index_file,
     without_header_echoes,
 )
@@ -148,17 +147,13 @@ def test_a_file_without_entries_is_a_new_one_or_has_lost_them(
     assert places(scan(bytes(data), **more)) == ([(told, 0, 40, 1)] if told else [])
 
 
-def test_reads_header_and_entries(scan: Scan, tmp_path: Path) -> None:
+def test_reads_a_header(scan: Scan, tmp_path: Path) -> None:
     writer = Writer().fill(9)
     scan(bytes(writer.data))
     source = open_source(StoreLocation(str(tmp_path)))
     header = read_header(source, NAME)
     assert [header.begin_timestamp, header.end_timestamp, header.begin_phy_offset, header.end_phy_offset] == writer.header[:4]
     assert [header.hash_slot_count, header.index_count] == writer.header[4:]
-
-    rows = read_index_entries(source, NAME, SLOTS, 1, 10)
-    assert len(rows) == 9 and rows["phy_offset"][0] == 395 and rows["phy_offset"][-1] == header.end_phy_offset
-    assert len(read_index_entries(source, NAME, SLOTS, MOST - 1, MOST + 5)) == 1
 
 
 def test_every_flipped_byte_is_placed_where_it_is(scan: Scan) -> None:

@@ -32,7 +32,7 @@ from schemas.rows import (
 )
 from store_io.rules.message_verdict import END, HALF, REPUT, VALID, BufferFrames, check_frame
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
-from store_io.scan.segment_scan import SegmentTask, scan_segment
+from store_io.scan.segment_scan import PartialWalk, SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
 from store_io.source.piece_digest import PieceDigest
 from tests.support.stores import strategies
@@ -326,7 +326,7 @@ def test_the_reput_walk_is_doReputMessage(made: tuple[bytes, int], first: int, s
     if limit < start:
         return
     found, end = plain_reput(data, base, rules, start, limit)
-    summary = scan(data, rules, base, reput=(start, limit), window_bytes=window)
+    summary = scan(data, rules, base, only=PartialWalk("reput", start, limit), window_bytes=window)
     assert (summary.broker.kind, summary.broker.position) == ("next", end)
     assert summary.runs["records"].sum() == len(found)
     assert set(summary.runs["first_position"]) <= set(found)

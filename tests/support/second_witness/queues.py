@@ -6,7 +6,6 @@ from tests.support.second_witness.files import FileQueue, Refused
 
 CQ = struct.Struct(">qiq")
 BATCH = struct.Struct(">qiqqqhii")
-FIRST_EXT_NUMBER = -2147483649
 
 
 class ConsumeQueue:

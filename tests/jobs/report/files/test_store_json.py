@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.report.files.result_json import result_json
-from jobs.report.files.store_json import FIELDS, findings_jsonl, groups_of, plan_json
+from jobs.report.files.store_json import FIELDS, findings_jsonl, groups_of, plan_parts
 from schemas.rows import Finding
 from tests.support.handmade import samples
 from tests.support.texts.golden import check
 
 
 def test_plan_findings_and_result() -> None:
-    check("plan.json", plan_json(samples.damaged()))
+    check("plan.json", "".join(plan_parts(samples.damaged())))
     check("findings.jsonl", "".join(findings_jsonl(samples.damaged().findings)))
     check("result.json", result_json(samples.RUN, [samples.damaged(), samples.clean(), samples.not_audited()]))
 
@@ -31,11 +31,11 @@ def shuffled(value: Any, rng: random.Random) -> Any:
 
 def test_plan_json_is_the_plan_whatever_the_order_of_its_keys() -> None:
     outcome = samples.damaged()
-    text = plan_json(outcome)
+    text = "".join(plan_parts(outcome))
     assert json.loads(text) == outcome.plan
     for seed in range(5):
         outcome.plan = shuffled(outcome.plan, random.Random(seed))
-        assert plan_json(outcome) == text
+        assert "".join(plan_parts(outcome)) == text
 
 
 def test_findings_are_one_ascii_line_each_with_all_fields_of_the_contract() -> None:

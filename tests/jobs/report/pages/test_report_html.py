@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jobs.report.files.store_json import findings_jsonl, plan_json
+from jobs.report.files.store_json import findings_jsonl, plan_parts
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
 from jobs.report.pages.sections.segment_map import MAX_SHOWN
@@ -138,7 +138,7 @@ def test_no_key_tag_property_or_body_reaches_a_result_whatever_is_damaged(tmp_pa
         written = [
             *report_html(outcome),
             *index_html(samples.RUN, [outcome]),
-            plan_json(outcome),
+            "".join(plan_parts(outcome)),
             *findings_jsonl(outcome.findings),
         ]
         assert "SECRET" not in "".join(written) + summary_text(samples.RUN, [outcome], "/out")

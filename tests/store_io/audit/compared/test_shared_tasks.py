@@ -9,7 +9,7 @@ from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.base.tasks import NotRead
 from store_io.formats.index_reader import IndexTask
 from store_io.rules.releases import broker_rules
-from store_io.scan.segment_scan import SegmentTask
+from store_io.scan.segment_scan import PartialWalk, SegmentTask
 from store_io.source.byte_source import StoreLocation
 
 PLACE = StoreLocation("/s")
@@ -42,7 +42,7 @@ def test_a_walk_that_leaves_the_audits_is_scanned_by_itself_once() -> None:
 
 def test_what_differs_in_more_than_rules_is_scanned_apart() -> None:
     queues = replace(OLD, batch_topics=frozenset({"T"}))
-    walk = replace(OLD, reput=(0, 100))
+    walk = replace(OLD, only=PartialWalk("reput", 0, 100))
     assert len(SharedRound([[SCAN], [queues], [walk], [replace(walk)]]).tasks) == 3
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 from schemas.rows import EarlierRun, EarlierSegment
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.rules.prediction import Needs, ScanId
+from store_io.scan.segment_scan import PartialWalk
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
 FILES = {log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, "index/7": 100, "index/8": 100, "abort": 1}
@@ -42,7 +43,8 @@ def test_second_looks_carry_every_cut_that_was_ever_asked_for() -> None:
     needs.phy_cuts[whole] |= {7}
     found = {maker.scan_of(task): cast(Any, task) for task in maker.rescans(needs, asked, {log_path(0)})}
     assert set(found) == {whole, part, walk} and found[whole].cuts.phy_offsets == (3, 7)
-    assert (found[part].broker_from, found[part].walk_audit) == (300, False) and found[walk].reput == (100, 400)
+    assert (found[part].broker_from, found[part].walk_audit) == (300, False)
+    assert found[part].only is found[whole].only is None and found[walk].only == PartialWalk("reput", 100, 400)
     assert (found[whole].not_after, found[walk].not_after) == (0.0, 50.0)  # what was read already is little more
 
 

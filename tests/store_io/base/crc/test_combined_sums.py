@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from store_io.base.crc import checksum, known_sums
+pytest.importorskip("numba")
+from store_io.base.crc import checksum, combined_sums, known_sums
 from store_io.source.piece_digest import DIGEST_PIECE_BYTES, PieceDigest
-
-combined_sums = pytest.importorskip("store_io.base.crc.combined_sums")
 
 PIECE = 20_000
 

@@ -139,9 +139,9 @@ def test_numbers_of_a_topic(value: str, expected: list[int | None]) -> None:
     assert [table and table.entries["T"]["readQueueNums"] for table in tables] == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "entries"),
-    [
+# Texts of topics.json, and what each of the four releases makes of them, as `taken` says.
+TOPICS = {
+    "a table": [
         ("{'topicConfigTable':{'T':{},},}", "++++"),
         ('{"topicConfigTable":{"T":{"perm":2},"T":{"perm":4}}}', "++++"),
         ('{topicConfigTable:{"T":{}}}', "++--"),
@@ -158,8 +158,40 @@ def test_numbers_of_a_topic(value: str, expected: list[int | None]) -> None:
         ('{"topicConfigTable":{"T\\u0041\\x42":{}}}', "++++"),
         (b'{"topicConfigTable":{"T\xff":{}}}', "++++"),
     ],
+    "in the place of a field": [
+        ('{"topicConfigTable":{"T":{"topicFilterType":7}}}', "----"),
+        ('{"topicConfigTable":{"T":{"topicFilterType":"OTHER"}}}', "++++"),
+        ('{"topicConfigTable":{"T":{}},"dataVersion":{"timestamp":"x"}}', "----"),
+        ('{"topicConfigTable":{"T":{"0":1}}}', "++++"),
+        ('{"topicConfigTable":{"T":{0:1}}}', "----"),
+        ('{"topicConfigTable":{0:{}}}', "--++"),
+        ('{"topicConfigTable":{x-y:{}}}', "----"),
+        ('{"topicConfigTable":{"T":{"\x0bperm":1}}}', "++++"),
+        ('{"topicConfigTable":{"T":{\x0b"perm":1}}}', "----"),
+        ('{"topicConfigTable":{"T":{"perm":\x0b1}}}', "??--"),
+        ('{"topicConfigTable":{"T":{"perm":1 "order":true}}}', "????"),
+        ('{"topicConfigTable":{"T":{"x":/*c*/1}}}', "++??"),
+        ('{"topicConfigTable":{"T":{"x":new Date(1)}}}', "????"),
+        ('{"topicConfigTable":{"T":{"x":{"$ref":"$"}}}}', "????"),
+    ],
+    "brackets: not known where they do not match, refused where one is missing": [
+        ('{"topicConfigTable":{"T":{"perm":6}]}', "????"),
+        ('{"topicConfigTable":{"T":{"x":[1}}}', "????"),
+        ('{"topicConfigTable":{"T":{"x":[1]]}}}', "????"),
+        ('{"topicConfigTable":{"T":{"x":]}}}', "????"),
+        ('{"topicConfigTable":{"T":{{"perm":6}}}', "????"),
+        ('{"topicConfigTable":{"T":{"perm":6}{}}', "????"),
+        ('{"topicConfigTable":{"T":{"perm":6}', "----"),
+        ('{"topicConfigTable":{"T":{"perm":6,"x":[1,[2],{"a":1}', "----"),
+        ('{"topicConfigTable":{"T":{"perm":6}}}}', "----"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"), [pytest.param(*case, id=f"{what}: {case[0]!r}") for what, cases in TOPICS.items() for case in cases]
 )
-def test_tables_of_topics(text: bytes | str, entries: str) -> None:
+def test_what_releases_make_of_topics(text: bytes | str, entries: str) -> None:
     assert taken(text) == entries
 
 
@@ -182,29 +214,6 @@ GROUP = '{"subscriptionGroupTable":{"g":{"consumeEnable":%s}}}'
 def test_whether_a_group_consumes(value: str, expected: list[bool | None]) -> None:
     tables = [known(GROUP % value, "groups", rules) for rules in ALL]
     assert [table and table.entries["g"]["consumeEnable"] for table in tables] == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "entries"),
-    [
-        ('{"topicConfigTable":{"T":{"topicFilterType":7}}}', "----"),
-        ('{"topicConfigTable":{"T":{"topicFilterType":"OTHER"}}}', "++++"),
-        ('{"topicConfigTable":{"T":{}},"dataVersion":{"timestamp":"x"}}', "----"),
-        ('{"topicConfigTable":{"T":{"0":1}}}', "++++"),
-        ('{"topicConfigTable":{"T":{0:1}}}', "----"),
-        ('{"topicConfigTable":{0:{}}}', "--++"),
-        ('{"topicConfigTable":{x-y:{}}}', "----"),
-        ('{"topicConfigTable":{"T":{"\x0bperm":1}}}', "++++"),
-        ('{"topicConfigTable":{"T":{\x0b"perm":1}}}', "----"),
-        ('{"topicConfigTable":{"T":{"perm":\x0b1}}}', "??--"),
-        ('{"topicConfigTable":{"T":{"perm":1 "order":true}}}', "????"),
-        ('{"topicConfigTable":{"T":{"x":/*c*/1}}}', "++??"),
-        ('{"topicConfigTable":{"T":{"x":new Date(1)}}}', "????"),
-        ('{"topicConfigTable":{"T":{"x":{"$ref":"$"}}}}', "????"),
-    ],
-)
-def test_what_stands_in_the_place_of_a_field(text: str, entries: str) -> None:
-    assert taken(text) == entries
 
 
 OFFSETS = '{"offsetTable":{"T@g":{%s}}}'
@@ -330,24 +339,6 @@ def test_odd_texts_take_no_quadratic_time(text: bytes) -> None:
     with pytest.raises(ConfigFault):
         parse_tolerant(text, OLD)
     assert time.process_time() - begun < 2
-
-
-@pytest.mark.parametrize(
-    ("text", "entries"),
-    [
-        ('{"topicConfigTable":{"T":{"perm":6}]}', "????"),
-        ('{"topicConfigTable":{"T":{"x":[1}}}', "????"),
-        ('{"topicConfigTable":{"T":{"x":[1]]}}}', "????"),
-        ('{"topicConfigTable":{"T":{"x":]}}}', "????"),
-        ('{"topicConfigTable":{"T":{{"perm":6}}}', "????"),
-        ('{"topicConfigTable":{"T":{"perm":6}{}}', "????"),
-        ('{"topicConfigTable":{"T":{"perm":6}', "----"),
-        ('{"topicConfigTable":{"T":{"perm":6,"x":[1,[2],{"a":1}', "----"),
-        ('{"topicConfigTable":{"T":{"perm":6}}}}', "----"),
-    ],
-)
-def test_brackets_that_do_not_match_are_not_known_and_missing_ones_refused(text: str, entries: str) -> None:
-    assert taken(text) == entries
 
 
 HUGE = "1e99999999999999999999"

@@ -26,8 +26,8 @@ def recover(
     before: SparseEntry | None = None,
 ) -> SparseRecovery:
     names = [f"C/{n * LOG:020d}" for n in entries]
-    ends = {name: SparseEnds(1, before, before, before) for name in names[-2:-1]}
-    ends[names[-1]] = SparseEnds(2 if last else 0, FIRST if last else None, last, last)
+    ends = {name: SparseEnds(1, before, before) for name in names[-2:-1]}
+    ends[names[-1]] = SparseEnds(2 if last else 0, FIRST if last else None, last)
     return recovered(queue_of(log, entries), ends, broker_rules(release))
 
 

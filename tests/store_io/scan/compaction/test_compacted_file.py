@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas import finding_codes as codes
+from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile
 from store_io.rules.compaction.sparse_recovery import SparseEntry
 from store_io.rules.releases import broker_rules
@@ -77,7 +78,8 @@ def test_the_ends_are_those_of_the_valid_entries(store: Store) -> None:
     rows = (compacted.folders(store.root)[1] / f"{LAST:020d}").read_bytes()
     offset, size, _, _, base = struct.unpack_from(">qiqqq", rows)
     assert found.ends.first == SparseEntry(offset, size, base)
-    assert found.ends.last == found.ends.last_valid and found.ends.last.base > base
+    offset, size, _, _, base = struct.unpack_from(">qiqqq", rows, (found.records - 1) * BATCH_ENTRY_BYTES)
+    assert found.ends.last == SparseEntry(offset, size, base) and base > found.ends.first.base
 
 
 def test_a_damaged_record_is_a_loss_where_the_commitlog_has_lost_it_too(store: Store) -> None:
