@@ -6,6 +6,10 @@ import os
 import platform
 from functools import cache
 
+from llvmlite import binding
+
+from store_io.base.crc.crc_folding import width_of
+
 _FIELDS = ("model name", "cpu family", "model")
 
 
@@ -25,11 +29,13 @@ def _known() -> dict[str, str]:
 
 
 def kind() -> str:
-    """Its name and its maker's numbers: many machines share one name."""
+    """Its name, its maker's numbers, as many processors share one name, and the vectors that it multiplies: a hypervisor may hide
+    some of its instructions."""
     known = _known()
     name = known.get("model name") or platform.processor() or platform.machine()
     numbers = [f"{what} {known[field]}" for what, field in (("family", "cpu family"), ("model", "model")) if field in known]
-    return ", ".join([name, " ".join(numbers)]) if numbers else name
+    bits = width_of(binding.get_host_cpu_features())
+    return ", ".join([name, *([" ".join(numbers)] if numbers else []), *([f"vectors of {bits} bits"] if bits else [])])
 
 
 def machine_text() -> str:

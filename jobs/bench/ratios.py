@@ -24,7 +24,7 @@ def read(path: str) -> dict[str, dict[str, float]]:
     except OSError as problem:
         raise UsageError(f"bench: cannot read {path!r}: {problem.strerror or problem}") from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise UsageError(f"bench: {path!r} holds no ratios; --write FILE makes such a file") from None
+        raise UsageError(f"bench: {path!r} holds no ratios of processors; --write with a new FILE makes such a file") from None
 
 
 def of_processor(path: str, kind: str) -> dict[str, float]:

@@ -87,6 +87,8 @@ def run(command: Command) -> int:
     """
     asked = asked_of(command)
     before = ratios.of_processor(asked.compare, processor.kind()) if asked.compare else {}
+    if asked.write and os.path.exists(asked.write):
+        ratios.read(asked.write)  # before it is measured for minutes: another kind of file is not written over
     with scratch_folder(asked.directory, asked.keep) as folder:
         _check_room(asked, folder)
         print(processor.machine_text(), flush=True)

@@ -408,7 +408,7 @@ COMMAND_TABLE["bench"] = CommandSpec(
         ),
         Option("--shapes", "LIST", f"of scale, some of {','.join(SCALE_SHAPES)} (all)", some_of("shapes", *SCALE_SHAPES)),
         Option("--part", "NUMBER", "of scale: so much of each shape, as 0.1 (1)", float),
-        Option("--compare", "FILE", "print the ratios beside those of this processor there; code 1 if one is over a tenth worse"),
+        Option("--compare", "FILE", "print the ratios beside FILE's of this processor; code 1 if one is over a tenth worse"),
         Option("--peers", "DIR", "measure load() of the release whose jars are there (its lib/), too"),
         Option("--write", "FILE", "write the ratios of this processor to this file, for --compare; others stay in it"),
     ),

@@ -18,6 +18,7 @@ from store_io.source.segment_window import SegmentWindow
 
 NEIGHBOURS = 2  # messages of one other host, on either side of a single one, that make it odd
 MAX_ODD_HOSTS = 100
+PART_ROWS = 512  # whatever a batch is: in so many messages more than MAX_ODD_HOSTS changes of the host mean nothing
 
 
 def _place(row: np.void, field: str) -> tuple[int, int]:
@@ -71,23 +72,41 @@ class StoreHosts:
         self._runs: list[tuple[int, int, np.void]] = []  # the last three: host, messages, the first of them
         self._met: Counter[int] = Counter()
         self._odd: list[tuple[np.void, int]] = []  # and the host of its neighbours
+        self._fed = 0
+        self._last: int | None = None
+        self._changes = 0  # of the host, among the messages of this part so far
 
     def feed(self, rows: np.ndarray, changes: bool) -> None:
         """The next messages. changes: they are not all of one host."""
-        hosts = rows["store_host"]
-        if not changes and len(self._runs) == 1 and self._runs[0][0] == hosts[0]:  # as in most segments, from start to end
+        if not changes and len(self._runs) == 1 and self._runs[0][0] == rows["store_host"][0]:  # as in most segments
             host, before, first = self._runs[0]
             self._met[host] += len(rows)
             self._runs[0] = host, before + len(rows), first
+            if self._fed // PART_ROWS != (self._fed + len(rows)) // PART_ROWS:
+                self._changes = 0
+            self._fed += len(rows)
             return
-        starts = np.flatnonzero(hosts[1:] != hosts[:-1]) + 1 if changes else np.zeros(0, np.int64)
-        if len(starts) > MAX_ODD_HOSTS:  # hosts that mean nothing
+        low = 0
+        while low < len(rows):
+            high = min(len(rows), low + PART_ROWS - self._fed % PART_ROWS)
+            self._feed_part(rows[low:high])
+            self._fed += high - low
+            if self._fed % PART_ROWS == 0:
+                self._changes = 0
+            low = high
+        self._runs = [(host, count, first.copy()) for host, count, first in self._runs]  # the next messages take the rows' place
+
+    def _feed_part(self, rows: np.ndarray) -> None:
+        hosts = rows["store_host"]
+        starts = np.flatnonzero(hosts[1:] != hosts[:-1]) + 1
+        self._changes += len(starts) + (self._last is not None and self._last != int(hosts[0]))
+        self._last = int(hosts[-1])
+        if self._changes > MAX_ODD_HOSTS:
             self._odd, self._runs = [], []
             self._met.update(dict(zip(*(part.tolist() for part in np.unique(hosts, return_counts=True)), strict=True)))
             return
         for low, high in zip([0, *starts.tolist()], [*starts.tolist(), len(rows)], strict=True):
             self._run(int(hosts[low]), high - low, rows[low])
-        self._runs = [(host, count, first.copy()) for host, count, first in self._runs]  # the next messages take the rows' place
 
     def _run(self, host: int, count: int, first: np.void) -> None:
         self._met[host] += count

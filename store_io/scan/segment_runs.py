@@ -16,7 +16,6 @@ from schemas import consumequeue_layout as layout
 from schemas import rows as of_rows
 from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, Cuts, QueueKey
 from store_io.base.compiled import native
-from store_io.base.compiled.addresses import address_of
 from store_io.base.compiled.native import kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
 from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog import segment_items as item
@@ -331,7 +330,7 @@ class RunBuilder:
             states = probe.know(keys)
             cursor[_PER_SLOT], cursor[_ARENA] = probe.per_slot, probe.arena_address
         cursor[_WALK], cursor[_PLAUSIBLE], cursor[_TIMING], cursor[_PROBING] = walk, plausible, audit, audit and probe is not None
-        cursor[_ROWS], cursor[_FORCED], cursor[_FALLS] = address_of(items), -1, 0
+        cursor[_ROWS], cursor[_FORCED], cursor[_FALLS] = items.ctypes.data, -1, 0
         at, answered = part.low, (part.low, 0)  # the item that was asked about last, and a bit per answer that it was given
         while True:
             at, need = _fold(

@@ -73,7 +73,8 @@ from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 4 << 20
-GATHERED_ROWS = 4096  # handled together, if their messages lie in several windows: each time costs as much as 50 KB of reading
+# A batch of fewer rows waits for those of the next windows: to handle a batch takes as long as reading 50 KB.
+GATHERED_ROWS = 4096
 MAX_LMQ_FAULTS = 1000
 
 
@@ -226,7 +227,7 @@ class _Scan:
         return self._finished()
 
     def _reads_messages(self) -> bool:
-        """Whether more of a batch is asked for than its rows, whatever these are."""
+        """Whether bytes of every message are read, not its row alone: for a sink, for timers, or for a rule about a property."""
         all_rules = (self.rules, *self.task.others)
         return self.sink is not None or self.timers is not None or any(asks_of_properties(rules) for rules in all_rules)
 
@@ -260,9 +261,14 @@ class _Scan:
 
     # ---- walking -----------------------------------------------------------------------------------------------------
 
-    def _walk(self, check: RecordCheck, start: int, limit: int, on_rows: _OnRows) -> tuple[int, Verdict | None]:
-        """Decode from `start` until a frame is refused: (its position, the verdict); None: `on_rows` stopped the walk there."""
-        batches = walk_batches(self._decoding, check, start, limit, self._gathered)
+    def _walk(
+        self, check: RecordCheck, start: int, limit: int, on_rows: _OnRows, gathered: int = 0
+    ) -> tuple[int, Verdict | None]:
+        """Decode from `start` until a frame is refused: (its position, the verdict); None: `on_rows` stopped the walk there.
+
+        gathered: as in `walk_batches`; not for a walk that `on_rows` may stop, which would have read on.
+        """
+        batches = walk_batches(self._decoding, check, start, limit, gathered)
         while True:
             try:
                 count = next(batches)
@@ -296,7 +302,7 @@ class _Scan:
         extents, at = self.summary.extents, 0
         while True:
             start, self.messages = at, 0
-            at, verdict = self._walk(self.audit, start, self.size, self._audit_rows)
+            at, verdict = self._walk(self.audit, start, self.size, self._audit_rows, self._gathered)
             assert verdict is not None
             if at > start:
                 extents.append(Extent(EXTENT_MESSAGE, start, at, self.messages, self.plausible))

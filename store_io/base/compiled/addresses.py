@@ -12,7 +12,8 @@ _at = ctypes.c_char.from_buffer
 def address_of(array: np.ndarray) -> int:
     """The address of the array's first byte; the array has to outlive its use.
 
-    `array.ctypes.data` says the same in three times the time: 2.3 µs, and a batch of 4 MiB asks for more than ten.
+    Of an array of plain numbers in a third of the time that `array.ctypes.data` takes (1.5 µs; for each batch of messages
+    ten addresses are needed). Of an empty or structured array it takes longer than that.
     """
     try:
         return ctypes.addressof(_at(array.data))

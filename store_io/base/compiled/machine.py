@@ -322,12 +322,14 @@ def _crc_product_by_bits(one: int, other: int) -> Any:
 # NUMBA_CPU_NAME and NUMBA_CPU_FEATURES ask for code of another processor: nobody knows here what that one can do.
 _named = getattr(config, "CPU_NAME", None) or getattr(config, "CPU_FEATURES", None) is not None
 _MULTIPLIES = bool(not _named and binding.get_host_cpu_features().get("pclmul"))
-_SUMMED = known_sums.LEAST_BYTES_WIDE if width_of(binding.get_host_cpu_features()) == 512 else known_sums.LEAST_BYTES
+_WIDE = width_of(binding.get_host_cpu_features()) == 512
 
 
 def _least_known_bytes() -> Any:
     """The size from which on adding a part's sum to others takes less time than summing the part again."""
-    return np.int64(_SUMMED if _MULTIPLIES else known_sums.LEAST_BYTES_BY_BITS)
+    if not _MULTIPLIES:
+        return np.int64(known_sums.LEAST_BYTES_BY_BITS)
+    return np.int64(known_sums.LEAST_BYTES_WIDE if _WIDE else known_sums.LEAST_BYTES)
 
 
 crc_product: Any = helper_of(_crc_product if _MULTIPLIES else _crc_product_by_bits, True)

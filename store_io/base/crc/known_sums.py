@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-# A part that is shorter is summed again as quickly as its sum is added: with carry-less products; with these where vectors of
-# 512 bits sum bytes twice as fast; with products bit by bit.
-LEAST_BYTES, LEAST_BYTES_WIDE, LEAST_BYTES_BY_BITS = 768, 1200, 4096
+# A part that is shorter is summed again as quickly as its sum is added.
+LEAST_BYTES = 768  # by carry-less products
+LEAST_BYTES_WIDE = 1200  # by carry-less products, where bytes are summed with vectors of 512 bits
+LEAST_BYTES_BY_BITS = 4096  # by products that are made bit by bit
 MOST_BYTES = 1 << 24  # less than that
 COUNT, ROOM, FIRST, WORDS = 0, 1, 2, 3  # places in `known`; how many words a sum takes there
 

@@ -53,8 +53,8 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
     while True:
         ended, record, need, columns.count, columns.key_hash_count, topics.count, topics.text_used, flags = _kernel.decode_window(
             address + record, address + end, final, record, header, check.base_offset, check.settings,
-            address_of(delays), len(delays), address_of(columns.rows), columns.capacity, columns.count,
-            address_of(columns.key_hash), len(columns.key_hash), columns.key_hash_count,
+            address_of(delays), len(delays), columns.rows_address, columns.capacity, columns.count,
+            columns.key_hash_address, len(columns.key_hash), columns.key_hash_count,
             address_of(topics.entries), len(topics.entries), address_of(topics.text), len(topics.text),
             address_of(topics.slots), len(topics.slots), topics.count, topics.text_used, address_of(layouts),
             address_of(stretch.sums),

@@ -628,7 +628,7 @@ def decode_window(
     position: of `at` in the segment.  header: bytes of the framing before each record, which are passed over.  settings:
     `RecordCheck.settings`.  All other names without a unit are addresses of arrays, each followed by how many elements it has
     room for, and how many are in use.  A room for no key hashes means that none are wanted.  layouts: LAYOUT_WORDS int64, zeros
-    at first.  sums: as in `Stretch`.
+    at first, then as the last call left them.  sums: as in `Stretch`.
     Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used, all flags of the new rows).
 
     One function: all that is known of a record is needed until its row is written, and each call in between would pass it on.

@@ -31,7 +31,7 @@ from store_io.rules.message_verdict import VALID, Verdict
 from store_io.source.segment_window import SegmentWindow
 
 FIRST_REACH = 4096
-LOOKED_INTO = HAS_MULTI_DISPATCH | MALFORMED_PROPERTIES | ODD_HEADER  # flags of a row whose message's bytes a scan looks at
+LOOKED_INTO = HAS_MULTI_DISPATCH | MALFORMED_PROPERTIES | ODD_HEADER  # of a row with such a flag a scan reads the message's bytes
 
 Decoder = Callable[[Stretch, RecordCheck, Columns, TopicTable], Stop]
 FAST, REFERENCE = "fast", "reference"  # FAST, unless a test or a measurement asks for the other one
@@ -62,8 +62,9 @@ def walk_batches(
 ) -> Generator[int, None, tuple[int, Verdict]]:
     """Decode from `start` on; gives the number of rows in `columns`, again and again, until a frame is refused.
 
-    gathered: rows of several windows are given together until there are so many. The window then holds the bytes of the last
-    alone, so rows whose bytes are looked at (`LOOKED_INTO`) end what is gathered.
+    gathered: rows of several windows are given together until there are so many. The window then holds only what was read last;
+    earlier bytes are read from the file again where something asks for them. So a row whose bytes are read (`LOOKED_INTO`) ends
+    the batch.
 
     The generator's value is then (position of that frame, the verdict). The rows are good until the next step.
     A frame larger than the window goes through the reference, which reads it in pieces, so the buffer never grows.

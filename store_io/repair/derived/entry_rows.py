@@ -66,7 +66,7 @@ class QueuedRows:
 def raw_index_entries(columns: Columns, tag_index: bool) -> np.ndarray:
     """The index entries of these messages as RAW_DTYPE, in the order of dispatch. tag_index: whether the release puts tags."""
     raw = np.empty(columns.key_hash_count, RAW_DTYPE)
-    addresses = columns.rows.ctypes.data, columns.key_hash.ctypes.data, raw.ctypes.data
+    addresses = columns.rows_address, columns.key_hash_address, raw.ctypes.data
     return raw[: _put_keys(addresses[0], columns.count, int(tag_index), addresses[1], addresses[2])]
 
 

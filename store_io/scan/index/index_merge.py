@@ -494,7 +494,7 @@ class IndexMerge:
             found.leave_rows()
             state[_ENTRY] = state[_ENTRIES] = 0
         state[_ROW] = state[_KEY] = 0
-        rows, key_hash, raw = address_of(columns.rows), address_of(columns.key_hash), address_of(found.raw)
+        rows, key_hash, raw = columns.rows_address, columns.key_hash_address, address_of(found.raw)
         try:
             while True:
                 state[_BEGIN], state[_FIRST_BEGIN] = found.raw_begins()

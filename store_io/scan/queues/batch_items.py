@@ -7,7 +7,6 @@ from collections.abc import Collection
 import numpy as np
 
 from schemas.rows import RUN_LMQ, RUN_QUEUE, QueueKey
-from store_io.base.compiled.addresses import address_of
 from store_io.formats.commitlog.message_columns import HAS_MULTI_DISPATCH
 from store_io.formats.commitlog.segment_items import row_kinds
 from store_io.formats.commitlog.segment_walk import Decoding, capacity_for
@@ -43,7 +42,7 @@ class BatchItems:
         names, in dispatch order. They are good until the next batch."""
         rows, kinds = self._columns.rows, self._kinds
         self._know_queues()
-        self.met = row_kinds(address_of(rows), count, self._batch_refs, kinds)
+        self.met = row_kinds(self._columns.rows_address, count, self._batch_refs, kinds)
         self.faults, self.uneven = [], []
         if not self.met & HAS_MULTI_DISPATCH:
             return rows[:count], kinds[:count]

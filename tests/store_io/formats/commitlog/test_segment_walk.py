@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from schemas import commitlog_layout
 from store_io.formats.commitlog import commitlog_columns, commitlog_reader
-from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
+from store_io.formats.commitlog.message_columns import (
+    HAS_MULTI_DISPATCH,
+    MALFORMED_PROPERTIES,
+    ODD_HEADER,
+    Columns,
+    RecordCheck,
+    TopicTable,
+)
 from store_io.formats.commitlog.segment_walk import (
-    LOOKED_INTO,
     Decoder,
     Decoding,
     StrayChain,
@@ -81,22 +86,29 @@ def test_rows_of_several_windows_are_given_together_up_to_a_number() -> None:
     assert full == [4, 4, 4]
 
 
+READ = {  # flags of messages whose bytes a scan reads, and such a message
+    HAS_MULTI_DISPATCH: Message(body=b"b", properties=(("INNER_MULTI_DISPATCH", "%LMQ%a"), ("INNER_MULTI_QUEUE_OFFSET", "0"))),
+    MALFORMED_PROPERTIES: Message(body=b"b", raw_properties=b"a\x00b\x01c\x02"),
+    ODD_HEADER: Message(body=b"b" * 100, sys_flag=1),  # it says that its body is compressed
+}
+
+
 @pytest.mark.parametrize("decode", [commitlog_columns.decode, commitlog_reader.decode], ids=["fast", "reference"])
-def test_a_message_whose_bytes_are_looked_at_is_given_while_the_window_holds_them(decode: Decoder) -> None:
-    data, records = made()
-    odd = bytearray(data)
-    at = records[7].at - BASE + commitlog_layout.SYS_FLAG_POSITION
-    odd[at : at + 4] = (0x1).to_bytes(4, "big")  # says that the body is compressed, which it is not
-    given = decoding(bytes(odd), decode, rows=100)
-    met = []
-    for count in walk_batches(given, CHECK, 0, len(odd), 100):
-        rows = given.columns.rows[:count]
+@pytest.mark.parametrize("flag", READ, ids=["light queues", "malformed properties", "an odd header"])
+def test_a_message_whose_bytes_are_read_is_given_while_the_window_holds_them(flag: int, decode: Decoder) -> None:
+    builder = StoreBuilder("5.3.3", first_offset=BASE)
+    for number in range(12):
+        builder.put(READ[flag] if number == 7 else Message(body=b"b" * 100))
+    builder.roll()
+    given = decoding(bytes(builder.segments[BASE]), decode, rows=100)
+    met, seen = [], 0
+    for count in walk_batches(given, CHECK, 0, given.window.size, 100):
         met.append(count)
-        for row in rows[rows["flags"] & LOOKED_INTO != 0]:
+        for row in given.columns.rows[:count][given.columns.rows["flags"][:count] & flag != 0]:
             start = int(row["position"])
-            assert start == records[7].at - BASE
             assert given.window.start <= start and start + int(row["total_size"]) <= given.window.end
-    assert len(met) == 2 and sum(met) == 12
+            seen += 1
+    assert seen == 1 and len(met) > 1 and sum(met) == 12
 
 
 def test_stray_messages_end_where_one_has_its_own_address() -> None:
