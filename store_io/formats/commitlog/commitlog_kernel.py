@@ -202,8 +202,10 @@ def _is_layout(at: int, length: int, known: int) -> Any:
 
 @compiled_helper(inline=False)
 def _remember_layout(at: int, length: int, present: int, known: int) -> None:
-    """Have the layout of these properties at `known`, where `found` is already. They are whole and ASCII; one value that holds
-    a separator makes the layout one that is never met again."""
+    """Have the layout of these properties at `known`, where `found` is already, and the length is 0. They are whole and ASCII.
+
+    None is kept where a value holds a separator: properties that have another byte there may not be whole.
+    """
     naming = True
     for half in range(2):
         base = 64 * half
@@ -222,6 +224,8 @@ def _remember_layout(at: int, length: int, present: int, known: int) -> None:
             if bit < 64:
                 naming = not naming
             place = bit + 1
+        if odd_mask(at + base) & ~fixed & keep != _ZERO:
+            return
         poke_i64(known + _FIXED + 8 * half, np.int64(fixed & keep))
         poke_i64(known + _VALUES + 8 * half, np.int64(~fixed & keep))
         for i in range(base, base + 64, 8):

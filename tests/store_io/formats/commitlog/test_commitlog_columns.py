@@ -992,6 +992,11 @@ def test_a_changed_byte_of_properties_of_one_layout_is_met(length: int) -> None:
         [b"TAGS\x01abcd\x02KEYS\x01k\x02", b"TAGS\x01abcdxKEYS\x01k\x02"],
         [b"TAGS\x01ab\x01d\x02KEYS\x01k\x02", b"TAGS\x01abcd\x02KEYS\x01k\x02"],
         [b"\x01a\x01TAGS\x01b\x02", b"\x01a\x01TAGS\x01c\x02", b"aa\x01TAGS\x01b\x02"],
+        [
+            b"\x01a\x01b\x02KEYS\x01k\x02",
+            b"\x01axb\x02KEYS\x01k\x02",
+        ],  # an empty name needs a second separator, or it is malformed
+        [b"p\x01" + b"x" * 64 + b"\x02\x01a\x01b\x02", b"p\x01" + b"x" * 64 + b"\x02\x01axb\x02"],  # the same in the second half
         ["TAGS\x01标签\x02".encode(), b"TAGS\x01abcdef\x02", b"TAGS\x01\xe6\xa0cdef\x02"],
     ],
 )
