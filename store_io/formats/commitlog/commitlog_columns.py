@@ -56,7 +56,7 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
             address_of(delays), len(delays), columns.rows_address, columns.capacity, columns.count,
             columns.key_hash_address, len(columns.key_hash), columns.key_hash_count,
             address_of(topics.entries), len(topics.entries), address_of(topics.text), len(topics.text),
-            address_of(topics.slots), len(topics.slots), topics.count, topics.text_used, address_of(layouts),
+            address_of(topics.slots), len(topics.slots), topics.count, topics.text_used, topics.seed, address_of(layouts),
             address_of(stretch.sums),
         )  # fmt: skip
         columns.flags |= flags

@@ -491,7 +491,7 @@ _TOPIC_BYTES = shape.TOPIC_DTYPE.itemsize
 _TOPIC_HASH, _TOPIC_TEXT_AT, _TOPIC_TEXT_LEN, _TOPIC_QUEUE_ID, _TOPIC_PREFIX_HASH = _offsets(
     shape.TOPIC_DTYPE, "hash text_at text_len queue_id prefix_hash"
 )
-_SEED, _FACTOR = np.uint64(shape.HASH_SEED), np.uint64(shape.HASH_FACTOR)
+_FACTOR = np.uint64(shape.HASH_FACTOR)
 
 
 @compiled_helper()
@@ -501,9 +501,9 @@ def _mix(value: Any, word: Any) -> Any:
 
 
 @compiled_helper()
-def _pair_hash(at: int, length: int, queue_id: int) -> Any:
+def _pair_hash(at: int, length: int, queue_id: int, seed: int) -> Any:
     """`message_columns.pair_hash`, as an int64."""
-    value = _SEED
+    value = np.uint64(seed)
     if length >= 8:
         i = 0
         while i + 8 <= length:
@@ -625,14 +625,14 @@ def decode_window(
     at: int, end: int, final: bool, position: int, header: int, base_offset: int, settings: int, delays: int, delay_count: int,
     rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
     entries: int, entry_capacity: int, text: int, text_capacity: int, slots: int, slot_count: int,
-    topic_count: int, text_used: int, layouts: int, sums: int,
+    topic_count: int, text_used: int, seed: int, layouts: int, sums: int,
 ) -> tuple[int, int, int, int, int, int, int, int]:  # fmt: skip
     """Decode records from address `at` on; the window ends at address `end` and is known to be readable up to there.
 
     position: of `at` in the segment.  header: bytes of the framing before each record, which are passed over.  settings:
     `RecordCheck.settings`.  All other names without a unit are addresses of arrays, each followed by how many elements it has
-    room for, and how many are in use.  A room for no key hashes means that none are wanted.  layouts: LAYOUT_WORDS int64, zeros
-    at first, then as the last call left them.  sums: as in `Stretch`.
+    room for, and how many are in use.  A room for no key hashes means that none are wanted.  seed: as in `TopicTable`.
+    layouts: LAYOUT_WORDS int64, zeros at first, then as the last call left them.  sums: as in `Stretch`.
     Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used, all flags of the new rows).
 
     One function: all that is known of a record is needed until its row is written, and each call in between would pass it on.
@@ -814,7 +814,7 @@ def decode_window(
 
         # The topic is added last: a frame that is not accepted adds nothing.
         queue_id = load_i32(at + layout.QUEUE_ID_POSITION)
-        value = _pair_hash(at + topic_at, topic_length, queue_id)
+        value = _pair_hash(at + topic_at, topic_length, queue_id, seed)
         topic = _find_topic(at + topic_at, topic_length, queue_id, value, entries, text, slots, slot_count)
         if topic < 0:
             if not _is_utf8(at + topic_at, topic_length):

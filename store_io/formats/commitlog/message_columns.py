@@ -6,6 +6,7 @@ one does not accept is judged by `RecordCheck.verdict` and, where valid, appende
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -135,7 +136,7 @@ class Columns:
 # ---- topics --------------------------------------------------------------------------------------------------------
 
 _WORD = (1 << 64) - 1
-HASH_SEED = 0x9E3779B97F4A7C15
+HASH_SEED = secrets.randbits(64)  # of this process: nobody can choose topics that all lead to one slot
 HASH_FACTOR = 0xD6E8FEB86659FD93
 
 TOPIC_DTYPE = np.dtype(
@@ -154,10 +155,11 @@ class TopicTable:
     """The (topic, queue id) pairs of one segment, numbered from 0 in the order in which they are met.
 
     Open addressing over flat arrays, because the compiled decoder looks up and adds pairs by itself. Topics are kept as
-    valid UTF-8, so a pair is one `QueueKey` and the other way round.
+    valid UTF-8, so a pair is one `QueueKey` and the other way round. seed: where the table's hashes begin, as an int64.
     """
 
     def __init__(self) -> None:
+        self.seed = int64(HASH_SEED)
         self.count = 0
         self.text_used = 0
         self.entries = np.zeros(64, TOPIC_DTYPE)

@@ -1029,6 +1029,12 @@ def python(code: str, tmp_path: Path, **environment: str) -> str:
     return done.stdout
 
 
+def test_no_two_processes_place_topics_alike(tmp_path: Path) -> None:
+    """Else topics could be chosen that all lead to one slot, and each would be compared with all others."""
+    code = "from store_io.formats.commitlog.message_columns import TopicTable; print(TopicTable().seed)"
+    assert python(code, tmp_path) != python(code, tmp_path)
+
+
 DECODE_TWO = """
 import numpy as np, sys
 from store_io.formats.commitlog import commitlog_columns as c
