@@ -211,13 +211,16 @@ class QueueFileEntries:
         entries: list[np.ndarray] = [np.zeros(0, self._dtype)]
         step = SCAN_BYTES // self._unit
         for file in self._holding(low, high):
-            first, end = file.start // self._unit, (file.start + file.size) // self._unit
-            for at in range(first, end, step):
+            at, end = file.start // self._unit, (file.start + file.size) // self._unit
+            while at < end:
+                data_at = self._open(file.path).next_data(at * self._unit - file.start)  # a hole has no entry that is used
+                at = max(at, (file.start + data_at) // self._unit)
                 part = self.read(at, min(step, end - at))
                 phy = part["phy_offset"]
                 kept = np.flatnonzero((phy >= low) & (phy < high) & is_used(part))
                 numbers.append(at + kept)
                 entries.append(part[kept])
+                at += step
         number, entry = np.concatenate(numbers), np.concatenate(entries)
         order = np.lexsort((number, entry["phy_offset"].astype(np.int64)))
         return number[order], entry[order]

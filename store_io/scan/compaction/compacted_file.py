@@ -116,12 +116,18 @@ def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSumm
     digest, parts = PieceDigest(), []
     unit = WINDOW_BYTES // BATCH_ENTRY_BYTES * BATCH_ENTRY_BYTES
     with source.open(file.path) as stream:
-        for at in range(0, stream.size, unit):
+        at = 0
+        while at < stream.size:
+            data_at = min(stream.next_data(at), stream.size) // unit * unit  # a hole is zeros, and not read
+            if data_at > at:
+                digest.feed_zeros(data_at - at)
+                at = data_at
             data = np.frombuffer(stream.read(at, min(unit, stream.size - at)), np.uint8)
             digest.feed(data)
             if at < MAX_ENTRIES_BYTES and data.any():
                 parts.append((at // BATCH_ENTRY_BYTES, entries_of(data, True)))
-        found.bytes_read += stream.size
+            found.bytes_read += len(data)
+            at += unit
         if stream.size != file.size:
             found.problem = str(StoreChanged.in_size(file.path, stream.size, file.size))
     found.digests[file.path] = digest.text()

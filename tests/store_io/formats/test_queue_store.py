@@ -124,3 +124,17 @@ def test_entries_in_files_are_one_array_with_zeros_where_no_file_is(tmp_path: Pa
     moved = replace(file, start=7)  # no entry begins there
     assert not FileQueueStore(open_source(task.location), QueuePaths({KEY: (moved,)}, {}, {})).entries(KEY).read(0, 1)["size"]
     store.close()
+
+
+def test_holes_of_a_queue_file_are_not_read_for_entries(tmp_path: Path) -> None:
+    task, entries = stored(tmp_path)
+    path, size = tmp_path / f"consumequeue/TopicA/0/{0:020d}", 1 << 40
+    with open(path, "r+b") as file:
+        file.truncate(size)  # more than could be read
+        file.seek((size // 20 - 20) * 20)
+        file.write(entries[40:60])
+    whole = MappedFile(str(path.relative_to(tmp_path)), 0, size)
+    store = FileQueueStore(open_source(task.location), QueuePaths({KEY: (whole,)}, {}, {}))
+    numbers, rows = store.entries(KEY).entries_within(0, 1 << 40)
+    store.close()
+    assert numbers.tolist() == [0, 1, 2, size // 20 - 20, *range(3, 9)] and len(rows) == 10

@@ -72,6 +72,15 @@ def test_a_sound_file_has_no_finding(start: int, decoder: str, store: Store) -> 
     assert found.ends is not None and found.ends.leading == found.records > 3
 
 
+def test_a_hole_after_the_entries_is_not_read(store: Store) -> None:
+    plain = scan(store)
+    with open(compacted.folders(store.root)[1] / f"{LAST:020d}", "r+b") as file:
+        file.truncate(1 << 40)  # more than could be read
+    longer = scan(store)
+    assert longer.ends == plain.ends and longer.findings == plain.findings
+    assert longer.bytes_read < 64 << 20 and longer.digests != plain.digests
+
+
 def test_the_ends_are_those_of_the_valid_entries(store: Store) -> None:
     found = scan(store)
     assert found.ends is not None and found.ends.first is not None and found.ends.last is not None
