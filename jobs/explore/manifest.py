@@ -6,6 +6,7 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from jobs import interrupts
 from jobs.command_line import options, places
 from jobs.command_line.options import Command
 from jobs.output import OutputFolder
@@ -48,7 +49,7 @@ def run(command: Command) -> int:
             raise UsageError(f"--write {given['--write']!r}: a file of this machine")
         places.refuse_inside(target, "--write", [store.path, *(path for _, folders in store.parts for path in folders)])
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        lines = [row.line() + "\n" for row in threads.map(lambda path: manifest_row(source, path), paths)]
+        lines = [row.line() + "\n" for row in threads.map(lambda path: manifest_row(source, path, interrupts.check), paths)]
     if "--write" in given:
         OutputFolder(os.path.dirname(target)).write(os.path.basename(target), [HEAD + "\n", *lines])
         print(f"{printable(target)}: {count_text(len(lines), 'file')}")

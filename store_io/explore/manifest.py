@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from store_io.base.errors import UsageError
@@ -44,13 +44,14 @@ def manifest_paths(location: StoreLocation) -> list[str]:
     return sorted(path for path, entry in found.items() if entry.kind == "file")
 
 
-def manifest_row(source: ByteSource, path: str) -> ManifestRow:
-    """Read one file. Raises StoreError."""
+def manifest_row(source: ByteSource, path: str, check: Callable[[], None] = lambda: None) -> ManifestRow:
+    """Read one file. Raises StoreError. check: called before each window is read; what it raises ends the reading."""
     digest = hashlib.sha256()
     buffer = bytearray(WINDOW_BYTES)
     with source.open(path) as file:
         at = 0
         while at < file.size:
+            check()
             count = file.read_into(at, memoryview(buffer))
             digest.update(memoryview(buffer)[:count])
             at += count

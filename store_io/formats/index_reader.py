@@ -95,6 +95,9 @@ def scan_index_file(task: IndexTask, source: ByteSource | None = None) -> IndexF
             return _Scan(task, file).run()
     except StoreError as why:
         return IndexFileSummary(task.path, task.size, problem=str(why))
+    except MemoryError:
+        said = f"{task.path}: there is not enough memory for its {task.rules.index_slots:,} slots (maxHashSlotNum)"
+        return IndexFileSummary(task.path, task.size, problem=said)
 
 
 @dataclass(frozen=True)

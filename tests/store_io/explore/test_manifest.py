@@ -59,3 +59,18 @@ def test_a_line_holds_any_name(path: str) -> None:
 def test_what_is_no_manifest_is_refused(lines: str) -> None:
     with pytest.raises(UsageError):
         read_manifest(lines)
+
+
+def test_who_asks_between_two_windows_may_end_the_reading(tmp_path: Path) -> None:
+    (tmp_path / "commitlog").mkdir()
+    with open(tmp_path / "commitlog" / f"{0:020d}", "wb") as file:
+        file.truncate(1 << 40)  # more than could be read
+    asked = []
+
+    def check() -> None:
+        asked.append(1)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        manifest_row(open_source(StoreLocation(str(tmp_path))), f"commitlog/{0:020d}", check)

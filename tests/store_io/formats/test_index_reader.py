@@ -285,6 +285,17 @@ def test_a_huge_hole_is_not_read(scan: Scan, tmp_path: Path) -> None:
     assert found.digest and found.bytes_read < 1 << 24
 
 
+def test_more_slots_than_memory_is_a_problem_of_the_file(scan: Scan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan(bytes(Writer().fill(9).data))
+
+    def none(slots: int, count: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(index_reader, "ChainsOnTheWay", none)
+    found = scan_index_file(index_task(tmp_path))
+    assert f"not enough memory for its {SLOTS:,} slots (maxHashSlotNum)" in found.problem
+
+
 def test_zeros_count_as_a_hole_does(scan: Scan, tmp_path: Path) -> None:
     """S3 has no holes: what is found must not depend on where the copy lies."""
     data = bytearray(Writer(1000, 200_000).fill(50).data)
