@@ -5,6 +5,7 @@ Source: IndexRocksDBStore.buildIndex, IndexRocksDBRecord.getKeyBytes (5.4.0, 5.5
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ from store_io.formats.commitlog.message_columns import MAX_RECORD_KEYS, Columns
 from store_io.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
 
+MOST_COMPARED = 32  # keys of a message that each further one is compared with; more of them are found by a table
+_TABLE_SLOTS = 1 << 15  # at least twice as many as a message can have different keys
 _NO_KEYS = commitlog_layout.SYS_TRANSACTION_MASK, commitlog_layout.SYS_ROLLBACK
 
 
@@ -27,6 +30,7 @@ class IndexPrints:
     def __init__(self, stretches: Stretches):
         self._stretches = stretches
         self.prints = Prints()
+        self._seed = np.uint64(secrets.randbits(64))  # nobody can choose keys that all lead to one slot
         self._topics = np.zeros(0, np.uint8)
         self._ends = np.zeros(0, np.int64)
 
@@ -43,8 +47,8 @@ class IndexPrints:
         # One for itself, one for its tags, and at most one for every other byte of its keys.
         most = 2 * len(rows) + int(((rows["keys_len"].astype(np.int64) + 1) // 2).sum())
         phy, hashes = np.zeros(most, np.int64), np.zeros(most, np.uint64)
-        starts = np.zeros(MAX_RECORD_KEYS, np.int64)
-        count = _collect(rows, self._topics, self._ends, buffer, origin, starts, phy, hashes, *_NO_KEYS)
+        starts, table = np.zeros(MAX_RECORD_KEYS, np.int64), np.zeros(_TABLE_SLOTS, np.int32)
+        count = _collect(rows, self._topics, self._ends, buffer, origin, starts, table, self._seed, phy, hashes, *_NO_KEYS)
         numbers = (phy[:count] - self._stretches.start) // self._stretches.size
         self.prints = self.prints + prints_of(numbers, hashes[:count])
 
@@ -69,8 +73,20 @@ def _same(data, one, other, size):  # type: ignore[no-untyped-def]
     return True
 
 
+@compiled_helper()
+def _slot(data, starts, table, seed, start, size):  # type: ignore[no-untyped-def]
+    """Where the table has this key, or the free slot that it goes to. table: places in `starts`, plus one; 0 is free."""
+    slot = np.int64(finished(fold_bytes(seed, data, start, start + size)) & np.uint64(_TABLE_SLOTS - 1))
+    while table[slot] > 0:
+        known = table[slot] - 1
+        if starts[known + 1] == size and _same(data, starts[known], start, size):
+            break
+        slot = (slot + 1) & (_TABLE_SLOTS - 1)
+    return slot
+
+
 @kept(prints)
-def _collect(rows, topics, ends, buffer, origin, starts, phy, hashes, mask, rolled_back):  # type: ignore[no-untyped-def]
+def _collect(rows, topics, ends, buffer, origin, starts, table, seed, phy, hashes, mask, rolled_back):  # type: ignore[no-untyped-def]
     """Fill physical offset and hash of each entry: how many."""
     count = 0
     for i in range(len(rows)):
@@ -86,17 +102,27 @@ def _collect(rows, topics, ends, buffer, origin, starts, phy, hashes, mask, roll
         uniq_end = uniq + row.uniq_len
         at = row.position + row.keys_at - origin[i]
         end = at + row.keys_len
-        met = 0
+        met, tabled = 0, False
         while at < end:
             start = at
             while at < end and buffer[at] != 0x20:
                 at += 1
             size = at - start
-            known = size == 0
-            for k in range(0, met, 2):
-                known = known or starts[k + 1] == size and _same(buffer, starts[k], start, size)
+            known, slot = size == 0, -1
+            if not known and met >= 2 * MOST_COMPARED:
+                if not tabled:
+                    table[:], tabled = 0, True
+                    for k in range(0, met, 2):
+                        table[_slot(buffer, starts, table, seed, starts[k], starts[k + 1])] = k + 1
+                slot = _slot(buffer, starts, table, seed, start, size)
+                known = table[slot] > 0
+            elif not known:
+                for k in range(0, met, 2):
+                    known = known or starts[k + 1] == size and _same(buffer, starts[k], start, size)
             if not known:
                 if met + 2 <= len(starts):
+                    if slot >= 0:
+                        table[slot] = met + 1
                     starts[met], starts[met + 1] = start, size
                     met += 2
                 value = _text(_text(_head(hour, topics, topic, topic_end, 0x4B), buffer, start, at), buffer, uniq, uniq_end)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store_io.audit.tables.table_tasks import LogTableTask
 from store_io.audit.timer.timer_part import part_scan
 from store_io.base.prints import Stretches, prints_of
+from store_io.formats.commitlog import commitlog_columns
+from store_io.formats.commitlog.message_columns import Columns, RecordCheck, Stretch, TopicTable
 from store_io.formats.rocksdb.database import Batch
 from store_io.formats.rocksdb.index_table import decoded
 from store_io.formats.rocksdb.transaction_table import key_print
 from store_io.scan.tables.index_entries import index_entries
+from store_io.scan.tables.index_prints import IndexPrints
+from store_io.source.segment_window import SegmentWindow
+from tests.store_io.scan.test_segment_scan import MemoryFile
 from tests.support.answers.segment_tasks import tasks
 from tests.support.stores import builders
 from tests.support.stores.rocksdb_tables import index_pairs, table_store
@@ -59,3 +64,24 @@ def test_the_entries_of_real_messages(tmp_path: Path) -> None:
         parts = tuple(record.properties.get(name, "").encode() for name in ("UNIQ_KEY", "KEYS", "TAGS"))
         told = dict(index_entries(record.topic, parts, record.sys_flag, record.store_time, record.at))  # type: ignore[arg-type]
         assert told == dict(index_pairs(record))
+
+
+@given(st.lists(st.sampled_from([f"k{n}" for n in range(400)] + ["", "k", "kk"]), max_size=900), st.integers(0, 40))
+@settings(max_examples=40, deadline=None)
+def test_each_key_of_a_message_counts_once_however_many_there_are(names: list[str], more: int) -> None:
+    keys = " ".join([*names, *(str(n) for n in range(more))])
+    builder = builders.StoreBuilder("5.4.0", builders.Sizes(segment=1 << 15))
+    record = builder.put(builders.Message("Topic", body=b"b", uniq="u", keys=keys, tags="t"))
+    data = np.frombuffer(bytes(builder.segments[0]), np.uint8).copy()
+    columns, topics = Columns(4, want_keys=True), TopicTable()
+    commitlog_columns.decode(Stretch(data, 0, 0, record.size, True), RecordCheck.audit(0), columns, topics)
+    window = SegmentWindow(MemoryFile("commitlog/0", data.tobytes()), len(data), len(data))  # type: ignore[arg-type]
+    window.hold(0)
+    stretches = Stretches(0, 1 << 15, 1 << 15)
+    found = IndexPrints(stretches)
+    found.add(columns, topics.keys, window)
+    parts = b"u", keys.encode(), b"t"
+    own = dict(index_entries("Topic", parts, record.sys_flag, record.store_time, record.at))
+    expected = prints_of(np.zeros(len(own), np.int64), hashes_of(own))
+    assert columns.count == 1 and len(own) > 1
+    assert (found.prints.count.tolist(), found.prints.total.tolist()) == (expected.count.tolist(), expected.total.tolist())
