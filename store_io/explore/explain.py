@@ -66,7 +66,7 @@ AROUND_BYTES = 4 * AROUND_ROW  # shown of a place where no record begins
 # What lies at the physical offset.
 RECORD, INSIDE, DAMAGE, FILLER, UNWRITTEN = "record", "inside a record", "damage", "filler", "unwritten"
 MISSING, BELOW, BEYOND, NO_LOG = "missing segment", "below the minimum", "beyond the end", "no CommitLog"
-CUT_SHORT, UNREAD = "behind the end of a short file", "not read"
+CUT_SHORT, UNREAD = "after the end of a short file", "not read"
 
 
 @dataclass(frozen=True)
@@ -279,7 +279,7 @@ class _Explainer:
                     f"{entry.path} is a link that leads out of the store, or no file that can be read: it was not opened",
                 )
             length = count_text(entry.size, "byte")
-            return CUT_SHORT, f"{entry.path} is only {length} long, not {size:,}: this place lies behind its end"
+            return CUT_SHORT, f"{entry.path} is only {length} long, not {size:,}: this place lies after its end"
         return None
 
     def _last_of(self, file: MappedFile) -> Neighbour | None:

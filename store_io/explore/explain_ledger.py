@@ -38,7 +38,7 @@ def ledger_start(copy: OpenedCopy, location: StoreLocation, file: MappedFile, ph
         return None
     release = f"RocketMQ {copy.rules.release}"
     if not file.path.startswith(files.folder + "/"):
-        older = f"{release} reads nothing of this file when it starts: the log has gone on in {files.folder}/"
+        older = f"{release} reads nothing of this file when it starts: the log continues in {files.folder}/"
         return LedgerStart(older, None, False, False)
 
     def walk_of(each: MappedFile) -> DataWalk:

@@ -277,15 +277,15 @@ def test_a_place_that_a_short_or_unread_file_should_hold(tmp_path: Path, capsys:
     for length, long in ((500, "500 bytes"), (1, "1 byte"), (0, "0 bytes")):
         path.write_bytes(data[:length])
         found = said(capsys, store, 1024 + 600)
-        assert found["kind"] == "behind the end of a short file" and found["file"] is None
-        assert found["sentence"] == f"commitlog/{1024:020d} is only {long} long, not 1,024: this place lies behind its end"
+        assert found["kind"] == "after the end of a short file" and found["file"] is None
+        assert found["sentence"] == f"commitlog/{1024:020d} is only {long} long, not 1,024: this place lies after its end"
     assert found["before"]["phy_offset"] < 1024 < 2048 == found["after"]["phy_offset"]
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
     assert said(capsys, store, 1024 + 600)["kind"] == "not read"
     last = store.segment_of(records[-1])
     last.write_bytes(last.read_bytes()[:100])
-    assert said(capsys, store, int(last.name) + 200)["kind"] == "behind the end of a short file"
+    assert said(capsys, store, int(last.name) + 200)["kind"] == "after the end of a short file"
 
 
 HOSTILE = "<script>\x1b[31m\u202e'\"../%RETRY%\x07"
