@@ -53,8 +53,8 @@ def ledger_start(copy: OpenedCopy, location: StoreLocation, file: MappedFile, ph
     if files.data and not refusal:
         try:
             end = recovered_end(files, walk_of)
-        except Refused as why:
-            refusal = str(why)
+        except Refused as refused:
+            refusal = str(refused)
     if refusal:
         return LedgerStart(f"{release} does not start with this log: {refusal}", None, scans, True)
     if end is None:

@@ -205,7 +205,7 @@ def test_a_refused_line_of_broker_conf_is_told_with_its_file(
     for line, why in (
         ("maxIndexNum=-3", "maxIndexNum=-3: not above 0"),
         ("messageDelayLevel=1s 2x", "messageDelayLevel=1s 2x: '2x' is no number with a unit of s, m, h or d"),
-        ("brokerName=\\u12", r"'\\\\u12': \\u needs four hexadecimal digits"),
+        ("brokerName=\\u12", "'\\\\u12': \\u needs four hexadecimal digits"),
     ):
         Path("my.conf").write_text(line + "\n")
         told = f"{why}; correct the line or leave it out\n"
