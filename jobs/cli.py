@@ -26,7 +26,7 @@ from jobs.environment.compiled_code import numba_cache
 from jobs.environment.installation import SPEAKER, module_name
 from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
-from store_io.base.errors import StoreError, UsageError
+from store_io.base.errors import RefusedSetting, StoreError, UsageError
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source import storage_options
 
@@ -74,7 +74,12 @@ def _run(words: Sequence[str]) -> int:
     storage_options.use(command.storage)
     if options.needs_environment(command.name) and command.name != "test":  # before anything that compiles is loaded
         os.environ["NUMBA_CACHE_DIR"] = numba_cache()
-    return _COMMANDS.get(command.name, run_other)(command)
+    try:
+        return _COMMANDS.get(command.name, run_other)(command)
+    except RefusedSetting as problem:
+        if "--broker-conf" not in command.options:
+            raise
+        raise UsageError(problem.within(f"--broker-conf {command.options['--broker-conf']!r}")) from None
 
 
 def _sentence_and_code(problem: BaseException) -> tuple[str, int]:

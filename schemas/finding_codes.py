@@ -576,7 +576,7 @@ _ROWS = (
                 raised_step=_REMOVED),
     FindingCode("file_not_regular", NOTE, Part.COPY, Cure.BY_HAND,
                 "A link that leads out of the store, a device, a socket or a pipe. It was not opened.",
-                "Copy the file itself.",
+                "Put the file itself in place of this link or device, then audit again.",
                 unread=True),
     FindingCode("file_unreadable", NOTE, Part.COPY, Cure.BY_HAND,
                 "A file could not be read.",

@@ -37,7 +37,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.base.crc import checksum
-from store_io.base.errors import StoreError
+from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.exit_codes import of_run
 from store_io.base.tasks import Task
 from store_io.replicas.replica_groups import replica_groups
@@ -282,6 +282,8 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     audit = ComparedAudit(request) if request.releases else StoreAudit(request)
     try:
         audit.first = audit.first_tasks()
+    except RefusedSetting as problem:
+        return not_audited(store, problem.within(store.broker_conf_file or "broker.conf"))
     except (StoreError, OSError) as problem:
         return not_audited(store, str(problem))
     return audit

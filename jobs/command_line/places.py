@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, QUEUES
 from store_io.base.errors import UsageError
 from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, is_uri, name_node_and_path
 
+_OF_STORES = (COMMITLOG, QUEUES, BATCH_QUEUES)  # folders that only a store has
 _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
 CONF_BYTES = 1 << 20
@@ -99,6 +101,16 @@ def refuse_all_inside(written: Sequence[tuple[str, str]], roots: Sequence[str]) 
                     raise UsageError(
                         f"{option}: {target!r} lies inside the store {known[identity]!r}; a store is never written to"
                     )
+
+
+def refuse_inside_any(target: str, option: str) -> None:
+    """Raise UsageError where the target lies below a folder of this machine that holds what a store holds, whoever named it."""
+    for folder in [] if is_uri(target) else _folders_above(target)[1:]:
+        held = next((name for name in _OF_STORES if os.path.isdir(join(folder, name))), None)
+        if held is not None:
+            raise UsageError(
+                f"{option}: {target!r} lies inside {folder!r}, which holds {held}/ as a store does; a store is never written to"
+            )
 
 
 def _folders_above(path: str) -> list[str]:

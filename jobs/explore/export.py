@@ -36,7 +36,7 @@ from jobs.environment.installation import SPEAKER
 from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
 from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
 from jobs.explore.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
-from jobs.explore.unknown_topics import unknown_topics
+from jobs.explore.unknown_topics import NO_SEGMENT, unknown_topics
 from jobs.faults import reason
 from jobs.output import write_local
 from jobs.report.files.json_text import document
@@ -201,8 +201,22 @@ def check_same(asked: Asked, other: Mapping[str, Any]) -> None:
     before = other.get("asked")
     if before != asked.words:
         before = before if isinstance(before, dict) else {}
-        other_words = ", ".join(name for name in asked.words if before.get(name) != asked.words[name])
+        other_words = ", ".join(_different(before, asked.words))
         raise UsageError(f"--to {asked.to!r} holds an export that was asked for differently ({other_words}); name another folder")
+
+
+def _different(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What was asked for differently, without what only follows from something else that was: --lost adds a column and unpacks,
+    and so does the format resend."""
+    names = [name for name in {**now, **before} if before.get(name) != now.get(name)]
+    follow: set[str] = set()
+    if "lost" in names:
+        follow.add("unpack")
+        without = [[column for column in words.get("columns") or () if column != LOST] for words in (before, now)]
+        follow |= {"columns"} if without[0] == without[1] else set()
+    if "format" in names and RESEND in (before.get("format"), now.get("format")):
+        follow |= {"columns", "unpack"}
+    return [name for name in names if name not in follow]
 
 
 def check_whole(to: str, manifest: Mapping[str, Any]) -> None:
@@ -251,7 +265,8 @@ class Export:
 
         given, wanted = self.asked.store, self.asked.wanted
         store = open_store(StoreLocation(given.path, given.parts), given.release, given.broker_conf)
-        segments = segments_at(store, wanted.store_times) if self.asked.trust_clock else store.segments()
+        every = store.segments()
+        segments = segments_at(store, wanted.store_times) if self.asked.trust_clock else every
         segments = [s for s in segments if wanted.may_be_in(s.start, s.size)]
         listed = [[s.path, s.size, store.listing.by_path[s.path].mtime_ns] for s in segments]
         salt = self._begin(listed)
@@ -273,9 +288,8 @@ class Export:
             with self._writing():
                 os.rename(self.folder, f"{self.asked.to}/{MESSAGES}")
         manifest = self._manifest([notes[part.name] for part in parts])
-        unknown = unknown_topics(store, wanted.topics)
-        if unknown:
-            print(f"export: {unknown}", file=sys.stderr)
+        for lacking in filter(None, ("" if every else NO_SEGMENT, unknown_topics(store, wanted.topics))):
+            print(f"export: {lacking}", file=sys.stderr)
         with self._writing():
             write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode()])
         shutil.rmtree(self.unfinished, ignore_errors=True)

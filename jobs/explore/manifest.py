@@ -31,9 +31,13 @@ def run(command: Command) -> int:
     if "--verify" in given:
         try:
             text = places.read_regular(places.absolute(given["--verify"]), MANIFEST_BYTES).decode("utf-8")
+            known = read_manifest(text)
+        except UnicodeDecodeError:
+            raise UsageError(f"--verify {given['--verify']!r}: no list that manifest wrote: it is no text") from None
+        except UsageError as problem:
+            raise UsageError(f"--verify {given['--verify']!r}: {problem}") from None
         except (OSError, ValueError) as problem:
             raise UsageError(f"--verify {given['--verify']!r}: {getattr(problem, 'strerror', None) or problem}") from None
-        known = read_manifest(text)
         different = list(manifest_differences(source, manifest_paths(location), known))
         for sentence in different[:MOST]:
             print(printable(sentence))

@@ -25,13 +25,13 @@ from jobs.explore.arguments import RESEND, choice, chosen_columns, redaction_of,
 from jobs.explore.audited import LazySpark, loss_sentence, places_of, request_of
 from jobs.explore.last import MOST as MOST_LAST
 from jobs.explore.last import first_of_last, without_first
-from jobs.explore.unknown_topics import unknown_topics
+from jobs.explore.unknown_topics import NO_SEGMENT, unknown_topics
 from jobs.explore.waves import waves
 from jobs.output import OutputFailed, write_local
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import Csv, JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
-from jobs.report.texts.text import printable
+from jobs.report.texts.text import count_text, printable
 from jobs.without_pandas import leave_pandas_out
 from schemas.rows import DEFAULT, MappedFile, Row
 from schemas.sources import BODY_COLUMNS, LOST
@@ -42,6 +42,7 @@ from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
 from store_io.explore.choice.by_queues import QueueChoice, choose_by_queues
 from store_io.explore.choice.by_tables import needed, skipped_sentence
+from store_io.explore.choice.led_out import entries_led_out
 from store_io.explore.lost.segment_loss import NONE_SPARED
 from store_io.explore.lost.sendable import resend_scan, sendable_rows
 from store_io.explore.message_filter import ALL, MessageFilter
@@ -131,18 +132,32 @@ def run(command: Command) -> int:
     if written.more:
         say(f"{written.shown} shown, and there are more: raise --limit, or narrow the search")
     shown = written.shown
-    topics, unknown = query.wanted.topics, ""
-    if topics is not None and (not shown or len(topics) > 1):
-        location = StoreLocation(store.path, store.parts)
-        unknown = unknown_topics(open_store(location, store.release, store.broker_conf), topics)
+    topics, why = query.wanted.topics, []
+    opened = (
+        open_store(StoreLocation(store.path, store.parts), store.release, store.broker_conf) if _may_lack(query, shown) else None
+    )
+    if opened is not None:
+        why.append("" if opened.segments() else NO_SEGMENT)
+        why.append(unknown_topics(opened, topics) if topics is not None and (not shown or len(topics) > 1) else "")
     nothing = "no lost message is found" if query.lost else "no message is found"
     if query.at is not None:
         nothing += f" at physical offset {query.at}; explain shows what is there"
     if not shown and query.wanted.tags is not None:
         nothing += "; a tag is compared as a whole, capitals and all"
-    if unknown or not shown:
-        say(": ".join(filter(None, ("" if shown else nothing, unknown))))
+    reasons = "; ".join(filter(None, why))
+    if reasons or not shown:
+        say(": ".join(filter(None, ("" if shown else nothing, reasons))))
+    led_out = entries_led_out(opened, query.wanted) if opened is not None and not (query.broker or query.lost) else 0
+    if led_out:
+        has = f"the ConsumeQueues have {count_text(led_out, 'entry', 'entries')} there that"
+        say(f"{has} {'leads' if led_out == 1 else 'lead'} to physical offsets that no segment of this copy holds")
     return 0
+
+
+def _may_lack(query: Query, shown: int) -> bool:
+    """Whether the copy is asked once more for what it lacks of an answer."""
+    topics = query.wanted.topics
+    return not shown or topics is not None and len(topics) > 1 or query.wanted.queue_offsets != ALL
 
 
 def _refuse_existing(out: str) -> None:

@@ -10,6 +10,7 @@ from store_io.base.errors import StoreError
 from store_io.base.wording import names_text
 from store_io.explore.open_store import OpenStore
 
+NO_SEGMENT = "this copy holds no CommitLog segment"
 _CLOSE = 3  # names shown
 _LOOKED_AT = 10_000  # names compared
 _LETTERS = 100  # of a name

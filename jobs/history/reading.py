@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jobs.command_line.options import Command
-from jobs.command_line.places import absolute, refuse_inside, refuse_not_utf8
+from jobs.command_line.places import absolute, refuse_inside, refuse_inside_any, refuse_not_utf8
 from jobs.faults import reason
 from jobs.output import OutputFailed, OutputFolder, write_local
 from jobs.report.texts.terminal import colour_wanted
@@ -108,6 +108,7 @@ def put(command: Command, text: str, stores: Sequence[str]) -> None:
         return
     path = absolute(command.options["--out"])
     refuse_inside(path, "--out", [store for store in stores if store.startswith("/") or is_uri(store)])
+    refuse_inside_any(path, "--out")
     try:
         if is_uri(path):
             folder, _, name = path.rpartition("/")

@@ -23,11 +23,13 @@ from store_io.audit.tables.table_view import IndexDifference, TableResults, inde
 from store_io.audit.timer.timer_part import TimerResults
 from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.audit.written_by import WrittenBy, written_by
+from store_io.rules.dledger.ledger_files import ledger_folder
 from store_io.rules.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.rules.prediction import Prediction
 from store_io.scan.compaction.compacted_file import CompactedFileSummary
 from store_io.scan.queues.twin_queues import TwinGap
 from store_io.scan.segment_edges import SegmentEdges
+from store_io.source.store_dir import UNREAD_KINDS
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,17 @@ class Evidence:
     @cached_property
     def log_whole(self) -> bool:
         """Whether all of the log could be read: only then does it mean something that a thing is not there."""
-        return self._no_gap(COMMITLOG) and not any(s.problem for s in self.segments)
+        return self._no_gap(COMMITLOG, ledger_folder(self.copy.rules)) and not any(s.problem for s in self.segments)
+
+    @cached_property
+    def log_not_opened(self) -> bool:
+        """Whether something in a folder of the log was not opened, such as a link in place of a segment."""
+        return self._not_opened(COMMITLOG, ledger_folder(self.copy.rules))
+
+    @cached_property
+    def index_not_opened(self) -> bool:
+        """The same for index files."""
+        return self._not_opened(INDEX)
 
     @cached_property
     def queues_whole(self) -> bool:
@@ -117,8 +129,10 @@ class Evidence:
     def _no_gap(self, *parts: str) -> bool:
         if self.broken or self.copy.unmodelled:
             return False
-        kinds = ("link_out", "unreadable", "special")
-        return not any(e.kind in kinds and e.path.partition("/")[0] in parts for e in self.copy.listing.files)
+        return not self._not_opened(*parts)
+
+    def _not_opened(self, *parts: str) -> bool:
+        return any(e.kind in UNREAD_KINDS and e.path.partition("/")[0] in parts for e in self.copy.listing.files)
 
     @cached_property
     def held_back(self) -> int | None:

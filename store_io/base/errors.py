@@ -15,6 +15,18 @@ class UsageError(StoreError):
     exit_code = 2
 
 
+class RefusedSetting(UsageError):
+    """A line of broker.conf that no broker works with. why: about the line."""
+
+    def __init__(self, why: str):
+        super().__init__(f"broker.conf: {why}")
+        self.why = why
+
+    def within(self, file: str) -> str:
+        """The sentence for whoever named the file: which one it is, and what to do."""
+        return f"{file}: {self.why}; correct the line or leave it out"
+
+
 class NotAStore(StoreError):
     """The path does not hold a RocketMQ store."""
 

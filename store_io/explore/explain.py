@@ -1,8 +1,9 @@
 """One physical offset of a copy, explained: what lies there, the record field by field, which check fails on it and why, and
 which entries lead to it.
 
-At most three segments are read whole: the one that holds it, and for damage those beside it. Of everything else bounded pieces
-are read. Source of the fields: MessageExtEncoder, MessageDecoder; of the checks: `rules.message_verdict`.
+At most three segments are read whole: the one that holds it, and for damage those beside it; of a DLedger log the last three
+files as well. Of everything else bounded pieces are read. Source of the fields: MessageExtEncoder, MessageDecoder; of the checks:
+`rules.message_verdict`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas.dledger_layout import DATA
 from schemas.finding_codes import STOP_REASONS
 from schemas.rows import (
     EXTENT_DAMAGED,
@@ -26,6 +28,7 @@ from schemas.rows import (
     QueueKey,
     SegmentSummary,
 )
+from schemas.store_names import COMMITLOG
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.healing.changes import DEFAULT_RISK, Healing, Place
 from store_io.audit.healing.heal_task import search, search_of
@@ -33,17 +36,22 @@ from store_io.audit.healing.judgement import judged
 from store_io.audit.opened_copy import OpenedCopy, open_copy
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError
+from store_io.base.java_compat import parse_number
+from store_io.base.wording import count_text
 from store_io.explore.explain_header import HeaderReader
+from store_io.explore.explain_ledger import LedgerStart, ledger_start
 from store_io.explore.explain_pointers import MAX_POINTERS, IndexSearch, Pointer, QueueSearch, Target
 from store_io.explore.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
 from store_io.explore.message_search import message_at
 from store_io.explore.redaction import NONE, Redaction
 from store_io.formats.commitlog.framing import filler_size, framing_of
 from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.rules.dledger.ledger_files import ledger_folder
+from store_io.rules.loading import is_folder
 from store_io.rules.message_verdict import END, VALID, Message, Verdict
 from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
-from store_io.source.byte_source import folder_of
+from store_io.source.byte_source import folder_of, name_of
 from store_io.source.segment_window import SegmentWindow
 
 SHOW_ALL = Redaction(NONE, b"")
@@ -58,6 +66,7 @@ AROUND_BYTES = 4 * AROUND_ROW  # shown of a place where no record begins
 # What lies at the physical offset.
 RECORD, INSIDE, DAMAGE, FILLER, UNWRITTEN = "record", "inside a record", "damage", "filler", "unwritten"
 MISSING, BELOW, BEYOND, NO_LOG = "missing segment", "below the minimum", "beyond the end", "no CommitLog"
+CUT_SHORT, UNREAD = "after the end of a short file", "not read"
 
 
 @dataclass(frozen=True)
@@ -108,8 +117,9 @@ class Explanation:
     kind: one of this module's words.  sentence: the answer in one.  record_start, record_size: physical offset and bytes of
     the record that is shown; size 0 where it is not known.  around: bytes at the offset itself, from `around_start` on, where it
     is not the beginning of the record shown.  extent: the range of bytes of one kind that holds the
-    offset.  stop: where the release's scan of this segment ends.  healing: of damage, the change that makes a record whole,
-    or why there is none.
+    offset.  stop: where the release's scan of this segment ends; in a DLedger log where the log ends, None where that is not
+    known here.  start: of a DLedger log, what a start does with this file; else "".  healing: of damage, the change that makes a
+    record whole, or why there is none.
     searched: what was looked through for entries, in sentences.  fields: of the header before the record, if it has one, which
     lie at negative places; then of the record.
     """
@@ -131,6 +141,7 @@ class Explanation:
     checks: list[Check] = field(default_factory=list)
     extent: EqualRange | None = None
     stop: ScanEnd | None = None
+    start: str = ""
     before: Neighbour | None = None
     after: Neighbour | None = None
     healing: list[Healing] = field(default_factory=list)
@@ -183,6 +194,7 @@ class _Explainer:
         self.source, self.rules, self.segments = copy.source, copy.rules, copy.segment_files
         self.said = Explanation(phy_offset, copy.rules.release, NO_LOG, "")
         self.message: Message | None = None
+        self.ledger: LedgerStart | None = None
 
     def run(self) -> Explanation:
         said, n = self.said, self.n
@@ -198,7 +210,12 @@ class _Explainer:
                 said.before = next((self._last_of(f) for f in self.segments if f.start + f.size == holder.start), None)
             if said.after is None:
                 said.after = next((self._first_of(f) for f in self.segments if f.start == holder.start + holder.size), None)
-            said.stop = ScanEnd(holder.start + summary.broker.position, summary.broker.reason)
+            self.ledger = ledger_start(self.copy, self.location, holder, n)
+            if self.ledger is None:
+                said.stop = ScanEnd(holder.start + summary.broker.position, summary.broker.reason)
+            else:
+                said.start = self.ledger.sentence
+                said.stop = None if self.ledger.end is None else ScanEnd(*self.ledger.end)
             self._inside(holder, summary, watch)
             said.healing = self._healing(holder, summary)
         self._pointers()
@@ -235,6 +252,8 @@ class _Explainer:
         if n < first.start:
             said.kind = BELOW
             said.sentence = f"below the CommitLog's minimum, {first.start:,}: retention deleted it, or it was not copied"
+        elif (short := self._cut_short()) is not None:
+            said.kind, said.sentence = short
         elif n >= end:
             said.kind = BEYOND
             said.sentence = f"beyond the copy's last segment, which ends at {end:,}"
@@ -245,6 +264,23 @@ class _Explainer:
         below = [f for f in files if f.start + f.size <= n]
         said.before = self._last_of(below[-1]) if below else None
         said.after = next((found for f in files if f.start > n and (found := self._first_of(f))), None)
+
+    def _cut_short(self) -> tuple[str, str] | None:
+        """Kind and sentence, where a file of the log is there that should hold the offset, but is too short or cannot be read."""
+        n, size, tree = self.n, self.rules.segment_bytes, self.copy.tree
+        folder = ledger_folder(self.rules)
+        for entry in [*tree.children(COMMITLOG), *(tree.children(f"{folder}/{DATA}") if folder else [])]:
+            start = parse_number(name_of(entry.path), 64)
+            if is_folder(entry) or start is None or not start <= n < start + size:
+                continue
+            if entry.kind != "file":
+                return (
+                    UNREAD,
+                    f"{entry.path} is a link that leads out of the store, or no file that can be read: it was not opened",
+                )
+            length = count_text(entry.size, "byte")
+            return CUT_SHORT, f"{entry.path} is only {length} long, not {size:,}: this place lies after its end"
+        return None
 
     def _last_of(self, file: MappedFile) -> Neighbour | None:
         return self._scan(file, file.start + file.size)[1].before
@@ -337,7 +373,13 @@ class _Explainer:
         reput = RecordCheck.reput(self.rules, file.path).verdict(window, position, file.size)
         header = 0 if audit.kind == END else check.framing.header_bytes
         release = f"RocketMQ {self.rules.release}"
-        said.checks = [_check("audit", audit), _check(f"{release}, recovery", broker), _check(f"{release}, dispatch", reput)]
+        said.checks = [_check("audit", audit)]
+        if self.ledger is None:
+            said.checks.append(_check(f"{release}, recovery", broker))
+        elif self.ledger.scans:
+            said.checks.append(_check(f"{release}, scan after recovery", broker))
+        if self.ledger is None or self.ledger.in_log:
+            said.checks.append(_check(f"{release}, dispatch", reput))
         # A check that fails on the body has not looked at what follows it; dispatch checks no checksum.
         whole = (v.message for v in (audit, broker, reput) if v.message is not None and (v.kind == VALID or v.message.topic))
         self.message = next(whole, None) if self.redaction.mode == NONE or boundaries_hold(audit) else None

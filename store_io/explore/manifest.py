@@ -62,7 +62,7 @@ def read_manifest(text: str) -> dict[str, ManifestRow]:
     """The rows of a manifest by path. Raises UsageError."""
     lines = text.splitlines()
     if lines[:1] != [HEAD]:
-        raise UsageError(f"no manifest: its first line is not {HEAD!r}")
+        raise UsageError(f"no list that manifest wrote: its first line is not {HEAD!r}")
     found = {}
     for number, line in enumerate(lines[1:], 2):
         match = _LINE.fullmatch(line)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from store_io.base.errors import UsageError
+from store_io.base.errors import RefusedSetting
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _SPACE = " \t\f"
@@ -83,7 +83,7 @@ def _unescape(text: str) -> str:
         if code is not None:
             return chr(int(code, 16))
         if character == "u":
-            raise UsageError(f"broker.conf: {text!r}: \\u needs four hexadecimal digits")
+            raise RefusedSetting(f"{text!r}: \\u needs four hexadecimal digits")
         return _ESCAPES.get(character, character)
 
     read = re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.))", plain, text)

@@ -28,7 +28,7 @@ from schemas.store_names import (
     TIERED_METADATA,
     TIMER_LOG,
 )
-from store_io.base.errors import StoreError, UsageError
+from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.properties import parse_properties
 from store_io.rules.compaction.compacted_queues import inferred_settings
@@ -101,7 +101,7 @@ def given_settings(broker_conf: str, release: str) -> dict[str, Setting]:
     for key in ALL_DEFAULTS.keys() & texts.keys():
         found[key] = own = taken_setting(key, texts[key], version)
         if key in SIZE_DEFAULTS and key not in _TIMER_SLOTS and own.value < 1:
-            raise UsageError(f"broker.conf: {key}={texts[key]}: not above 0")
+            raise RefusedSetting(f"{key}={texts[key]}: not above 0")
     return found
 
 

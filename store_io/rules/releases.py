@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
-from store_io.base.errors import UsageError
+from store_io.base.errors import RefusedSetting, UsageError
 from store_io.base.java_compat import parse_number, split_dropping_tail
 from store_io.rules.settings.given_settings import FIRST_KNOWN, taken_value
 
@@ -289,7 +289,7 @@ def parse_delay_levels(text: str) -> dict[int, int]:
     for level, part in enumerate(split_dropping_tail(text, " "), 1):
         number = parse_number(part[:-1], 64)
         if number is None or part[-1] not in units:
-            raise UsageError(f"broker.conf: messageDelayLevel={text}: {part!r} is no number with a unit of s, m, h or d")
+            raise RefusedSetting(f"messageDelayLevel={text}: {part!r} is no number with a unit of s, m, h or d")
         levels[level] = number * units[part[-1]]
     return levels
 

@@ -27,6 +27,7 @@ _KNOWN = re.compile(
 DLEDGER = re.compile(r"dledger-.+")
 _CONFIG_FILE = re.compile(r"config/(topics|consumerOffset|subscriptionGroup|delayOffset)\.json(\.bak)?")
 _SEGMENT_NAME = re.compile(r"[0-9]{20}")
+UNREAD_KINDS = ("link_out", "unreadable", "special")  # of what has a name and is never opened: nobody knows its length
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,7 @@ def unreadable_parts(listing: StoreListing) -> list[str]:
         if entry.kind == "file" and entry.size and entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX):
             found.append(f"{entry.path}: a file of {entry.size:,} bytes where a folder is expected; not opened")
             continue
-        if entry.kind not in ("link_out", "unreadable", "special") or not (
-            _LISTED.fullmatch(top) or top == checkpoint_layout.CHECKPOINT_FILE
-        ):
+        if entry.kind not in UNREAD_KINDS or not (_LISTED.fullmatch(top) or top == checkpoint_layout.CHECKPOINT_FILE):
             continue
         if entry.kind == "unreadable":
             found.append(f"{entry.path}: cannot be read or listed")

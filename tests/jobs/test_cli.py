@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 
 from jobs import cli, faults, interrupts
-from jobs.audit import results
+from jobs.audit import results, run_audit
+from jobs.audit.earlier_runs import Reading
 from jobs.command_line import options
 from jobs.command_line.options import COMMANDS
+from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
+from schemas.rows import AuditOutcome
 from store_io.base.errors import StoreError
 
 
@@ -192,3 +195,23 @@ def test_something_stands_in_for_streams_that_are_closed(tmp_path: Path) -> None
     command = ["sh", "-c", 'exec "$@" <&- >&-', "sh", sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(command, stderr=subprocess.PIPE, cwd=environment.ROOT, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_refused_line_of_broker_conf_is_told_with_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s" / "commitlog").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for line, why in (
+        ("maxIndexNum=-3", "maxIndexNum=-3: not above 0"),
+        ("messageDelayLevel=1s 2x", "messageDelayLevel=1s 2x: '2x' is no number with a unit of s, m, h or d"),
+        ("brokerName=\\u12", "'\\\\u12': \\u needs four hexadecimal digits"),
+    ):
+        Path("my.conf").write_text(line + "\n")
+        told = f"{why}; correct the line or leave it out\n"
+        for words in (["query", "s"], ["explain", "s", "--phy-offset", "0"], ["export", "s", "--to", "e", "--format", "jsonl"]):
+            assert cli.main([*words, "--release", "5.3.3", "--broker-conf", "my.conf"]) == 2
+            assert capsys.readouterr().err.endswith(f": --broker-conf 'my.conf': {told}"), words
+        store = StoreArgument("s", f"{tmp_path}/s", "5.3.3", line, broker_conf_file=f"{tmp_path}/my.conf")
+        outcome = run_audit._prepare(0, store, Reading())
+        assert isinstance(outcome, AuditOutcome) and f"{tmp_path}/my.conf: {told.strip()}" in outcome.verdict

@@ -312,8 +312,12 @@ def test_a_manifest(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     said = capsys.readouterr().out
     assert "checkpoint: other bytes" in said and "more: is not in the manifest" in said and "odd\\x0aname: is in" in said
     assert cli.main(["manifest", str(root), "--write", str(root / "m")]) == 2
-    file.write_text("nothing\n")
-    assert cli.main(["manifest", str(root), "--verify", str(file)]) == 2
+    for other in (b"nothing\n", b"\x80\xff\x00 no text", b""):
+        file.write_bytes(other)
+        capsys.readouterr()
+        assert cli.main(["manifest", str(root), "--verify", str(file)]) == 2
+        said = capsys.readouterr().err
+        assert f"--verify {str(file)!r}: no list that manifest wrote: " in said and "codec" not in said
 
 
 def test_spark_s_words_reach_it() -> None:

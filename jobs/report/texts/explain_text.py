@@ -70,7 +70,9 @@ def _facts(said: Explanation) -> Iterator[tuple[str, str]]:
         why = f": {lower(STOP_REASONS.get(reason, reason))}" if reason else ""
         words = {"message": "messages without a break", "unwritten": "unwritten", "filler": "filler", "damaged": "damaged"}
         yield "Range", f"{start:,} to {end:,}, {words[kind]}{why}"
-    if said.stop is not None and said.file is not None:
+    if said.start:
+        yield "Start", printable(said.start)
+    elif said.stop is not None and said.file is not None:
         stop, reason = said.stop
         here = said.record_start if said.record_start is not None else said.phy_offset
         beyond = ", before this place" if stop < here else ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from jobs.report.texts.commands import repair_commands, repair_withheld
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
-from schemas.finding_codes import BY_A_REPAIR, END_GONE
+from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, END_GONE
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import Safety, counted, election_hangs, end_of_log, is_emptied, lost_of
@@ -43,7 +43,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     withheld = repair_withheld(outcome)
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
-    steps: dict[str, dict[str, None]] = {}
+    steps = _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
             if emptied and finding.code == "segment_missing":  # a donor gives nothing to a copy without a segment
@@ -67,6 +67,18 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)
     return NextSteps("", END_GONE if END_GONE in steps else "", repairs, withheld, start, others)
+
+
+def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:
+    """What to do about each file that made the audit incomplete because it was not opened. They come first: all else may follow
+    from them."""
+    named = {sentence.partition(": ")[0] for sentence in outcome.incomplete}
+    steps: dict[str, dict[str, None]] = {}
+    for finding in outcome.findings:
+        row = CATALOGUE.get(finding.code)
+        if row is not None and row.unread and finding.next and finding.file in named:
+            steps.setdefault(finding.next, {}).setdefault(finding.file)
+    return steps
 
 
 def _lacking(outcome: AuditOutcome) -> str:

@@ -51,7 +51,7 @@ _WIDTH = 120  # characters of a line of ours; paths and commands are never broke
 _STORES = 50  # of a fleet with a line each; of those that are safe to start, fewer
 _SAFE_STORES = 10
 _INDENT = 13  # where a row's text begins
-_SOME_FILE = re.compile(r"\bthis (queue|index file|message|range|group|file)\b")  # a step that has to say which
+_SOME_FILE = re.compile(r"\bthis (queue|index file|message|range|group|file|link)\b")  # a step that has to say which
 _NUMBER = 11  # a count at the start of a line, with the gap after it
 
 

@@ -19,6 +19,7 @@ from store_io.rules.loading import Tree, is_folder
 from store_io.rules.releases import BrokerRules
 from store_io.source import store_dir
 from store_io.source.byte_source import folder_of, name_of
+from store_io.source.store_dir import UNREAD_KINDS
 
 MAX_MISSING_NAMES = 100
 
@@ -33,7 +34,11 @@ def file_names(evidence: Evidence) -> list[Finding]:
 
 
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
-    """Files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7)."""
+    """Files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7).
+
+    What was not opened, such as a link that leads out of the store, counts as a file of the right length: of it only
+    `store_dir.listing_notes` speaks.
+    """
     log = [*_log_names(tree, rules), *_ledger_names(tree, rules)]
     queues = _topic_names(tree, rules) if not rules.rocksdb_queues else ()
     return [*log, *queues, *_index_names(tree, rules)]
@@ -55,12 +60,14 @@ def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             message = "a database of queues in RocksDB, which a broker with queues in files leaves alone"
             found.append(Finding("file_unrecognised", kind, severity=NOTE, message=message))
         for topic in tree.children(kind):
-            if not is_folder(topic) and is_database_name(name_of(topic.path)):
+            if topic.kind in UNREAD_KINDS or not is_folder(topic) and is_database_name(name_of(topic.path)):
                 continue
             if not is_folder(topic):
                 found.append(_unrecognised(topic, "a file where topics' folders lie"))
                 continue
             for child in tree.children(topic.path):
+                if child.kind in UNREAD_KINDS:
+                    continue
                 if parse_number(name_of(child.path), 32) is None:
                     found.append(_unrecognised(child, "its name is no queue id"))
                 elif not is_folder(child):
@@ -73,6 +80,8 @@ def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
 def _index_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     for entry in tree.children(INDEX):
+        if entry.kind in UNREAD_KINDS:
+            continue
         if parse_number(name_of(entry.path), 64) is None:
             found.append(_unrecognised(entry, "its name is no number"))
         elif is_folder(entry):
@@ -92,13 +101,16 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     for entry in [*tree.children(COMMITLOG), *data]:
         name = name_of(entry.path)
         start = parse_number(name, 64)
+        unread = entry.kind in UNREAD_KINDS
+        if unread and start is None:
+            continue
         if is_folder(entry) or start is None:
             found.append(_unrecognised(entry, "a directory among the segments" if is_folder(entry) else "its name is no number"))
             continue
-        if entry.size == 0:
+        if entry.size == 0 and not unread:
             found.append(_sized("segment_empty", entry, size, REBUILDABLE))
             continue
-        if entry.size != size:
+        if entry.size != size and not unread:
             found.append(_sized("segment_wrong_size", entry, size))
         if start % size:
             found.append(Finding("segment_misnamed", entry.path, expected=f"a multiple of {size}", actual=name))
@@ -120,6 +132,8 @@ def _ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
     """What ends the process of a DLedger node, or its load(), besides data files: its index files' names and lengths."""
     folder = ledger_folder(rules)
     for entry in tree.children(f"{folder}/{UNITS}") if folder else []:
+        if entry.kind in UNREAD_KINDS:
+            continue
         start = parse_number(name_of(entry.path), 64)
         if is_folder(entry) or start is None:
             yield _unrecognised(entry, "not an index file of DLedger: a start ends at it")
@@ -143,15 +157,18 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
     files = 0
     for entry in tree.children(folder):
         start = parse_number(name_of(entry.path), 64)
+        unread = entry.kind in UNREAD_KINDS
+        if unread and (start is None or start < 0):
+            continue
         if is_folder(entry) or start is None or start < 0:
             name_fault = "its name is no number" if start is None else "its name is a negative number"
             found.append(_unrecognised(entry, "a directory among the queue's files" if is_folder(entry) else name_fault))
             continue
         files += 1
-        if entry.size == 0:
+        if entry.size == 0 and not unread:
             found.append(_sized("queue_file_empty", entry, size, REBUILDABLE))
             continue
-        if entry.size != size:
+        if entry.size != size and not unread:
             found.append(_sized("queue_file_wrong_size", entry, size))
         if expected is not None and start != expected:
             found.append(Finding("queue_file_missing", f"{folder}/{expected:020d}", message="a gap in the queue's files"))

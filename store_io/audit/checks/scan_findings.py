@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemas.finding_codes import INDEX_MISSING
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.scan import torn_copies
@@ -18,8 +19,9 @@ def unread_heads(evidence: Evidence) -> list[Finding]:
 
 
 def scan_findings(evidence: Evidence) -> Iterator[Finding]:
-    """Of segments, queues and index files that were read."""
-    yield from torn_copies.told_once(evidence.segments)
+    """Of segments, queues and index files that were read. An entry may lie in an index file that was not opened."""
+    of_segments = torn_copies.told_once(evidence.segments)
+    yield from (f for f in of_segments if f.code != INDEX_MISSING or not evidence.index_not_opened)
     for queue in evidence.every_queue:
         yield from queue.findings
     for index in evidence.index.values():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence, Set
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -22,14 +22,24 @@ from store_io.audit.queue_runs import message_runs
 from store_io.base.packed import items_of
 from store_io.base.wording import clause, count_text
 from store_io.rules.queue_state import QueueState
+from store_io.source.store_dir import UNREAD_KINDS
 
 
 def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """The CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
+    if evidence.log_not_opened:  # where the log ends is not known, so nothing is cut or deleted for it
+        evidence = replace(evidence, prediction=None)
     serious = [f for f in findings if f.severity != NOTE]
     steps = [*_log_steps(evidence, serious), *_queue_steps(evidence, serious), *_index_steps(evidence, serious)]
     steps += _compacted_steps(evidence)
-    return [asdict(step) for step in [*steps, *_rebuilds(serious, lambda file: file if file == CHECKPOINT_FILE else "").values()]]
+    steps += _rebuilds(serious, lambda file: file if file == CHECKPOINT_FILE else "").values()
+    return [asdict(step) for step in steps if step.action != "delete" or not _was_not_opened(evidence, step.file)]
+
+
+def _was_not_opened(evidence: Evidence, path: str) -> bool:
+    """Whether nobody knows what lies there, as in place of a link: it may hold messages, and is not given up."""
+    entry = evidence.copy.listing.get(path)
+    return entry is not None and entry.kind in UNREAD_KINDS
 
 
 def _compacted_steps(evidence: Evidence) -> list[PlanStep]:

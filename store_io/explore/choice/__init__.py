@@ -2,4 +2,5 @@
 
 * `by_queues`: ConsumeQueue entries name the messages of a queue, and so their segments.
 * `by_tables`: what an earlier audit wrote of each segment's store times.
+* `led_out`: entries that lead where the copy has no segment.
 """

@@ -6,8 +6,9 @@ reviseLedgerBeginIndex, updateCommittedIndex, getEntryPosAndSize, read at 0.2.2,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from schemas.dledger_layout import UNIT_BYTES
 from schemas.rows import MappedFile, Row
@@ -15,6 +16,16 @@ from store_io.rules.dledger.ledger_files import LedgerFiles
 from store_io.rules.dledger.ledger_walks import CHAIN, FILE_END, FILLER, DataWalk, LedgerTexts, Stretch
 from store_io.rules.dledger.unit_list import UnitList
 from store_io.rules.prediction import LogFile, Refused, cut_files
+
+READ_AT_LEAST = 3  # data files from the end on that recovery reads
+
+
+class LedgerEnd(NamedTuple):
+    """Where the entries end, as a physical offset, and why. first_file: the data file in which the reading begins."""
+
+    first_file: str
+    phy_offset: int
+    reason: str
 
 
 @dataclass
@@ -65,6 +76,19 @@ def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: Led
     return recovery.run(texts)
 
 
+def recovered_end(files: LedgerFiles, walk_of: Callable[[MappedFile], DataWalk]) -> LedgerEnd | None:
+    """Where recovery ends the log, by its last data files; None where it begins before these. Raises as `recover_ledger`."""
+    if files.misfit:
+        raise Refused(files.misfit)
+    data = files.data[-READ_AT_LEAST:]
+    recovery = _Recovery(data, [walk_of(f) for f in data], UnitList(files.index))
+    if len(files.data) > len(data) and not recovery.walks[0].sound_start:
+        return None
+    end, ledger = recovery.read(), recovery.ledger
+    assert ledger.start_file is not None
+    return LedgerEnd(data[ledger.start_file].path, end, ledger.stop_reason)
+
+
 class _Recovery:
     def __init__(self, files: list[MappedFile], walks: list[DataWalk], units: UnitList):
         self.files, self.walks, self.units = files, walks, units
@@ -77,13 +101,7 @@ class _Recovery:
     def run(self, texts: LedgerTexts) -> Ledger:
         ledger = self.ledger
         ledger.divided = self.files[0].start
-        end = self._read(self._start())
-        last = self.files[-1]
-        if last.start - end > last.size:
-            raise Refused(
-                f"{self.files[ledger.stop_file].path}: the entries end at {end:,}, more than one file before the last data file:"
-                " DLedger ends the process"
-            )
+        end = self.read()
         ledger.end_term = -1  # of data files without an entry
         if self.last is not None:
             ledger.end, ledger.end_term = self.last.last_index, self.last.last_term
@@ -96,6 +114,16 @@ class _Recovery:
             raise Refused(texts.refusal)
         self._commit(texts)
         return ledger
+
+    def read(self) -> int:
+        """Where the entries end, as a physical offset. Raises Refused where that is too far from the log's end."""
+        end, last = self._read(self._start()), self.files[-1]
+        if last.start - end > last.size:
+            raise Refused(
+                f"{self.files[self.ledger.stop_file].path}: the entries end at {end:,}, more than one file before the last data"
+                " file: DLedger ends the process"
+            )
+        return end
 
     def _start(self) -> int:
         """The newest of all but the last two files whose first entry is sound by its own header and its unit."""

@@ -268,6 +268,26 @@ def test_places_where_no_record_begins(tmp_path: Path, capsys: pytest.CaptureFix
     assert [(p["state"], p["number"]) for p in missing["pointers"]] == [("no message to compare with", len(first_of[2048]))]
 
 
+def test_a_place_that_a_short_or_unread_file_should_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=1024))
+    records = [builder.put(Message(body=b"b" * 200)) for _ in range(12)]
+    store = builder.write(tmp_path / "store")
+    path = store.root / "commitlog" / f"{1024:020d}"
+    data = path.read_bytes()
+    for length, long in ((500, "500 bytes"), (1, "1 byte"), (0, "0 bytes")):
+        path.write_bytes(data[:length])
+        found = said(capsys, store, 1024 + 600)
+        assert found["kind"] == "after the end of a short file" and found["file"] is None
+        assert found["sentence"] == f"commitlog/{1024:020d} is only {long} long, not 1,024: this place lies after its end"
+    assert found["before"]["phy_offset"] < 1024 < 2048 == found["after"]["phy_offset"]
+    path.unlink()
+    path.symlink_to(tmp_path / "elsewhere")
+    assert said(capsys, store, 1024 + 600)["kind"] == "not read"
+    last = store.segment_of(records[-1])
+    last.write_bytes(last.read_bytes()[:100])
+    assert said(capsys, store, int(last.name) + 200)["kind"] == "after the end of a short file"
+
+
 HOSTILE = "<script>\x1b[31m\u202e'\"../%RETRY%\x07"
 
 

@@ -114,6 +114,24 @@ def run(store: Path, to: Path, *words: str) -> int:
 
 
 @pytest.mark.spark
+def test_what_was_asked_for_differently_is_what_was_typed_differently(tmp_path: Path) -> None:
+    store, _, _ = damaged_store(tmp_path / "store")
+    plain = asked_for(store, tmp_path / "to")
+    lost = asked_for(store, tmp_path / "to", "--lost")
+    resend = read_arguments(command(str(store), "--to", str(tmp_path / "to"), "--format", "resend"))
+    few = asked_for(store, tmp_path / "to", "--lost", "--columns", "topic", "--topic", "T")
+    for one, other, words in (
+        (plain, lost, "(lost)"),
+        (lost, plain, "(lost)"),
+        (plain, resend, "(format)"),
+        (lost, few, "(columns, filter)"),
+        (plain, few, "(columns, filter, lost)"),
+    ):
+        with pytest.raises(UsageError, match="asked for differently") as refused:
+            export.check_same(one, {"asked": other.words})
+        assert words in str(refused.value)
+
+
 def test_a_stopped_export_goes_on(here: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = odd_store(tmp_path / "store", 1 << 15).root
     words = ("--format", "parquet", "--body", "raw", "--redact", "hash")
@@ -231,6 +249,7 @@ def test_an_export_without_a_message_still_has_its_columns(
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["messages"] == 0
     (tmp_path / "fresh" / "commitlog").mkdir(parents=True)  # of a broker that has no segment yet
     assert run(tmp_path / "fresh", tmp_path / "none", "--format", "parquet") == 0
+    assert "export: this copy holds no CommitLog segment\n" in capsys.readouterr().err
     assert here.read.parquet(str(tmp_path / "none" / "messages")).columns == list(DEFAULT_COLUMNS)
 
 

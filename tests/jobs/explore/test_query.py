@@ -257,6 +257,25 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     assert "the whole log is read: entry 31 of topic TopicA, queue 0 leads no further than entry 30" in answer.err
 
 
+def test_entries_that_lead_to_no_segment_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    records = [builder.put(Message(body=b"b" * 200)) for _ in range(60)]
+    copy = builder.write(tmp_path / "store")
+    (copy.root / "commitlog" / f"{4096:020d}").unlink()
+    gone = [n for n, r in enumerate(records) if r.at // 4096 == 1]
+    words = ["--topic", "TopicA", "--queue", "0", "--from-queue-offset"]
+    lead = "that lead to physical offsets that no segment of this copy holds\n"
+    for low, high, shown, sentence in (
+        (gone[0], gone[0] + 3, 0, f"query: the ConsumeQueues have 3 entries there {lead}"),
+        (gone[0] - 2, gone[0] + 1, 2, f"query: the ConsumeQueues have 1 entry there {lead.replace('lead', 'leads')}"),
+        (0, 2, 2, ""),
+    ):
+        assert cli.main([*words_of(copy), "--format", "jsonl", *words, str(low), "--to-queue-offset", str(high)]) == 0
+        answer = capsys.readouterr()
+        assert len(answer.out.splitlines()) == shown
+        assert answer.err == ("" if shown else "query: no message is found\n") + sentence
+
+
 def test_a_message_that_is_missing_before_the_last_one_makes_the_first_few_unsure() -> None:
     def held(named: set[int], *batches: list[int]) -> int:
         choice = by_queues.QueueChoice({}, enough=2, named=frozenset(named))
@@ -495,6 +514,7 @@ def test_a_store_without_messages(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert cli.main(["query", str(tmp_path / "store"), *words, "--release", "5.3.3"]) == 0
         answer = capsys.readouterr()
         assert not answer.out and answer.err.startswith("query: no message is found")
+        assert answer.err.endswith(": this copy holds no CommitLog segment\n")
 
 
 # ---- through Spark ---------------------------------------------------------------------------------------------------

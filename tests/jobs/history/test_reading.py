@@ -66,6 +66,19 @@ def test_a_report_is_not_written_into_a_store(tmp_path: Any) -> None:
     assert (tmp_path / "r.html").read_text() == "text\\ud800"
 
 
+@pytest.mark.parametrize("part", ["commitlog", "consumequeue", "batchconsumequeue"])
+def test_a_report_is_not_written_into_a_store_that_no_table_names(part: str, tmp_path: Any) -> None:
+    (tmp_path / "s" / part / "T").mkdir(parents=True)
+    (tmp_path / "s" / "config").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "s" / "config")
+    for place in ("s/r.html", f"s/{part}/r.html", f"s/{part}/T/r.html", "s/new/r.html", "link/r.html"):
+        command = Command("report", options={"--out": f"{tmp_path}/{place}"})
+        with pytest.raises(UsageError, match=f"^--out: '{tmp_path}/{place}' lies inside '{tmp_path}/s', which holds {part}/"):
+            reading.put(command, "text", [])
+    assert not [*tmp_path.rglob("r.html")]
+    reading.put(Command("report", options={"--out": f"{tmp_path}/{part}"}), "text", [])  # a file of that name is no store
+
+
 @pytest.mark.parametrize("micros", [1 << 62, -(1 << 62), 253_402_300_800_000_000])
 def test_a_time_beyond_all_years_is_told(micros: int) -> None:
     told = reading.time_of(micros)
