@@ -59,8 +59,8 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Healing", [healed], healing_text
         yield "Healed", healed["records"], healed_text
         yield "Not healed", healed["not_healed"], _left
-    for name in ("dropped", "unserved"):
-        yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
+    yield "Left out", report["dropped"], left_out_text
+    yield "Left out", report["unserved"], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
     yield "Removed", report["removed"], _removed
     database = report.get("database")  # which holds all queues
     yield "Queue", [row for row in report["queues"] if not database or row["folder"] != database["folder"]], _queue
@@ -218,6 +218,11 @@ def missing_text(row: Row) -> str:
     whom = "it" if row["end"] - row["first"] == 1 else "them"
     where = f"{row['topic']}, queue {row['queue_id']}, {offsets_text(row['first'], row['end'])}"
     return f"No message at {where}: consumers skip {whom} or see the next message twice."
+
+
+def left_out_text(row: Row) -> str:
+    """A message that a repair had to leave out, and why."""
+    return f"{_range(row)}, {row['topic']}, queue {row['queue_id']}, offset {row['queue_offset']:,}: {row['reason']}"
 
 
 def moved_text(row: Row) -> str:
