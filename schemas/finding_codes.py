@@ -612,6 +612,16 @@ WITHOUT_DONOR = {
 }
 """Next steps that name a donor, and what is left of them for a kind of store that no donor helps."""
 
+SETTING_OF_STOP = {"dup_info": "duplicationEnable", "property_crc_missing": "forceVerifyPropCRC"}
+"""Stop reasons at sound records: the setting that asks for what they lack. It was switched on after they were written."""
+
+SWITCH_OFF = {
+    reason: f"First set {setting}=false in broker.conf, audit again, and start with that: messages that were written before"
+    f" it was switched on lack the {lacks} that it asks for, and a start with it cuts them."
+    for (reason, setting), lacks in zip(SETTING_OF_STOP.items(), ("DUP_INFO", "property CRC"), strict=True)
+}
+"""The next step where a start stops for such a reason."""
+
 STOP_REASONS: dict[str, str] = {
     # The record itself (the checks of recovery.md 3).
     "no_room": "Too few bytes are left in the segment for another record.",

@@ -29,7 +29,7 @@ from jobs.report.texts.commands import command_line, config_helps, repair_withhe
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
-from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, plan_section, request_of, work_out_ways
+from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, kept_by_salvage, plan_section, request_of, work_out_ways
 from schemas.rows import DOUBT, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_rounds
@@ -83,7 +83,7 @@ def run(command: Command) -> int:
 def _propose(command: Command, asked: Asked, outcome: AuditOutcome, ways: list[Way]) -> int:
     """Show the ways and the one to take; take it where that is wanted."""
     _say(ways_text(outcome, ways))
-    choice = choose(ways)
+    choice = choose(ways, kept_by_salvage(outcome))
     if choice is None:
         no_donor = asked.donor is not None or outcome.plan["broker"]["dledger"] is not None  # one that helps
         raise StoreError(

@@ -15,6 +15,7 @@ from jobs.report.hand_over.figures import RepairFigures
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.healing.judgement import risk_text
+from store_io.audit.outcome.safety import setting_that_cuts
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.repair.plan_repair_section import refused_section, section_of
@@ -120,34 +121,44 @@ def request_of(outcome: AuditOutcome, location: StoreLocation, target: str, dono
     return RepairRequest(plan.store, location, target, plan, donor=donor, fix_offsets=True, heal_risk=DEFAULT_RISK)
 
 
-def choose(ways: Sequence[Way]) -> Choice | None:
-    """The way that keeps most; None where none goes. Where both keep the same: by the policy that surprises consumers least."""
+def choose(ways: Sequence[Way], cause: str = "") -> Choice | None:
+    """The way that keeps most; None where none goes. Where both keep the same: by the policy that surprises consumers least.
+
+    cause: a clause on the messages that policy broker leaves out, as `kept_by_salvage` makes it.
+    """
     going = [way for way in ways if way.consistent]
     if not going:
         return None
     best = max(going, key=lambda way: (way.kept, -way.given_up, way.policy == BROKER))
     others = [way for way in ways if way is not best]
-    why = _why(best, others[0])
+    why = _why(best, others[0], cause)
     if best.risk_left:
         left = f"risks of {risk_text(best.risk_left)} in all, not below {MOST_RISK:g}"
         why += f"; damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself"
     return Choice(best, why, _options(best))
 
 
-def _why(best: Way, other: Way) -> str:
-    why = _why_this_policy(best, other)
+def kept_by_salvage(outcome: AuditOutcome) -> str:
+    """Which messages policy salvage keeps beyond those of policy broker, a clause; "" where that is not known."""
+    setting = setting_that_cuts(outcome)
+    if setting:
+        return f": those that a start with {setting}=true cuts"
+    return ", also those after the damage" if outcome.damaged_extents else ""
+
+
+def _why(best: Way, other: Way, cause: str) -> str:
+    why = _why_this_policy(best, other, cause)
     if not best.healed:
         return why
     return f"{why}; --heal makes {count_text(best.healed, 'damaged record')} whole, at a risk of {risk_text(best.risk)} in all"
 
 
-def _why_this_policy(best: Way, other: Way) -> str:
+def _why_this_policy(best: Way, other: Way, cause: str) -> str:
     if not other.consistent:
         return f"policy {other.policy} does not go: {other.problem()}"
     more = best.kept - other.kept
     if more > 0:
-        end = ", also those after the damage" if best.policy == SALVAGE else ""
-        return f"it keeps {more:,} more of the messages{end}"
+        return f"it keeps {more:,} more of the messages{cause if best.policy == SALVAGE else ''}"
     if best.given_up < other.given_up:
         return f"it gives up {other.given_up - best.given_up:,} fewer messages"
     return "both keep the same messages, and so the log ends where the release itself would end it"

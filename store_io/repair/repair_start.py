@@ -115,7 +115,7 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
 
 
 def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> bool:
-    """Zero the record that only the zeros behind the segment's old end completed; whether there was one.
+    """Zero the record that only the zeros beyond the segment's old end completed; whether there was one.
 
     No checksum covers the properties, so such a record passes every check although its last bytes are invented. No release reads
     a short segment (recovery.md 1), so none would serve the record.
@@ -132,7 +132,7 @@ def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> b
     if message is None or start == old_size:
         return False
     end = start + message.total_size
-    reason = f"its last {count_text(end - old_size, 'byte')} lay behind the end of the file and would be zeros now"
+    reason = f"its last {count_text(end - old_size, 'byte')} lay beyond the end of the file and would be zeros now"
     work.half_records.append(
         {
             "file": path, "start": start, "end": end, "topic": message.topic, "queue_id": message.queue_id,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from schemas.finding_codes import CATALOGUE, CORRECT_LINE, TIMER_LOST, Part
+from schemas.finding_codes import CATALOGUE, CORRECT_LINE, SETTING_OF_STOP, TIMER_LOST, Part
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text
@@ -116,6 +116,12 @@ def setting_at_fault(outcome: AuditOutcome) -> str:
     """The next step where a line of broker.conf stops the start, which no repair changes; else ""."""
     steps = (finding.next for finding in outcome.findings if finding.code == "broker_refuses")
     return next((step for step in steps if step.startswith(CORRECT_LINE)), "")
+
+
+def setting_that_cuts(outcome: AuditOutcome) -> str:
+    """The setting for which a start cuts sound messages that lack what it asks for; "" where none does."""
+    reasons = (str(finding.actual) for finding in outcome.findings if finding.code == "broker_drops_messages")
+    return next((SETTING_OF_STOP[reason] for reason in reasons if reason in SETTING_OF_STOP), "")
 
 
 def start_of(outcome: AuditOutcome) -> Start:

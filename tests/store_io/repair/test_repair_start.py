@@ -45,7 +45,7 @@ def test_a_line_of_broker_conf_that_stops_the_release_is_to_be_corrected_first(p
 
 
 @pytest.mark.parametrize("cut", ["in a segment between others", "in the last segment"])
-def test_a_record_that_only_the_zeros_behind_a_short_file_completed_is_left_out(tmp_path: Path, cut: str) -> None:
+def test_a_record_that_only_the_zeros_beyond_a_short_file_completed_is_left_out(tmp_path: Path, cut: str) -> None:
     """Its properties would end with NUL bytes, which no checksum shows: its tag would be another one."""
     builder = builders.StoreBuilder("4.8.0", builders.Sizes(segment=1024, queue_file=400))
     placed = [builder.put(builders.Message("T", body=b"x" * 50, uniq=f"{n:032X}")) for n in range(30)]
@@ -65,7 +65,7 @@ def test_a_record_that_only_the_zeros_behind_a_short_file_completed_is_left_out(
                 {
                     "file": f"commitlog/{base:020d}", "start": half.at - base, "end": half.at + half.size - base, "topic": "T",
                     "queue_id": 0, "queue_offset": half.queue_offset,
-                    "reason": "its last 1 byte lay behind the end of the file and would be zeros now",
+                    "reason": "its last 1 byte lay beyond the end of the file and would be zeros now",
                 }
             ]  # fmt: skip
         assert (report["given_up"]["missing"], report["given_up"]["cut"], report["lost"]["messages"]) == (1, 0, 0)
