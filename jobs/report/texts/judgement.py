@@ -23,6 +23,7 @@ from store_io.audit.outcome.safety import (
     end_of_log,
     lacks_of,
     lost_of,
+    mended_by_a_start,
     no_config,
     setting_at_fault,
     setting_that_cuts,
@@ -196,9 +197,12 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return empty.meaning.rstrip("."), (empty.next,)
         case Start.REBUILD:
             unclean = outcome.plan["broker"].get("exit") == "unclean"
-            after = " (after a crash; a start mends some of it by itself)" if unclean else ""
+            part = "it" if mended_by_a_start(outcome) else "some of it"
+            after = f" (after a crash; a start mends {part} by itself)" if unclean else ""
             differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
             why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
+            if mended_by_a_start(outcome):
+                return "A start loses no message and mends what differs", why
             return "A start loses no message, but queues, index or other derived files need a rebuild", why
         case Start.CONFIG_LOST:
             differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []

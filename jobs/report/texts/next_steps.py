@@ -8,10 +8,19 @@ from dataclasses import dataclass, field
 from jobs.report.texts.commands import repair_commands, repair_withheld
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
-from schemas.finding_codes import BY_A_REPAIR, END_GONE, SWITCH_OFF
+from schemas.finding_codes import BY_A_REPAIR, BY_A_START, END_GONE, SWITCH_OFF
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
-from store_io.audit.outcome.safety import Safety, counted, election_hangs, end_of_log, is_emptied, lost_of, no_config
+from store_io.audit.outcome.safety import (
+    Safety,
+    counted,
+    election_hangs,
+    end_of_log,
+    is_emptied,
+    left_to_a_start,
+    lost_of,
+    no_config,
+)
 
 NOTHING = "Nothing to do."
 PUT_CONFIG = "Put the broker's config/ into the copy before a start."
@@ -22,12 +31,14 @@ _BEYOND = "consumer_offset_beyond_end"
 
 @dataclass
 class NextSteps:
-    """nothing: what to do with a consistent store, if anything; else "".  first: what to try before a repair, "" where there is
-    nothing.  repairs: (what it keeps, command).  withheld: why there is none although there is something to do.  start: what a
-    start of the release does instead, "" where it does not start or that is not known.  others: (sentence, the files that it is
-    about) of the findings, the most severe first."""
+    """nothing: what to do with a consistent store, if anything; else "".  optional: all that differs can be left to a start.
+    first: what to try before a repair, or what that start does, "" where there is nothing.  repairs: (what it keeps, command).
+    withheld: why there is none although there is something to do.  start: what a start of the release does instead, "" where it
+    does not start or that is not known.  others: (sentence, the files that it is about) of the findings, the most severe
+    first."""
 
     nothing: str = ""
+    optional: bool = False
     first: str = ""
     repairs: list[tuple[str, str]] = field(default_factory=list)
     withheld: str = ""
@@ -61,6 +72,10 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     for step in [step for step in steps if any(other != step and other.startswith(step) for other in steps)]:
         files = steps.pop(step)  # one with the same words and more says it
         next(rest for other, rest in steps.items() if other.startswith(step)).update(files)
+    optional = bool(repairs) and left_to_a_start(outcome)
+    if repairs:  # it does what a start does, too
+        taken = [steps.pop(step) and BY_A_START[step] for step in BY_A_START if step in steps]
+        first = first or f"{' '.join(taken)} A repair is optional." if optional else first
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
     sizes = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
     others.sort(key=lambda step: step[0] not in sizes)
@@ -69,11 +84,13 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
         others.insert(0, (f"Name the broker's own release with --release and audit again: {wrote}.", []))
     if not first:
         others += [(f"{change}.", []) for change in outcome.unsafe_settings]
+    if no_config(outcome):
+        others.append((PUT_CONFIG, []))
     lacking = _lacking(outcome)
     if lacking:
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)
-    return NextSteps("", END_GONE if END_GONE in steps else first, repairs, withheld, start, others)
+    return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, withheld, start, others)
 
 
 def _lacking(outcome: AuditOutcome) -> str:

@@ -229,7 +229,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     judgement = judge(outcome)
     if judgement.kind == Safety.GONE:
         lines += [line for why in judgement.why for line in _rows("" if lines else "Next", printable(why), 2)]
-    if steps.repairs:
+    if steps.repairs and not steps.optional:
         lines += _rows("" if lines else "Next", _run_the_repair(outcome), 2)
     for step, files in steps.others[:_LINES]:
         text = printable(step)
