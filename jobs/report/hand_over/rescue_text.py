@@ -44,6 +44,11 @@ def _other_release(outcome: AuditOutcome) -> str:
     return f"{least_text(outcome, compared)} {said[:1].upper()}{said[1:]}. {more}"
 
 
+def donor_text(problem: str) -> str:
+    """That a donor has nothing to give, and is left out."""
+    return _line("Donor", f"unfit, and left out from here on: {problem}") + "\n"
+
+
 def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
     """The ways beside one another, and a plain start."""
     heads = ["", "a plain start", *(f"policy {way.policy}" for way in ways)]

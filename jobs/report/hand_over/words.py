@@ -257,7 +257,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
     written = report["config_written"]
     if report["config"] and not written:
         yield "Files of config/ that clients and consumers need are missing or damaged, and were left as they are:"
-    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed)
+    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed, 2 * _SENTENCE)
     yield "Some messages come twice, as after any crash: what was consumed after the last stored offset is delivered again."
 
 
