@@ -58,6 +58,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     unsound = kinds[Safety.GONE] or kinds[Safety.DIVERGED] or kinds[Safety.LACKS]
     assumed = assumed_words(outcomes)
     code = of_run((o.exit_code for o in outcomes), run.problems)
+    conditions = [judgement.condition for _, judgement in judged if judgement.condition]
     copies = _copies(stores)
     chosen = {str(group["group"]): choice_words(group) for group in groups_of(outcomes)} if copies else {}
     view: View = {
@@ -66,6 +67,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "shape": answers.SHAPE_OF[worst],
         "style": stores[0].style if stores else style_of(worst, 0),
         "headline": answers.headline_of_all(kinds, len(stores))
+        + (f", {conditions[0]}" if worst == Safety.SAFE and conditions else "")
         + (", if what is assumed holds" if assumed and worst == Safety.SAFE else ""),
         "kinds": [(kind, kinds[kind]) for kind in answers.KINDS if kinds[kind]],
         "kind_words": answers.MEANING,

@@ -74,7 +74,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
         next(rest for other, rest in steps.items() if other.startswith(step)).update(files)
     optional = bool(repairs) and left_to_a_start(outcome)
     if repairs:  # it does what a start does, too
-        taken = [steps.pop(step) and BY_A_START[step] for step in BY_A_START if step in steps]
+        taken = [said for step, said in BY_A_START.items() if steps.pop(step, None) is not None]
         first = first or f"{' '.join(taken)} A repair is optional." if optional else first
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
     sizes = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
