@@ -67,7 +67,7 @@ REBUILD_TWIN = (
     "Consumers are served from the other kind of queues. Let no broker read or take numbers from this one before it is"
     " rebuilt: a repair does it."
 )
-STARTS_DISPATCH = "Nothing to do: a start of the release puts these entries."
+STARTS_DISPATCH = "Nothing by hand: a start of the release puts these entries."
 NO_COMPACTED_REPAIR = (
     "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
 )
@@ -601,6 +601,14 @@ CATALOGUE: dict[str, FindingCode] = {row.code: row for row in _ROWS}
 BY_A_REPAIR = frozenset(row.next for row in _ROWS if row.cure in _BY_ANY_REPAIR)
 """Next steps that any repair takes: where one is offered, nobody has to read them."""
 
+_UNITS = "A start writes the index units of the data files that it reads; older entries then {}."
+BY_A_START = {
+    STARTS_DISPATCH: "A start of the release puts the entries that are missing.",
+    CATALOGUE["ledger_index_missing"].step: _UNITS.format("have none"),
+    CATALOGUE["ledger_unit_wrong"].step: _UNITS.format("keep theirs as they are"),
+}
+"""Next steps that a start takes, and what is said of them where a repair is offered, too."""
+
 CURED = frozenset(row.code for row in _ROWS if row.cure in {*_BY_ANY_REPAIR, Cure.REBUILD_TIMERS})
 """Codes of findings that any repair cures, where they are above a note."""
 
@@ -611,6 +619,16 @@ WITHOUT_DONOR = {
     CATALOGUE["segment_missing"].step: f"{_SEGMENT_STEP}.",
 }
 """Next steps that name a donor, and what is left of them for a kind of store that no donor helps."""
+
+SETTING_OF_STOP = {"dup_info": "duplicationEnable", "property_crc_missing": "forceVerifyPropCRC"}
+"""Stop reasons at sound records: the setting that asks for what they lack. It was switched on after they were written."""
+
+SWITCH_OFF = {
+    reason: f"First set {setting}=false in broker.conf, audit again, and start with that: messages that were written before"
+    f" it was switched on lack the {lacks} that it asks for, and a start with it cuts them."
+    for (reason, setting), lacks in zip(SETTING_OF_STOP.items(), ("DUP_INFO", "property CRC"), strict=True)
+}
+"""The next step where a start stops for such a reason."""
 
 STOP_REASONS: dict[str, str] = {
     # The record itself (the checks of recovery.md 3).

@@ -535,6 +535,7 @@ class AuditOutcome:
     premises: list[Premise] = field(default_factory=list)
     timers: Row = field(default_factory=dict)  # of the timer store (`TimerView.report`); {} where there is none
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
+    unsafe_settings: list[str] = field(default_factory=list)  # what to change in broker.conf before new messages come, sentences
     inferred_mode: str = ""  # taken from the files, as nobody named it: "controller mode because of ..."
     no_repair: str = ""  # why no repair is written for its kind of store; "" where one is
     replica_group: str = ""

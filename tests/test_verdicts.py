@@ -15,7 +15,9 @@ from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import repair_commands, repair_withheld, store_words, words_of
 from jobs.report.texts.judgement import judge
+from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
+from jobs.report.texts.words.code_words import all_codes
 from jobs.report.texts.words.run_words import exit_words
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
@@ -25,6 +27,7 @@ from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.lost_messages import digest, kept_queues, losses, planned
 from tests.support.answers.product import Audited, audit
+from tests.support.answers.repaired import plan_of, repaired
 from tests.support.handmade import samples
 from tests.support.stores.corpus_tools import Case, cases, of_kind
 
@@ -150,7 +153,7 @@ def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: 
     judgement = judge(outcome)
     assert outcome.exit_code == 0 and outcome.settings_from == DEFAULT
     assert judgement.headline.endswith(", if its broker.conf keeps RocketMQ's defaults, which is assumed")
-    summary = summary_text(samples.RUN, [outcome], "/out")
+    summary = " ".join(summary_text(samples.RUN, [outcome], "/out").split())
     assert "forceVerifyPropCRC" in summary and "name its broker.conf with --broker-conf and audit again" in summary
     assert "(no broker.conf was named: RocketMQ's defaults are assumed)" in outcome.verdict
     fleet = [outcome, samples.clean()]
@@ -219,3 +222,19 @@ def test_a_broker_conf_is_not_doubted_for_one_cut_file_among_others(tmp_path: Pa
     segments = sorted((root / "commitlog").iterdir())
     os.truncate(segments[1], 5000)
     assert audit(root, case.release, case.broker_conf).outcome.premises == []
+
+
+@pytest.mark.parametrize("setting", ["duplicationEnable", "forceVerifyPropCRC"])
+def test_where_a_later_setting_cuts_sound_messages_the_first_step_is_to_switch_it_off(setting: str, tmp_path: Path) -> None:
+    (case,) = cases("g67")
+    root = case.unpack(tmp_path)
+    conf = case.broker_conf.replace("forceVerifyPropCRC=true", f"{setting}=true")
+    outcome = audit(root, case.release, conf).outcome
+    assert judge(outcome).headline == f"Do not start this copy with {setting}=true"
+    assert next_steps(outcome, words_of(outcome), "/p").first.startswith(f"First set {setting}=false in broker.conf")
+    assert f"set {setting}=false" in all_codes()[outcome.plan["broker"]["stop_reason"]].what_to_do
+    off = audit(root, case.release, conf.replace(f"{setting}=true", f"{setting}=false")).outcome
+    assert off.exit_code == 0 and not off.unsafe_settings
+    repaired(root, tmp_path / "new", plan_of(root, case.release, conf), "salvage")
+    again = audit(tmp_path / "new", case.release, conf).outcome
+    assert again.exit_code == 0 and f"Set {setting}=false" in next_steps(again, words_of(again), "/p").nothing

@@ -22,14 +22,14 @@ from jobs.command_line import options
 from jobs.command_line.options import Command
 from jobs.environment import cluster
 from jobs.output import OutputFailed
-from jobs.report.hand_over.rescue_text import audit_text, choice_text, first_text, steps_text, ways_text
+from jobs.report.hand_over.rescue_text import audit_text, choice_text, donor_text, first_text, steps_text, ways_text
 from jobs.report.hand_over.words import hand_over_text
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.commands import command_line, config_helps, repair_withheld, store_words
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
-from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, plan_section, request_of, work_out_ways
+from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, kept_by_salvage, plan_section, request_of, work_out_ways
 from schemas.rows import DOUBT, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_rounds
@@ -37,7 +37,7 @@ from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.outcome.safety import is_emptied
 from store_io.base.crc import checksum
-from store_io.base.errors import StoreError, UsageError
+from store_io.base.errors import StoreError, UnfitDonor, UsageError
 from store_io.base.exit_codes import CONSISTENT
 from store_io.repair.repair_work import RunTasks
 from store_io.rules.releases import KNOWN_RELEASES
@@ -66,7 +66,7 @@ def run(command: Command) -> int:
         outcome = _audit(asked, run_tasks)
         _say(audit_text(outcome))
         end = _end_without_repair(outcome, asked)
-        ways = [] if end is not None else _ways(asked, outcome, run_tasks)
+        asked, ways = (asked, []) if end is not None else _ways_without_unfit_donor(asked, outcome, run_tasks)
     if end is not None:
         if end.code != CONSISTENT:
             _write(asked, outcome)
@@ -83,7 +83,7 @@ def run(command: Command) -> int:
 def _propose(command: Command, asked: Asked, outcome: AuditOutcome, ways: list[Way]) -> int:
     """Show the ways and the one to take; take it where that is wanted."""
     _say(ways_text(outcome, ways))
-    choice = choose(ways)
+    choice = choose(ways, kept_by_salvage(outcome))
     if choice is None:
         no_donor = asked.donor is not None or outcome.plan["broker"]["dledger"] is not None  # one that helps
         raise StoreError(
@@ -154,6 +154,16 @@ def _page(asked: Asked, outcome: AuditOutcome) -> str:
 def _steps(outcome: AuditOutcome) -> tuple[str, ...]:
     steps = next_steps(outcome, (outcome.location_text,), "")
     return tuple(filter(None, [steps.first, steps.withheld, *(step for step, _ in steps.others[:4])]))
+
+
+def _ways_without_unfit_donor(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> tuple[Asked, list[Way]]:
+    """(what is asked for, without a donor that has nothing to give to this log; the ways)."""
+    try:
+        return asked, _ways(asked, outcome, run_tasks)
+    except UnfitDonor as problem:
+        _say(donor_text(str(problem)))
+        asked = replace(asked, donor=None)
+        return asked, _ways(asked, outcome, run_tasks)
 
 
 def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:

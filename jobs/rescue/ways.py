@@ -15,7 +15,8 @@ from jobs.report.hand_over.figures import RepairFigures
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.healing.judgement import risk_text
-from store_io.base.errors import StoreError
+from store_io.audit.outcome.safety import setting_that_cuts
+from store_io.base.errors import StoreError, UnfitDonor
 from store_io.base.wording import count_text
 from store_io.repair.plan_repair_section import refused_section, section_of
 from store_io.repair.repair_plan import BROKER, POLICIES, SALVAGE, plan_text, read_plan
@@ -99,7 +100,7 @@ class Choice:
 
 
 def work_out_ways(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[str], None]) -> list[Way]:
-    """Both policies. request: of either; its target is where the new store would be."""
+    """Both policies. request: of either; its target is where the new store would be. Raises UnfitDonor: neither goes with it."""
     return [_work_out(replace(request, policy=policy), run_tasks, progress) for policy in POLICIES]
 
 
@@ -108,6 +109,8 @@ def _work_out(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[s
     began = time.monotonic()
     try:
         outcome = work_out(request, run_tasks, tempfile.gettempdir())
+    except UnfitDonor:
+        raise
     except StoreError as problem:
         return Way(request.policy, None, str(problem), fix_config=request.fix_config)
     return Way(request.policy, outcome, seconds=time.monotonic() - began, fix_config=request.fix_config)
@@ -120,34 +123,44 @@ def request_of(outcome: AuditOutcome, location: StoreLocation, target: str, dono
     return RepairRequest(plan.store, location, target, plan, donor=donor, fix_offsets=True, heal_risk=DEFAULT_RISK)
 
 
-def choose(ways: Sequence[Way]) -> Choice | None:
-    """The way that keeps most; None where none goes. Where both keep the same: by the policy that surprises consumers least."""
+def choose(ways: Sequence[Way], cause: str = "") -> Choice | None:
+    """The way that keeps most; None where none goes. Where both keep the same: by the policy that surprises consumers least.
+
+    cause: a clause on the messages that policy broker leaves out, as `kept_by_salvage` makes it.
+    """
     going = [way for way in ways if way.consistent]
     if not going:
         return None
     best = max(going, key=lambda way: (way.kept, -way.given_up, way.policy == BROKER))
     others = [way for way in ways if way is not best]
-    why = _why(best, others[0])
+    why = _why(best, others[0], cause)
     if best.risk_left:
         left = f"risks of {risk_text(best.risk_left)} in all, not below {MOST_RISK:g}"
         why += f"; damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself"
     return Choice(best, why, _options(best))
 
 
-def _why(best: Way, other: Way) -> str:
-    why = _why_this_policy(best, other)
+def kept_by_salvage(outcome: AuditOutcome) -> str:
+    """Which messages policy salvage keeps beyond those of policy broker, a clause; "" where that is not known."""
+    setting = setting_that_cuts(outcome)
+    if setting:
+        return f": those that a start with {setting}=true cuts"
+    return ", also those after the damage" if outcome.damaged_extents else ""
+
+
+def _why(best: Way, other: Way, cause: str) -> str:
+    why = _why_this_policy(best, other, cause)
     if not best.healed:
         return why
     return f"{why}; --heal makes {count_text(best.healed, 'damaged record')} whole, at a risk of {risk_text(best.risk)} in all"
 
 
-def _why_this_policy(best: Way, other: Way) -> str:
+def _why_this_policy(best: Way, other: Way, cause: str) -> str:
     if not other.consistent:
         return f"policy {other.policy} does not go: {other.problem()}"
     more = best.kept - other.kept
     if more > 0:
-        end = ", also those after the damage" if best.policy == SALVAGE else ""
-        return f"it keeps {more:,} more of the messages{end}"
+        return f"it keeps {more:,} more of the messages{cause if best.policy == SALVAGE else ''}"
     if best.given_up < other.given_up:
         return f"it gives up {other.given_up - best.given_up:,} fewer messages"
     return "both keep the same messages, and so the log ends where the release itself would end it"

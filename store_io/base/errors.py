@@ -42,3 +42,7 @@ class StoreChanged(StoreError):
     def in_size(cls, path: str, size: int, listed: int) -> StoreChanged:
         """Of a file that has another length, in bytes, than the listing of its store."""
         return cls(f"{path}: {size:,} bytes, {listed:,} when the copy was listed")
+
+
+class UnfitDonor(StoreError):
+    """The second copy is a store that has nothing to give to this log."""

@@ -6,14 +6,18 @@ from schemas import checkpoint_layout, dledger_layout, rocksdb_layout
 from schemas.finding_codes import CORRECT_LINE
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
+from store_io.base.wording import count_text
+from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.formats.commitlog.segment_walk import whole_messages_end
 from store_io.formats.controller.epoch_file import FILES
 from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.checkpoint import NewCheckpoint
 from store_io.repair.derived.keyed_rebuild import database_files
+from store_io.repair.log.segments import message_extents, window_of
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import BROKER, SALVAGE
-from store_io.repair.repair_steps import RESIZE
+from store_io.repair.repair_steps import RESIZE, ZERO
 from store_io.repair.repair_work import Work
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.loading import Tree
@@ -41,9 +45,13 @@ def unblock(work: Work, audit: Audited) -> Audited:
         prediction = audit.prediction
         if prediction is None or prediction.starts or work.request.policy == SALVAGE:
             break
-        _take_away(work, audit, audit.tree.blamed(prediction.refusal), prediction.refusal)
+        path = audit.tree.blamed(prediction.refusal)
+        short = next((s.size for s in audit.segments if s.path == path and s.size < work.rules.segment_bytes), None)
+        _take_away(work, audit, path, prediction.refusal)
         work.refusals.append(prediction.refusal)
         audit = audit_changed(work, "the copy")
+        if short is not None and _zero_half_record(work, audit, path, short):
+            audit = audit_changed(work, "the copy")
     if work.request.policy == BROKER and not audit.starts:
         raise _no_start(audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
     return audit
@@ -104,6 +112,37 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
                 work.remove(folder, refusal, work.tree)
     else:
         raise _no_start(refusal)
+
+
+def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> bool:
+    """Zero the record that only the zeros beyond the segment's old end completed; whether there was one.
+
+    No checksum covers the properties, so such a record passes every check although its last bytes are invented. No release reads
+    a short segment (recovery.md 1), so none would serve the record.
+    """
+    segment = next((s for s in audit.segments if s.path == path), None)
+    extents = message_extents(segment) if segment is not None else []
+    start = next((e.start for e in extents if e.start < old_size < e.end), None)
+    if segment is None or start is None:
+        return False
+    with window_of(work.source, path) as window:
+        check = RecordCheck.audit_of(segment.base_offset, work.rules, path)
+        start = whole_messages_end(check, window, start, old_size)
+        message = check.verdict(window, start, window.size).message
+    if message is None or start == old_size:
+        return False
+    end = start + message.total_size
+    reason = f"its last {count_text(end - old_size, 'byte')} lay beyond the end of the file and would be zeros now"
+    work.half_records.append(
+        {
+            "file": path, "start": start, "end": end, "topic": message.topic, "queue_id": message.queue_id,
+            "queue_offset": message.queue_offset, "reason": reason,
+        }
+    )  # fmt: skip
+    lost = {"bytes": old_size - start}
+    work.steps.add(ZERO, path, start=start, end=old_size, reason=f"a record was cut off here: {reason}", lost=lost)
+    work.writer.zero(path, start, old_size)
+    return True
 
 
 def _of_group(audit: Audited, path: str) -> bool:

@@ -44,6 +44,7 @@ from store_io.repair.log.donor import heal
 from store_io.repair.log.edits import LogPlan, apply_edits
 from store_io.repair.log.heal import heal_records
 from store_io.repair.log.log_plan import plan_log
+from store_io.repair.log.segments import message_extents
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import check_source
 from store_io.repair.repair_judge import judge_new_store
@@ -157,7 +158,15 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
     healed = heal_records(work, donated.audit)  # 5
     if healed.audit is not audit:
         audit = unblock(work, healed.audit)
-    return Begun(copied, audit, first.outcome.messages, donated.row, healed.row, _plan(work, audit, work.request.policy))  # 6
+    log = _plan(work, audit, work.request.policy)  # 6
+    log.dropped += [row for row in work.half_records if not _holds(audit, row)]
+    return Begun(copied, audit, first.outcome.messages, donated.row, healed.row, log)
+
+
+def _holds(audit: Audited, row: Row) -> bool:
+    """Whether a message is at the place of this row, as a donor's may be."""
+    extents = (e for s in audit.segments if s.path == row["file"] for e in message_extents(s))
+    return any(e.start <= row["start"] < e.end for e in extents)
 
 
 def _plan(work: Work, audit: Audited, policy: str) -> LogPlan:

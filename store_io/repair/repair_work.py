@@ -89,6 +89,7 @@ def unused_name(tree: Tree, stem: str) -> str:
 class Work:
     """One repair while it is under way. steps: what was done so far.  refusals: why the release would not have started before.
 
+    half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.
     config: what --fix-config wrote, or would write; rows of the report.
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
     """
@@ -98,6 +99,7 @@ class Work:
     run_tasks: RunTasks
     progress: Callable[[str], None]
     refusals: list[str] = field(default_factory=list)
+    half_records: list[Row] = field(default_factory=list)
     config: list[Row] = field(default_factory=list)
     steps: Steps = field(init=False)
     rules: BrokerRules = field(init=False)

@@ -24,3 +24,13 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
         text = (tmp_path / "site" / page).read_text("utf-8")
         assert not LOADED.search(text), page
     assert 'href="contract.html"' in (tmp_path / "site" / "index.html").read_text("utf-8")  # a link of README.md's to docs/
+
+
+def test_the_table_of_summary_lines_in_the_page_for_incidents_names_what_an_audit_prints() -> None:
+    """But for lines that need no word: where the results are, what was read."""
+    code = (ROOT / "jobs" / "report" / "texts" / "summary_text.py").read_text()
+    printed = set(re.findall(r'_rows?\("([A-Z][a-z ]+)"', code)) | set(re.findall(r'"([A-Z][a-z ]+)" if not ', code))
+    table = (ROOT / "INCIDENT.md").read_text()
+    named = {name for row in re.findall(r"^\| ([A-Z][A-Za-z, ]+) \|", table, re.MULTILINE) for name in row.split(", ")}
+    assert {"Timers", "Closer", "Releases", "Replicas", "Incomplete", "Not read"} <= printed & named
+    assert printed - named == {"Verdict", "Reads", "Copy", "Read", "Results", "Problem"}

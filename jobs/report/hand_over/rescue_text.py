@@ -10,6 +10,7 @@ from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from jobs.report.texts.words.comparison_words import least_text, lost_text
 from jobs.rescue.ways import Choice, Way
+from schemas.finding_codes import SWITCH_OFF
 from schemas.rows import AuditOutcome
 from store_io.audit.outcome.safety import lost_of, timers_lost
 
@@ -23,6 +24,7 @@ def audit_text(outcome: AuditOutcome) -> str:
     lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
     lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
     lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
+    lines += [_line("Next", step) for step in dict.fromkeys(f.next for f in outcome.findings) if step in SWITCH_OFF.values()]
     lines += [_line("Compared", text) for text in filter(None, [_other_release(outcome)])]
     return "\n".join(lines) + "\n"
 
@@ -40,6 +42,11 @@ def _other_release(outcome: AuditOutcome) -> str:
         said += " messages lost"
     more = f"A repair for {outcome.release} may keep as many: see below."
     return f"{least_text(outcome, compared)} {said[:1].upper()}{said[1:]}. {more}"
+
+
+def donor_text(problem: str) -> str:
+    """That a donor has nothing to give, and is left out."""
+    return _line("Donor", f"unfit, and left out from here on: {problem}") + "\n"
 
 
 def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:

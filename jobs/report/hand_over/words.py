@@ -18,6 +18,7 @@ from jobs.report.texts.repair_text import (
     config_text,
     healed_text,
     healing_text,
+    left_out_text,
     missing_text,
     moved_text,
     offsets_text,
@@ -211,6 +212,7 @@ def _done(handed: HandOver) -> Iterator[str]:
         yield from _some(report["healed"]["records"], healed_text, "record", handed, 2 * _SENTENCE)
     for why in report["unblocked"][:MOST_SEEN]:
         yield f"Removed what would have kept the release from starting: {why}"
+    yield from _some(report["dropped"], lambda row: f"Left out: {left_out_text(row)}", "message", handed)
     yield "The new store was audited by the same checks: nothing above a note" + (
         f" but {count_text(len(report['kept']), 'finding')} that may stay, below." if report["kept"] else "."
     )
@@ -255,7 +257,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
     written = report["config_written"]
     if report["config"] and not written:
         yield "Files of config/ that clients and consumers need are missing or damaged, and were left as they are:"
-    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed)
+    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed, 2 * _SENTENCE)
     yield "Some messages come twice, as after any crash: what was consumed after the last stored offset is delivered again."
 
 

@@ -24,12 +24,13 @@ from store_io.base.exit_codes import of_run
 
 @dataclass(frozen=True)
 class StoreRow:
-    """What a store's row shows. name: what people call it.  folder: its page's, as a link needs it.  starts: whether what a start
-    loses is known.  lacks: None where it was compared with no copy.  stored: when its messages were, "" without one.  sort: as
-    `row` in macros.html takes it."""
+    """What a store's row shows. name: what people call it.  short: the answer in a few words.  folder: its page's, as a link
+    needs it.  starts: whether what a start loses is known.  lacks: None where it was compared with no copy.  stored: when its
+    messages were, "" without one.  sort: as `row` in macros.html takes it."""
 
     outcome: AuditOutcome
     name: str
+    short: str
     kind: Safety
     style: str
     folder: str
@@ -57,6 +58,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
     unsound = kinds[Safety.GONE] or kinds[Safety.DIVERGED] or kinds[Safety.LACKS]
     assumed = assumed_words(outcomes)
     code = of_run((o.exit_code for o in outcomes), run.problems)
+    conditions = [judgement.condition for _, judgement in judged if judgement.condition]
     copies = _copies(stores)
     chosen = {str(group["group"]): choice_words(group) for group in groups_of(outcomes)} if copies else {}
     view: View = {
@@ -65,10 +67,10 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         "shape": answers.SHAPE_OF[worst],
         "style": stores[0].style if stores else style_of(worst, 0),
         "headline": answers.headline_of_all(kinds, len(stores))
+        + (f", {conditions[0]}" if worst == Safety.SAFE and conditions else "")
         + (", if what is assumed holds" if assumed and worst == Safety.SAFE else ""),
         "kinds": [(kind, kinds[kind]) for kind in answers.KINDS if kinds[kind]],
         "kind_words": answers.MEANING,
-        "short": answers.SHORT,
         "assumed": assumed[:1].upper() + assumed[1:],
         "lost_messages": lost,
         "lost_bytes": sum(store.lost_bytes for store in stores),
@@ -105,6 +107,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
         outcome=outcome,
         name=title_of(outcome),
         kind=judgement.kind,
+        short=judgement.short,
         style=style_of(judgement.kind, outcome.exit_code),
         folder=quote(outcome.name, safe="", errors="surrogatepass"),
         starts=starts,

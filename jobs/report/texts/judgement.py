@@ -23,8 +23,10 @@ from store_io.audit.outcome.safety import (
     end_of_log,
     lacks_of,
     lost_of,
+    mended_by_a_start,
     no_config,
     setting_at_fault,
+    setting_that_cuts,
     timers_lost,
 )
 from store_io.base.exit_codes import rank
@@ -78,13 +80,21 @@ MEANING = {kind: row.meaning for kind, row in _KINDS.items()}
 
 @dataclass(frozen=True)
 class Judgement:
-    """kind: one of the above.  headline: the answer.  why: sentences, plain text that may hold a store's names."""
+    """kind: one of the above.  headline: the answer.  why: sentences, plain text that may hold a store's names.  condition: under
+    which alone a safe copy is safe to start, as its headline has it; else ""."""
 
     kind: Safety
     headline: str
     why: tuple[str, ...] = ()
+    condition: str = ""
+
+    @property
+    def short(self) -> str:
+        """The answer in a few words."""
+        return f"{SHORT[self.kind]} {self.condition}".rstrip()
 
 
+_ONCE_CONFIG = "once config/ is there"
 _NOT_KNOWN = "Not known whether this copy is safe to start"
 
 
@@ -92,6 +102,11 @@ def judge(outcome: AuditOutcome) -> Judgement:
     """The answer for one store, with what it assumes."""
     decision = decide(outcome)
     answer = _in_group(outcome, decision)
+    if answer.kind == Safety.SAFE and no_config(outcome):
+        answer = replace(answer, condition=_ONCE_CONFIG)
+    if answer.kind == Safety.SAFE and outcome.unsafe_settings:
+        head = f"{answer.headline}, but change broker.conf before new messages come"
+        answer = replace(answer, headline=head, why=(*answer.why, *(f"{change}." for change in outcome.unsafe_settings)))
     given_up = repair_note(outcome)
     if given_up:
         number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
@@ -164,7 +179,9 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
         case Start.REFUSES:
             return f"RocketMQ {outcome.release} does not start on this copy", tuple(_refusal(outcome))
         case Start.CUTS:
-            return "Do not start this copy yet", tuple(_losses(outcome))
+            setting = setting_that_cuts(outcome)
+            head = f"Do not start this copy with {setting}=true" if setting else "Do not start this copy yet"
+            return head, tuple(_losses(outcome))
         case Start.LEAVES_UNSERVED:
             if not lost_of(outcome)[0] and not counted(outcome, "broker_skips_messages"):
                 return "A start never delivers timer messages of this copy", tuple(_losses(outcome))
@@ -180,9 +197,12 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return empty.meaning.rstrip("."), (empty.next,)
         case Start.REBUILD:
             unclean = outcome.plan["broker"].get("exit") == "unclean"
-            after = " (after a crash; a start mends some of it by itself)" if unclean else ""
+            part = "it" if mended_by_a_start(outcome) else "some of it"
+            after = f" (after a crash; a start mends {part} by itself)" if unclean else ""
             differ = f"ConsumeQueues, index files, the checkpoint or config/ do not agree with the CommitLog{after}."
             why = (f"{differ} The CommitLog is whole; the others can be rebuilt from it.",)
+            if mended_by_a_start(outcome):
+                return "A start loses no message and mends what differs", why
             return "A start loses no message, but queues, index or other derived files need a rebuild", why
         case Start.CONFIG_LOST:
             differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []
@@ -194,7 +214,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             unsure = ", but its timers were not judged" if "timers" in outcome.not_judged else ""  # they may refuse, or lose
             reasons = [f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other."]
             if no_config(outcome):
-                unsure = f" once config/ is there{unsure}"
+                unsure = f" {_ONCE_CONFIG}{unsure}"
                 reasons.append(
                     "No file of config/ that this broker reads holds topics, groups or offsets: by this copy alone it knows none."
                 )

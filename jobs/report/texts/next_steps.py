@@ -8,12 +8,22 @@ from dataclasses import dataclass, field
 from jobs.report.texts.commands import repair_commands, repair_withheld
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
-from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, END_GONE
+from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, SWITCH_OFF
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
-from store_io.audit.outcome.safety import Safety, counted, election_hangs, end_of_log, is_emptied, lost_of
+from store_io.audit.outcome.safety import (
+    Safety,
+    counted,
+    election_hangs,
+    end_of_log,
+    is_emptied,
+    left_to_a_start,
+    lost_of,
+    no_config,
+)
 
 NOTHING = "Nothing to do."
+PUT_CONFIG = "Put the broker's config/ into the copy before a start."
 NOTHING_JUDGED = "Nothing to do for what was judged."
 _NAME_CONF = "To be sure, name its broker.conf with --broker-conf and audit again."
 _BEYOND = "consumer_offset_beyond_end"
@@ -21,12 +31,14 @@ _BEYOND = "consumer_offset_beyond_end"
 
 @dataclass
 class NextSteps:
-    """nothing: the sentence of a consistent store, else "".  first: what to try before a repair, "" where there is nothing.
-    repairs: (what it keeps, command).  withheld: why there is none although there is something to do.  start: what a start of the
-    release does instead, "" where it does not start or that is not known.  others: (sentence, the files that it is about) of the
-    findings, the most severe first."""
+    """nothing: what to do with a consistent store, if anything; else "".  optional: all that differs can be left to a start.
+    first: what to try before a repair, or what that start does, "" where there is nothing.  repairs: (what it keeps, command).
+    withheld: why there is none although there is something to do.  start: what a start of the release does instead, "" where it
+    does not start or that is not known.  others: (sentence, the files that it is about) of the findings, the most severe
+    first."""
 
     nothing: str = ""
+    optional: bool = False
     first: str = ""
     repairs: list[tuple[str, str]] = field(default_factory=list)
     withheld: str = ""
@@ -37,36 +49,48 @@ class NextSteps:
 def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSteps:
     """words, plan: as `repair_commands` takes them."""
     if judge(outcome).kind == Safety.SAFE:
-        nothing = NOTHING_JUDGED if outcome.not_judged else NOTHING
+        before = [PUT_CONFIG] if no_config(outcome) else []
+        before += [f"{change}." for change in outcome.unsafe_settings]
+        nothing = " ".join(before) or (NOTHING_JUDGED if outcome.not_judged else NOTHING)
         return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
     repairs = repair_commands(outcome, words, plan)
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     withheld = repair_withheld(outcome)
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
-    steps = _of_unread(outcome)
+    first, steps = "", _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
             if emptied and finding.code == "segment_missing":  # a donor gives nothing to a copy without a segment
                 continue
             cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
             said = finding.next == withheld or by_repair and finding.next in BY_A_REPAIR
-            if (cause or finding.severity == severity) and finding.next and not said:
+            if finding.next in SWITCH_OFF.values():
+                first = finding.next
+            elif (cause or finding.severity == severity) and finding.next and not said:
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     for step in [step for step in steps if any(other != step and other.startswith(step) for other in steps)]:
         files = steps.pop(step)  # one with the same words and more says it
         next(rest for other, rest in steps.items() if other.startswith(step)).update(files)
+    optional = bool(repairs) and left_to_a_start(outcome)
+    if repairs:  # it does what a start does, too
+        taken = [said for step, said in BY_A_START.items() if steps.pop(step, None) is not None]
+        first = first or f"{' '.join(taken)} A repair is optional." if optional else first
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
-    first = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
-    others.sort(key=lambda step: step[0] not in first)
+    sizes = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
+    others.sort(key=lambda step: step[0] not in sizes)
     if outcome.written_by:
         wrote = f"by its files RocketMQ {outcome.written_by} wrote this copy"
         others.insert(0, (f"Name the broker's own release with --release and audit again: {wrote}.", []))
+    if not first:
+        others += [(f"{change}.", []) for change in outcome.unsafe_settings]
+    if no_config(outcome):
+        others.append((PUT_CONFIG, []))
     lacking = _lacking(outcome)
     if lacking:
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)
-    return NextSteps("", END_GONE if END_GONE in steps else "", repairs, withheld, start, others)
+    return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, withheld, start, others)
 
 
 def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:

@@ -15,7 +15,7 @@ from store_io.base.wording import clause
 from store_io.repair.config.config_changes import LOG
 
 MOST, MOST_STEPS = 12, 100
-_SENTENCE, _HEALED = 300, 600
+_SENTENCE, _LONG, _ENTRY = 300, 600, 60
 
 
 def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
@@ -26,7 +26,7 @@ def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
         verb = "would not be made: the result would not be consistent" if dry else "not made: the result was not consistent"
     lines = [f"{printable(store)}: a store for RocketMQ {report['release']}, policy {report['policy']}, {verb}"]
     for title, items, sentence in _sections(report):
-        most = _HEALED if title == "Healed" else _SENTENCE
+        most = _LONG if title in ("Healed", "Config") else _SENTENCE
         lines += [f"  {title:<10} {printable(sentence(item), most)}" for item in items[:MOST]]
         if len(items) > MOST:
             lines.append(f"             and {count_text(len(items) - MOST)} more")
@@ -59,8 +59,8 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Healing", [healed], healing_text
         yield "Healed", healed["records"], healed_text
         yield "Not healed", healed["not_healed"], _left
-    for name in ("dropped", "unserved"):
-        yield "Left out", report[name], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
+    yield "Left out", report["dropped"], left_out_text
+    yield "Left out", report["unserved"], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
     yield "Removed", report["removed"], _removed
     database = report.get("database")  # which holds all queues
     yield "Queue", [row for row in report["queues"] if not database or row["folder"] != database["folder"]], _queue
@@ -220,6 +220,11 @@ def missing_text(row: Row) -> str:
     return f"No message at {where}: consumers skip {whom} or see the next message twice."
 
 
+def left_out_text(row: Row) -> str:
+    """A message that a repair had to leave out, and why."""
+    return f"{_range(row)}, {row['topic']}, queue {row['queue_id']}, offset {row['queue_offset']:,}: {row['reason']}"
+
+
 def moved_text(row: Row) -> str:
     """Messages at other queue offsets than they store."""
     count, where = row["end"] - row["first"], offsets_text(row["first"], row["end"])
@@ -234,9 +239,21 @@ def config_text(row: Row, written: bool) -> str:
     taken = ["the log" if name == LOG else name for name in row["taken_from"]]
     source = f" from {' and '.join(taken)}" if taken else ""
     held = f", with {count_text(row['entries'], 'entry', 'entries')}" if row["entries"] else ""
-    new = f", {count_text(row['added_count'])} of them new: {', '.join(row['added'][:MOST])}" if row["added"] else ""
     open_end = f". Not proven: {row['unproven']}" if row["unproven"] else ""
-    return f"{row['file']} {verb}{source}{held}{new}, as {row['reason']}{open_end}"
+    head, end = f"{row['file']} {verb}{source}{held}", f", as {row['reason']}{open_end}"
+    if not row["added"]:
+        return head + end
+    new = f", {count_text(row['added_count'])} of them new: "
+    return f"{head}{new}{_names(row, _SENTENCE - len(head + new + end))}{end}"
+
+
+def _names(row: Row, room: int) -> str:
+    """New entries of one file of config/ in about that many characters: the list is cut, never what follows it."""
+    names = [printable(name, _ENTRY) for name in row["added"][:MOST]]
+    while len(names) > 1 and len(", ".join(names)) > room - len(" and 000,000 more"):
+        names.pop()
+    left = int(row["added_count"]) - len(names)
+    return ", ".join(names) + (f" and {left:,} more" if left > 0 else "")
 
 
 def _finding(row: Row) -> str:

@@ -38,7 +38,7 @@ from jobs.report.texts.words.run_words import (
     would_be_lost,
 )
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, TAKEN, AuditOutcome, Row
-from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of
+from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, setting_that_cuts
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 
@@ -229,7 +229,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     judgement = judge(outcome)
     if judgement.kind == Safety.GONE:
         lines += [line for why in judgement.why for line in _rows("" if lines else "Next", printable(why), 2)]
-    if steps.repairs:
+    if steps.repairs and not steps.optional:
         lines += _rows("" if lines else "Next", _run_the_repair(outcome), 2)
     for step, files in steps.others[:_LINES]:
         text = printable(step)
@@ -256,7 +256,7 @@ def _run_the_repair(outcome: AuditOutcome) -> str:
         does = f"keeps the {count_text(lost, 'message')} that a start would {verb}"
     else:
         does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
-    return f"Run the Repair line below: it {does}."
+    return f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it {does}."
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -284,7 +284,8 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
         code = paint(CODE_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
         name = f"{_title(outcome):<{width}}"
         start = f"{code}  {name}  {printable(outcome.release):<7}  {SHORT[judgement.kind]:<14}  {lost:>13}"
-        yield f"{start}  {_what(outcome, broker)}".rstrip()
+        what = ", ".join(filter(None, [judgement.condition, _what(outcome, broker)]))
+        yield f"{start}  {what}".rstrip()
     for kind, number in folded.items():
         yield f"      and {count_text(number, 'more store')}: {SHORT[kind]}"
     kinds = Counter((-rank(o.exit_code), exit_words(o.exit_code, [o])) for o in outcomes)

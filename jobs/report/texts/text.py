@@ -73,7 +73,9 @@ def time_text(ms: int) -> str:
 
 
 def span_text(first_ms: int, last_ms: int) -> str:
-    """A time window; the day appears once where it is the same."""
+    """A time window; the day appears once where it is the same. One store time of 0, which is damage, is no begin of it."""
+    if first_ms <= 0 < last_ms <= _LAST_MS:
+        return f"times up to {time_text(last_ms)} UTC (the earliest is {first_ms:,}, which no broker writes)"
     first, last = time_text(first_ms), time_text(last_ms)
     unit = "" if last.endswith("ms") else " UTC"
     if first == last:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout, dledger_layout
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import COMPACTED_FILES, CORRECT_LINE
+from schemas.finding_codes import COMPACTED_FILES, CORRECT_LINE, SWITCH_OFF
 from schemas.rows import NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
@@ -127,6 +127,7 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
             actual=prediction.stop_reason,
             count=cut,
             message=f"a start cuts the log at {prediction.log_end:,} and loses {count_text(cut, 'valid message')}",
+            next=SWITCH_OFF.get(prediction.stop_reason, ""),
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from schemas.finding_codes import CATALOGUE, CORRECT_LINE, TIMER_LOST, Part
+from schemas.finding_codes import BY_A_START, CATALOGUE, CORRECT_LINE, SETTING_OF_STOP, STARTS_DISPATCH, TIMER_LOST, Part
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text
@@ -118,6 +118,12 @@ def setting_at_fault(outcome: AuditOutcome) -> str:
     return next((step for step in steps if step.startswith(CORRECT_LINE)), "")
 
 
+def setting_that_cuts(outcome: AuditOutcome) -> str:
+    """The setting for which a start cuts sound messages that lack what it asks for; "" where none does."""
+    reasons = (str(finding.actual) for finding in outcome.findings if finding.code == "broker_drops_messages")
+    return next((SETTING_OF_STOP[reason] for reason in reasons if reason in SETTING_OF_STOP), "")
+
+
 def start_of(outcome: AuditOutcome) -> Start:
     """What the release would do, on the copy by itself. What an earlier audit saw of it is left out here."""
     broker = outcome.plan.get("broker")
@@ -142,6 +148,18 @@ def start_of(outcome: AuditOutcome) -> Start:
     if config_losses(outcome):
         return Start.CONFIG_LOST
     return Start.REBUILD if outcome.counts.get(REBUILDABLE) else Start.SAFE
+
+
+def left_to_a_start(outcome: AuditOutcome) -> bool:
+    """Whether something differs that is no loss, and the next step of all of it is a start."""
+    steps = {finding.next for finding in outcome.findings if finding.severity == REBUILDABLE}
+    return bool(steps) and steps <= BY_A_START.keys() and not outcome.counts.get(LOSS)
+
+
+def mended_by_a_start(outcome: AuditOutcome) -> bool:
+    """Whether a start even puts all of it right: entries of queues, which are missing."""
+    steps = {finding.next for finding in outcome.findings if finding.severity == REBUILDABLE}
+    return left_to_a_start(outcome) and steps == {STARTS_DISPATCH}
 
 
 def config_losses(outcome: AuditOutcome) -> list[str]:

@@ -28,7 +28,9 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
+from store_io.formats.properties import parse_properties
 from store_io.rules.releases import Setting
+from store_io.rules.settings.unsafe_settings import unsafe_settings
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
     if request.broker_conf is not None:
         misfits = [*(misfit.sentence for misfit in copy.misfits), *mode_doubts(copy.listing, copy.rules)]
         conf = GivenConf(misfits, odd_settings(request.broker_conf, copy.rules))
+    out.unsafe_settings = unsafe_settings(copy.rules, parse_properties(request.broker_conf or ""))
     out.inferred_mode = inferred_mode(evidence.copy.rules)
     out.written_by = "" if request.release_from != DEFAULT or written.holds(request.release) else written.range_text()
     out.premises = premises(

@@ -15,6 +15,7 @@ from store_io.audit.outcome.safety import (
     election_hangs,
     lost_of,
     no_config,
+    setting_that_cuts,
     start_of,
     timers_lost,
 )
@@ -135,9 +136,10 @@ def _losing(outcome: AuditOutcome, lost: int) -> str:
             f"RocketMQ {release} would start; the controller's election of it would cut the CommitLog at physical offset"
             f" {election['cut_at']:,} and lose {count_text(lost, 'valid message')}"
         )
+    setting = setting_that_cuts(outcome)
     if lost:
         return (
             f"RocketMQ {release} would start, cut the CommitLog at physical offset {broker['truncate_at']:,} and lose"
-            f" {count_text(lost, 'valid message')}"
+            f" {count_text(lost, 'valid message')}{f', as {setting} is on' if setting else ''}"
         )
     return ""

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from schemas.commitlog_layout import FRAME_BYTES
 from schemas.finding_codes import PROPERTIES
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, Row, SegmentSummary
-from store_io.base.errors import StoreError
+from store_io.base.errors import UnfitDonor
 from store_io.base.ranges import subtract, union
+from store_io.base.wording import count_text
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.commitlog.segment_walk import whole_messages_end
 from store_io.repair.log.segments import WINDOW_BYTES, message_extents, segment_path
@@ -76,11 +77,11 @@ class Healed:
 
 
 def heal(work: Work, audit: Audited) -> Healed:
-    """Take the copy's damaged ranges from the request's donor, so that they are damaged no more. Raises StoreError."""
+    """Take the copy's damaged ranges from the request's donor, so that they are damaged no more. Raises UnfitDonor."""
     if work.request.donor is None:
         return Healed(audit, None)
     if audit.evidence.copy.loaded.ledger is not None:
-        raise StoreError("--donor: nothing is taken from another copy into a log of DLedger; leave it out")
+        raise UnfitDonor("--donor: nothing is taken from another copy into a log of DLedger; leave it out")
     work.progress("taking damaged ranges from the donor")
     logs = TwoLogs(work.source, audit.segments, work.request.donor, work.rules)
     row = Donor(logs, work.writer, audit.tree).heal()
@@ -99,7 +100,7 @@ class Donor:
         self.logs, self.writer, self.tree = logs, writer, tree
 
     def heal(self) -> Row:
-        """For the report: what was taken, what not, and why. Raises StoreError where the donor is no copy of this log."""
+        """For the report: what was taken, what not, and why. Raises UnfitDonor where the donor is no copy of this log."""
         logs = self.logs
         row: Row = {"path": logs.name, "compared": 0, "same": 0, "taken": [], "taken_bytes": 0, "not_taken": []}
         if not logs.held:
@@ -210,8 +211,9 @@ def _sentence(row: Row) -> str:
         return "nothing was taken: the donor has no message where the copy has one, so the two cannot be compared"
     if not taken:
         return "nothing was taken" + ("" if left else ": up to its last message no range of the copy is damaged or missing")
-    sentence = f"{row['taken_bytes']} bytes in {len(taken)} ranges were taken"
-    return sentence + (f"; of {len(left)} damaged ranges not all could be" if left else "")
+    be = "was" if row["taken_bytes"] == 1 else "were"
+    sentence = f"{count_text(row['taken_bytes'], 'byte')} in {count_text(len(taken), 'range')} {be} taken"
+    return sentence + (f"; of {count_text(len(left), 'damaged range')} not all could be" if left else "")
 
 
 def _bases(logs: TwoLogs) -> Iterator[tuple[int, int]]:

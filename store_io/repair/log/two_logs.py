@@ -12,7 +12,7 @@ import numpy as np
 
 from schemas.commitlog_layout import FRAME_BYTES, MAGIC_BLANK_BYTES
 from schemas.rows import Extent, SegmentSummary
-from store_io.base.errors import StoreError
+from store_io.base.errors import UnfitDonor
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.repair.log.segments import message_extents, segment_path, window_of
 from store_io.rules.loading import Tree, segments_of
@@ -39,10 +39,10 @@ class TwoLogs:
         self.files = {f.start: f for f in files if f.start % self.size == 0 and f.size <= self.size}
 
     def recognise(self) -> tuple[int, int]:
-        """(messages compared, those that are the same). Raises StoreError where some were compared, and none is the same."""
+        """(messages compared, those that are the same). Raises UnfitDonor where some were compared, and none is the same."""
         common = [base for base in self.held if base in self.files]
         if not common:
-            raise StoreError(
+            raise UnfitDonor(
                 f"--donor {self.name}: no copy of this log: none of its segments has the offsets of one of the copy's, which hold"
                 f" {self._span(self.held)}; the donor's hold {self._span(self.files)}"
             )
@@ -59,7 +59,7 @@ class TwoLogs:
         if compared and not same:
             at = compared[0]
             base = at - at % self.size
-            raise StoreError(
+            raise UnfitDonor(
                 f"--donor {self.name}: no copy of this log: of {len(compared)} messages compared none is the same; at physical"
                 f" offset {at} the copy has {self._message_text(self.source, self.own[base].path, at)}, the donor"
                 f" {self._message_text(self.donor, self.files[base].path, at)}"

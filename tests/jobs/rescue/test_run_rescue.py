@@ -225,3 +225,17 @@ def test_a_copy_that_is_not_read_whole_is_not_repaired(
     (store / "store" / "index").symlink_to("/proc/self")
     assert typed(store, "--yes") == 3
     assert "Not rescued: the copy could not be audited completely: " in capsys.readouterr().out
+
+
+def test_a_donor_of_another_broker_is_named_once_and_left_out(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number in range(40):
+        builder.put(Message("Other", 0, b"y" * 100, uniq=f"{number:032X}"))
+    builder.write(tmp_path / "wrong")
+    assert typed(store, "--donor", str(tmp_path / "wrong"), "--yes") == 0
+    said = capsys.readouterr().out
+    assert said.count("no copy of this log") == 1 and "  Donor      unfit, and left out from here on: --donor " in said
+    line = next(line for line in said.splitlines() if line.startswith("  Repair "))
+    assert "--donor" not in line and (store / "store-rescued").exists()

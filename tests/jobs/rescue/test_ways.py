@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from jobs.rescue.ways import Way, choose, plan_section
+from jobs.rescue.ways import Way, choose, kept_by_salvage, plan_section
+from schemas.rows import Finding
 from store_io.repair.repair_work import RepairOutcome
+from tests.support.handmade import samples
 from tests.support.handmade.handed import report
 
 
@@ -44,3 +47,12 @@ def test_options_follow_from_what_was_worked_out() -> None:
     section = plan_section(ways[:1], False)["broker"]
     assert section["refused"] is None and section["messages_after"] == 10
     assert plan_section(ways[:1], True)["broker"]["refused"] is not None
+
+
+def test_the_reason_names_a_setting_and_not_damage_where_there_is_none() -> None:
+    outcome = replace(samples.damaged(), damaged_extents=0)
+    assert kept_by_salvage(samples.damaged()) == ", also those after the damage" and kept_by_salvage(outcome) == ""
+    outcome.findings = [Finding("broker_drops_messages", "commitlog/0", severity="loss", actual="dup_info")]
+    choice = choose([way("broker", 10), way("salvage", 17)], kept_by_salvage(outcome))
+    assert choice is not None
+    assert choice.why == "it keeps 7 more of the messages: those that a start with duplicationEnable=true cuts"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from schemas.finding_codes import CATALOGUE, CURED, STOP_REASONS, FindingCode, Part, Stays
+from schemas.finding_codes import CATALOGUE, CURED, STOP_REASONS, SWITCH_OFF, FindingCode, Part, Stays
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 
 FINDING, STOP_REASON = "finding", "stop reason"
@@ -60,6 +60,10 @@ _CUTS = (
 _LOOK = (
     "Read what the audit prints at Ends and Loses. explain with --phy-offset shows the record field by field; a repair with"
     " --policy salvage keeps every valid message after it."
+)
+_LATER_SETTING = (
+    "{} The records are sound, and a copy with no other damage needs no repair. A repair with --policy salvage keeps every valid"
+    " message, too; with the setting on, a start may still cut what is written without it."
 )
 _NO_ACT = "Nothing, unless the audit lists findings beside it."
 
@@ -121,6 +125,7 @@ def _of_finding(row: FindingCode) -> CodeWords:
 
 def _stop_reasons(reasons: Mapping[str, str]) -> dict[str, CodeWords]:
     others = {code: (_ENDS, _NO_ACT) if code in _NO_DAMAGE else (_CUTS, _LOOK) for code in reasons}
+    others |= {code: (_CUTS, _LATER_SETTING.format(step)) for code, step in SWITCH_OFF.items()}
     return {code: CodeWords(code, STOP_REASON, meaning, *{**others, **_NO_FILES}[code]) for code, meaning in reasons.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -88,3 +89,23 @@ def test_a_copy_without_config_is_not_simply_safe() -> None:
     assert answer.headline.startswith("Safe to start once config/ is there") and "No file of config/" in " ".join(answer.why)
     read["topics.json"] = "topics.json"
     assert judge(outcome).headline.startswith("Safe to start") and "config/ is there" not in judge(outcome).headline
+
+
+def test_a_start_under_a_condition_names_it_wherever_it_is_judged() -> None:
+    """The summary's next step, the table of a fleet, and the index; else a reader sees "safe to start" and nothing to do."""
+    outcome = samples.clean()
+    outcome.plan["broker"]["config"] = {"starts": True, "refused_by": None, "read": {"topics.json": None}}
+    text = summary_text(samples.RUN, [outcome], "out")
+    assert "  Next       Put the broker's config/ into the copy before a start." in text and "Nothing to do" not in text
+    fleet = summary_text(samples.RUN, [outcome, samples.refused()], "out")
+    assert next(line for line in fleet.splitlines() if "calm" in line).endswith("  once config/ is there")
+    page = "".join(index_html(samples.RUN, [outcome]))
+    assert ">safe to start once config/ is there</span>" in page and "The store is safe to start, once config/ is there" in page
+
+
+def test_settings_that_harm_what_the_broker_writes_later_are_named_beside_a_safe_start() -> None:
+    outcome = replace(samples.clean(), unsafe_settings=["Set x=false: as it is, each start cuts all that came later"])
+    answer = judge(outcome)
+    assert answer.kind == "safe" and "but change broker.conf before new messages come" in answer.headline
+    text = " ".join(summary_text(samples.RUN, [outcome], "out").split())
+    assert "Next Set x=false: as it is, each start cuts all that came later." in text and "Nothing to do" not in text

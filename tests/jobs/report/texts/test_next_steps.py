@@ -14,7 +14,7 @@ from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
-from schemas.finding_codes import CATALOGUE, CORRECT_LINE
+from schemas.finding_codes import CATALOGUE, CORRECT_LINE, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
 from tests.support.handmade import samples
 
@@ -248,3 +248,19 @@ def test_missing_messages_are_not_called_damaged_ones() -> None:
     outcome.exit_code = 20
     for text in (page_text(outcome), summary(outcome)):
         assert "Messages are missing from this copy already; a start loses none of the others" in text
+
+
+def test_what_a_start_mends_by_itself_makes_a_repair_optional() -> None:
+    """Never two statements: run the repair, and nothing to do."""
+    outcome = hurt()
+    outcome.loss = {}
+    outcome.findings = [Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=STARTS_DISPATCH)]
+    outcome.counts, outcome.plan["broker"]["starts"] = {"rebuildable": 1}, True
+    assert judge(outcome).headline == "A start loses no message and mends what differs"
+    for text in (" ".join(summary(outcome).split()), " ".join(page_text(outcome).split())):
+        assert "A start of the release puts the entries that are missing. A repair is optional." in text
+        assert "Nothing to do" not in text and "Run the Repair line" not in text
+    outcome.findings.append(replace(outcome.findings[0], code="queue_entry_wrong", next=CATALOGUE["queue_entry_wrong"].next))
+    outcome.counts = {"rebuildable": 2}
+    assert "Run the Repair line below" in summary(outcome) and "optional" not in summary(outcome)
+    assert "Nothing to do" not in summary(outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.report.texts.repair_text import MOST_STEPS, healed_text, healing_text, repair_text
+from jobs.report.texts.repair_text import MOST_STEPS, config_text, healed_text, healing_text, repair_text
 from store_io.repair.repair_steps import Steps
 
 
@@ -81,3 +81,13 @@ def test_a_healed_record_names_its_risk_first_and_the_sum_is_said() -> None:
     )
     nothing = {"risk": 1e-4, "total_risk": 0.0, "records": [], "not_healed": [], "not_healed_count": 0, "more": 0}
     assert "together" not in healing_text(nothing)
+
+
+def test_of_a_file_of_config_the_list_of_entries_is_cut_and_never_the_warning() -> None:
+    row = {
+        "file": "config/topics.json", "removed": False, "taken_from": [], "entries": 40, "reason": "the copy has none",
+        "added": ["n" * 200, *(f"Topic{number:030}" for number in range(39))], "added_count": 40, "unproven": "the settings",
+    }  # fmt: skip
+    said = config_text(row, True)
+    assert said.endswith(", as the copy has none. Not proven: the settings") and len(said) <= 300
+    assert " more, as" in said and "n" * 61 not in said

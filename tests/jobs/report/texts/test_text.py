@@ -34,3 +34,9 @@ def test_values_as_people_read_them() -> None:
     assert time_text(samples.START_MS) == "2026-11-20 21:20:30"
     assert [time_text(ms) for ms in (0, -5, 1 << 62)] == ["0 ms", "-5 ms", "4611686018427387904 ms"]
     assert span_text(samples.START_MS, samples.START_MS + 1000) == "2026-11-20 21:20:30 to 21:20:31 UTC"
+
+
+def test_a_store_time_of_zero_begins_no_window() -> None:
+    told = span_text(0, 1_700_000_000_000)
+    assert told == "times up to 2023-11-14 22:13:20 UTC (the earliest is 0, which no broker writes)"
+    assert span_text(0, 0) == "0 ms"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from store_io.base.errors import StoreError
+from store_io.repair.log.donor import _sentence
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.answers.repaired import plan_of, previewed, repaired
@@ -116,3 +118,10 @@ def test_a_donor_of_other_offsets_is_refused(tmp_path: Path) -> None:
     for run in (previewed, repaired):
         with pytest.raises(StoreError, match=r"none of its segments .* hold 0 to 16384; the donor's hold 1048576 to 1064960"):
             run(root, tmp_path / "new", plan, donor=StoreLocation(str(donor)))
+
+
+def test_what_was_taken_is_counted_in_whole_words() -> None:
+    row: dict[str, Any] = {"compared": 1, "taken": [{}], "taken_bytes": 130821, "not_taken": []}
+    assert _sentence(row) == "130,821 bytes in 1 range were taken"
+    row |= {"taken": [{}, {}], "taken_bytes": 5, "not_taken": [{}]}
+    assert _sentence(row) == "5 bytes in 2 ranges were taken; of 1 damaged range not all could be"
