@@ -40,9 +40,9 @@ def earlier_runs(
 ) -> dict[str, EarlierRun]:
     """Store -> its row of `since_run`, or of the latest run that it has one of; without those that have none.
 
-    What other runs have found since that run, or one before it, verified a segment counts as its own finding. A run of the id that
-    is being repeated, and runs of other rules, do not count. Raises UsageError where there is no run of the id that was asked
-    for; TablesFailed.
+    What other runs have found since a segment was verified counts as its own finding. A run of the id that is being repeated does
+    not count, nor does one of other rules verify anything. Raises UsageError where there is no run of the id that was asked for;
+    TablesFailed.
     """
     try:
         return _earlier_runs(tables, stores, since_run, run_id, rules_version)
@@ -65,7 +65,8 @@ def _earlier_runs(
     if "month" not in runs.columns:  # made by a version that put each run in a folder of its own
         runs = runs.withColumn("month", sql.lit(None).cast("string"))
     columns = ("store", "run_id", "release", "rules_version", "settings", *RUN_COLUMNS)
-    every = [row for row in runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect() if row["store"] in names]
+    every = runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect()
+    every = [row for row in every if row["store"] in names]
     rows = [row for row in every if row["level"] != "quick" and named in (None, row["run_id"])]
     chosen = {row["store"]: row for row in sorted(rows, key=lambda row: (row["began"], row["run_id"]))}  # the latest stays
     if named is not None and not chosen:

@@ -1,9 +1,9 @@
 """What other runs of the tables have found since a run verified the segments that may be left out.
 
 The run that is named may be older than damage that a later one found, and a run between may have taken over a segment that it
-did not read. So a segment counts as damaged where any run that is not older than its last reading, as the named run knows
-it, found anything above a note in it or could not read it; the named run may not know of a reading after that, and then it is
-read once more. Where the rows cannot tell, it counts as damaged.
+did not read. So a segment counts as damaged where any run found anything above a note in it, or could not read it, and is not
+older than its last reading of which the named run knows. A later reading that found it sound does not count: it is read once
+more. Where the rows cannot tell, it counts as damaged.
 
 Runs that found nothing cost no query. Of the others only their months and stores are read, and Spark sums them up.
 """
@@ -50,9 +50,12 @@ def mark_found_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequenc
             segments[row["file"]] = replace(known, damaged=True)
 
 
-def derived_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any]) -> list[tuple[str, tuple[str, int | None, int]]]:
-    """(store, finding) of what other runs have found since on queues and index files, above a note and as `EarlierRun.derived` has
-    it: without those about a segment that was read later. Arguments as for `mark_found_since`, after which it is called."""
+Derived = tuple[str, int | None, int]  # file, physical offset, count: as in EarlierRun.derived
+
+
+def derived_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any]) -> list[tuple[str, Derived]]:
+    """(store, finding) of what other runs have found since on queues and index files, above a note: without those about a segment
+    that was read later. Arguments as for `mark_found_since`, after which it is called."""
     since = _Since(found, runs)
     if not since.runs:
         return []
@@ -60,7 +63,7 @@ def derived_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[A
 
     wanted = (F.col("severity") != NOTE) & F.col("file").rlike(DERIVED_FILES)
     rows = since.rows_of(tables, "findings", wanted).groupBy("store", "file", "phy_offset", "count")
-    told: list[tuple[str, tuple[str, int | None, int]]] = []
+    told: list[tuple[str, Derived]] = []
     for row in rows.agg(F.collect_set("run_id").alias("run_ids")).collect():
         concerned = list(_left_out(found[row["store"]].segments.values()))
         if row["phy_offset"] is not None and row["count"] == 1:
@@ -102,8 +105,8 @@ class _Since:
 
 
 def _found_something(row: Any) -> bool:
-    """Whether a run found anything above a note, or did not read all; true where an old row does not tell. A quick run never reads
-    all: of it findings alone count."""
+    """Whether a run found anything above a note, or did not read all; true where an old row does not tell. Of a quick run, which
+    never reads all, findings alone count."""
     counts = [row[name] for name in ("losses", "rebuildable", "damaged_extents")]
     return any(count is None or count > 0 for count in counts) or not row["complete"] and row["level"] != "quick"
 
