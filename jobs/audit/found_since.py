@@ -3,7 +3,7 @@
 The run that is named may be older than damage that a later one found, and a run between may have taken over a segment that it
 did not read. So a segment counts as damaged where any run found anything above a note in it, or could not read it, and is not
 older than its last reading of which the named run knows. A later reading that found it sound does not count: it is read once
-more. Where the rows cannot tell, it counts as damaged.
+more. Where the rows do not show it, the segment counts as damaged.
 
 Runs that found nothing cost no query. Of the others only their months and stores are read, and Spark sums them up.
 """
@@ -41,7 +41,7 @@ def mark_found_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequenc
     bad = F.col("problem").isNotNull() | (F.col("damaged_bytes") > 0) | (F.col("findings") > 0)
     bad |= unknown & (F.col("damaged_bytes").isNull() | F.col("findings").isNull())
     rows = since.rows_of(tables, "segments", bad).groupBy("store", "file")
-    read = F.unix_micros("verified_at")  # a row that was taken over tells of an earlier reading
+    read = F.unix_micros("verified_at")  # in a row that was taken over: the earlier reading
     own = F.collect_set(F.when(read.isNull(), F.col("run_id"))).alias("run_ids")
     for row in rows.agg(F.max(read).alias("read"), own).collect():
         segments = found[row["store"]].segments
@@ -105,7 +105,7 @@ class _Since:
 
 
 def _found_something(row: Any) -> bool:
-    """Whether a run found anything above a note, or did not read all; true where an old row does not tell. Of a quick run, which
+    """Whether a run found anything above a note, or did not read all; true where an old row does not say. Of a quick run, which
     never reads all, findings alone count."""
     counts = [row[name] for name in ("losses", "rebuildable", "damaged_extents")]
     return any(count is None or count > 0 for count in counts) or not row["complete"] and row["level"] != "quick"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from schemas.rows import AuditOutcome, EarlierRun, Finding
 from tests.support.handmade import samples
 
 pytestmark = pytest.mark.spark
-STORES = (StoreArgument("a", "/copies/a", "5.3.3"), StoreArgument("b", "/copies/b", "5.3.3"))
 PATHS = [f"commitlog/{number * 1024:020}" for number in range(3)]
 
 
@@ -43,89 +41,85 @@ def entry(phy_offset: int | None, count: int = 1, severity: str = "rebuildable",
     return Finding("index_entry_dangling", file, 0, 20, severity, phy_offset=phy_offset, count=count, message="m")
 
 
-class Nights:
-    """Runs n1, n2 ... a day apart in one set of tables."""
-
-    def __init__(self, tables: Tables):
-        self.tables, self.count = tables, 0
-
-    def add(self, *outcomes: AuditOutcome) -> None:
-        self.count += 1
-        began = samples.RUN.started_at + timedelta(days=self.count)
-        self.tables.write_run(replace(samples.RUN, run_id=f"n{self.count}", started_at=began), outcomes)
-
-    def taken_over(self) -> list[dict[str, Any]]:
-        """Rows as of a run that read nothing and says that the first one has."""
-        began = samples.RUN.started_at + timedelta(days=1)
-        return [segment(number, verified_run="n1", verified_at=began) for number in range(3)]
-
-    def since(self, run_id: str | None) -> dict[str, EarlierRun]:
-        return earlier_runs(self.tables, STORES, run_id, "now", samples.RUN.rules_version)
-
-    def doubted(self, run_id: str | None, store: str = "a") -> list[int]:
-        return [PATHS.index(path) for path, known in self.since(run_id)[store].segments.items() if known.damaged]
+def taken_over(*read: int) -> list[dict[str, Any]]:
+    """Rows as of a run that read these segments alone, and says of the others that the first run has verified them."""
+    first = {"verified_run": "n1", "verified_at": began(1)}
+    return [segment(number, **({} if number in read else first)) for number in range(3)]
 
 
-@pytest.fixture
-def nights(spark_session: Session, tmp_path_factory: pytest.TempPathFactory) -> Nights:
-    return Nights(Tables(spark_session, str(tmp_path_factory.mktemp("tables"))))
+def began(night: int) -> datetime:
+    return samples.RUN.started_at + timedelta(days=night)
 
 
-def test_a_later_runs_damage_counts_until_the_segment_is_read_again(nights: Nights) -> None:
-    nights.add(outcome("a"), outcome("b"))
-    nights.add(damaged("a", 1), outcome("b"))
-    nights.add(outcome("a", segments=nights.taken_over()), outcome("b"))  # as versions did that knew only the run that was named
-    assert [nights.doubted(run_id) for run_id in ("n1", "n2", "n3", "last", None)] == [[1]] * 5
-    assert nights.doubted("n1", "b") == []
-    nights.add(outcome("a"), outcome("b"))
-    assert nights.doubted("last") == [] and nights.doubted("n1") == [1]  # that run does not know of the reading since
-    nights.add(outcome("a", segments=[segment(0), segment(1, problem="unreadable", digest=None), segment(2)], complete=False))
-    assert nights.doubted("n4") == [1]
+def earlier(tables: Tables, since: str | None) -> dict[str, EarlierRun]:
+    stores = [StoreArgument(name, f"/copies/{name}", "5.3.3") for name in FIRST]
+    return earlier_runs(tables, stores, since, "now", samples.RUN.rules_version)
 
 
-@pytest.mark.parametrize(
-    ("later", "doubted"),
-    [
-        (lambda: outcome("a"), []),
-        (lambda: damaged("a", 2, level="quick", complete=False), [2]),
-        (lambda: outcome("a", segments=[segment(0, findings=None), segment(1, damaged_bytes=None), segment(2)], loss=1), [0, 1]),
-        (lambda: outcome("a", segments=[segment(1, digest=None, damaged_bytes=None)], complete=False), []),  # not read
-        (lambda: outcome("b", segments=[segment(0, findings=1)], loss=1), []),
-    ],
-)
-def test_what_later_rows_say(later: Callable[[], AuditOutcome], doubted: list[int], nights: Nights) -> None:
-    nights.add(outcome("a"))
-    nights.add(later())
-    assert nights.doubted("n1") == doubted
+def doubted(found: dict[str, EarlierRun]) -> dict[str, list[int]]:
+    """Store -> the numbers of its segments that count as damaged, without stores that have none."""
+    numbers = {name: [PATHS.index(path) for path, known in run.segments.items() if known.damaged] for name, run in found.items()}
+    return {name: of_it for name, of_it in numbers.items() if of_it}
 
 
-def test_findings_on_derived_files_count_as_those_of_the_named_run(nights: Nights) -> None:
-    nights.add(outcome("a"))
-    of_a_queue, others = entry(None, file="consumequeue/T/0/0"), [entry(7, severity="note"), entry(9, file="config/x")]
-    nights.add(outcome("a", [entry(1030), entry(5000, 2), of_a_queue, *others]))
+UNREAD = {"digest": None, "damaged_bytes": None}
+FIRST = ("damaged", "mended", "quick", "old", "unread", "broken", "sound", "derived")  # all of them sound on the first night
+SECOND = [
+    damaged("damaged", 1),
+    damaged("mended", 1),
+    damaged("quick", 2, level="quick", complete=False),
+    outcome("old", loss=1, segments=[segment(0, findings=None), segment(1, damaged_bytes=None), segment(2)]),
+    outcome("unread", segments=[segment(0), segment(1, **UNREAD), segment(2)], complete=False),
+    outcome("broken", segments=[segment(0), segment(1, **UNREAD, problem="unreadable"), segment(2)], complete=False),
+    outcome("sound"),
+    outcome("derived", [
+        entry(1030), entry(5000, 2), entry(None, file="consumequeue/T/0/0"), entry(7, severity="note"), entry(9, file="config/x"),
+    ]),
+]  # fmt: skip
+THIRD = [
+    outcome("damaged", segments=taken_over()),  # as versions did that knew only the run that was named
+    outcome("mended"),
+    outcome("derived", segments=taken_over(1)),
+]
+
+
+@pytest.fixture(scope="module")
+def tables(spark_session: Session, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """Three runs n1, n2 and n3, a day apart."""
+    tables = Tables(spark_session, str(tmp_path_factory.mktemp("tables")))
+    for night, outcomes in enumerate(([outcome(name) for name in FIRST], SECOND, THIRD), 1):
+        tables.write_run(replace(samples.RUN, run_id=f"n{night}", started_at=began(night)), outcomes)
+    return tables
+
+
+def test_what_other_runs_found_since_a_segment_was_verified_counts(tables: Tables) -> None:
+    first = earlier(tables, "n1")
     told = [("consumequeue/T/0/0", None, 1), ("index/1", 1030, 1), ("index/1", 5000, 2)]
-    assert sorted(nights.since("n1")["a"].derived, key=str) == told
-    assert nights.since(None)["a"].derived == []  # nothing is left out
-    began = samples.RUN.started_at + timedelta(days=1)
-    nights.add(outcome("a", segments=[segment(0, verified_run="n1", verified_at=began), segment(1), segment(2)]))
-    assert sorted(nights.since("n3")["a"].derived, key=str) == [told[0], told[2]]  # segment 1 was read since
-    nights.add(outcome("a"))
-    assert nights.since("last")["a"].derived == []
+    assert sorted(first["derived"].derived, key=str) == told
+    assert {name for name, run in first.items() if run.derived} == {"derived"}
+    assert doubted(first) == {
+        "damaged": [1], "quick": [2], "old": [0, 1], "broken": [1],
+        "mended": [1],  # that run does not know of the reading since
+    }  # fmt: skip
+    last = earlier(tables, "last")
+    assert doubted(last) == {"damaged": [1], "quick": [2], "broken": [1]}
+    assert sorted(last["derived"].derived, key=str) == [told[0], told[2]]  # the second is about a segment that was read since
+    only_order = earlier(tables, None)
+    assert doubted(only_order) == doubted(last) and only_order["derived"].derived == []  # nothing is left out
 
 
-def test_runs_that_found_nothing_cost_no_query(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
-    nights.add(damaged("a", 0))
-    for _ in range(3):
-        nights.add(outcome("a"), outcome("b"))
-    asked: list[str] = []
-    rows_of = nights.tables.rows_of
+def test_runs_that_found_nothing_cost_no_query(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, list[str] | None]] = []
+    rows_of = tables.rows_of
 
-    def noted(name: str, *more: Any) -> Any:
-        asked.append(name)
-        return rows_of(name, *more)
+    def noted(name: str, run_ids: list[str] | None = None, months: list[str] | None = None) -> Any:
+        asked.append((name, run_ids))
+        return rows_of(name, run_ids, months)
 
-    monkeypatch.setattr(nights.tables, "rows_of", noted)
-    assert nights.doubted("n2") == [] and asked == ["runs"]
-    nights.add(damaged("a", 2), damaged("b", 0))
+    monkeypatch.setattr(tables, "rows_of", noted)
+    store = StoreArgument("sound", "/copies/sound", "5.3.3")
+    assert doubted(earlier_runs(tables, [store], "n1", "now", samples.RUN.rules_version)) == {} and asked == [("runs", None)]
     asked.clear()
-    assert nights.doubted("n2") == [2] and asked == ["runs", "segments", "findings"]
+    store = StoreArgument("damaged", "/copies/damaged", "5.3.3")
+    assert doubted(earlier_runs(tables, [store], "n1", "now", samples.RUN.rules_version)) == {"damaged": [1]}
+    assert asked == [("runs", None), ("segments", ["n2"]), ("findings", ["n2"])]
