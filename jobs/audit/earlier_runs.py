@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from jobs.audit.found_since import DERIVED_FILES, RUN_COLUMNS, derived_since, mark_found_since
 from jobs.command_line.stores import StoreArgument
 from jobs.command_line.values import LAST_RUN
 from jobs.faults import reason
@@ -39,8 +40,9 @@ def earlier_runs(
 ) -> dict[str, EarlierRun]:
     """Store -> its row of `since_run`, or of the latest run that it has one of; without those that have none.
 
-    A run of the id that is being repeated, and runs of other rules, do not count. Raises UsageError where there is no run of the
-    id that was asked for; TablesFailed.
+    What other runs have found since a segment was verified counts as its own finding. A run of the id that is being repeated does
+    not count, nor does one of other rules verify anything. Raises UsageError where there is no run of the id that was asked for;
+    TablesFailed.
     """
     try:
         return _earlier_runs(tables, stores, since_run, run_id, rules_version)
@@ -57,13 +59,15 @@ def _earlier_runs(
 
     names = {store.name for store in stores}
     named = since_run if since_run != LAST_RUN else None
-    runs = tables.read("runs").where(sql.col("run_id") != run_id)
-    if "level" not in runs.columns:  # tables of a version that did not say what was verified
+    if "level" not in tables.read("runs").columns:  # tables of a version that did not say what was verified
         return {}
-    runs = runs.where(sql.coalesce("level", sql.lit("")) != "quick")
-    columns = ("store", "run_id", "release", "rules_version", "settings")
-    rows = runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect()
-    rows = [row for row in rows if row["store"] in names and named in (None, row["run_id"])]
+    runs = tables.rows_of("runs").where(sql.col("run_id") != run_id)
+    if "month" not in runs.columns:  # made by a version that put each run in a folder of its own
+        runs = runs.withColumn("month", sql.lit(None).cast("string"))
+    columns = ("store", "run_id", "release", "rules_version", "settings", *RUN_COLUMNS)
+    every = runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect()
+    every = [row for row in every if row["store"] in names]
+    rows = [row for row in every if row["level"] != "quick" and named in (None, row["run_id"])]
     chosen = {row["store"]: row for row in sorted(rows, key=lambda row: (row["began"], row["run_id"]))}  # the latest stays
     if named is not None and not chosen:
         raise UsageError(f"--since-run {named!r}: {tables.uri} has no run of this id with a store of this audit")
@@ -87,6 +91,7 @@ def _earlier_runs(
     segments = tables.read("segments").where(of_these)
     for earlier, row in rows_of(segments.withColumn("verified_at", sql.unix_micros("verified_at"))):
         earlier.segments[row["file"]] = _segment(row.asDict(True))
+    mark_found_since(tables, found, every)
     if since_run is None:
         return found
     queues = tables.read("queues").where(of_these)
@@ -98,9 +103,11 @@ def _earlier_runs(
     for earlier, row in rows_of(tables.read("index_files").where(of_these).select("store", "run_id", "file", "digest")):
         earlier.index[row["file"]] = row["digest"]
     findings = tables.read("findings").where(of_these & (sql.col("severity") != NOTE))
-    findings = findings.where(sql.col("file").rlike("^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"))
+    findings = findings.where(sql.col("file").rlike(DERIVED_FILES))
     for _, row in rows_of(findings.select("store", "run_id", "file", "phy_offset", "count")):
         derived[row["store"]].append((row["file"], row["phy_offset"], row["count"]))
+    for store, finding in derived_since(tables, found, every):
+        derived[store].append(finding)
     return found
 
 

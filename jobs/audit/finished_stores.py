@@ -100,7 +100,9 @@ class FinishedStores:
     def _made_by(self, store: StoreArgument) -> dict[str, Any]:
         """All that an outcome depends on but the bytes of the store."""
         asked, earlier = self._asked, self._earlier.get(store.name)
-        how = (asked.level, asked.tables, asked.since_run is not None, earlier and earlier.run_id, self._together(store))
+        found = sorted(path for path, known in earlier.segments.items() if known.damaged) if earlier else []
+        found += sorted(str(finding) for finding in earlier.derived) if earlier else []
+        how = (asked.level, asked.tables, asked.since_run is not None, earlier and earlier.run_id, found, self._together(store))
         options = hashlib.sha256(json.dumps(how).encode("utf-8", "surrogatepass")).hexdigest()
         return {
             "format": _FORMAT,

@@ -2,7 +2,8 @@
 writes.
 
 A finding persists where the later run has one of the same code in the same place. Places move, because neighbouring findings fold
-into one range that grows: ranges that overlap are one finding.
+into one range that grows: ranges that overlap are one finding. One that the later run does not have is fixed only where that run
+has read its file, and the segment of the message that it is about.
 """
 
 from __future__ import annotations
@@ -209,8 +210,14 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
         unread |= {finding["file"] for finding in fixed if finding["file"] not in now}
     unlisted = _unlisted(b, after)
     emptied = bool(a and b and before["segments"] and not after["segments"])  # what is gone is not fixed
-    not_read = [finding for finding in fixed if unlisted or emptied or finding["file"] in unread]
-    fixed = [finding for finding in fixed if not (unlisted or emptied or finding["file"] in unread)]
+    gaps = [row for row in after["segments"] if row["digest"] is None]
+
+    def was_read(finding: Row) -> bool:
+        in_gap = _about_unread(finding, gaps, bool(b and b["complete"]))
+        return not (unlisted or emptied or finding["file"] in unread or in_gap)
+
+    not_read = [finding for finding in fixed if not was_read(finding)]
+    fixed = [finding for finding in fixed if was_read(finding)]
     log: Row = {}
     derived: dict[str, Row] = {}
     if a and b and not unlisted:
@@ -254,6 +261,18 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
 def _unlisted(run: Row | None, files: dict[str, list[Row]]) -> bool:
     """Whether a run could not even list the store, because it was not mounted, say: then nothing is known of it."""
     return run is not None and not run["complete"] and not any(files.values())
+
+
+def _about_unread(finding: Row, gaps: Sequence[Row], complete: bool) -> bool:
+    """Whether a finding, on a queue or index file too, is about a message in one of these segments.
+
+    Of several that were folded into one, the first one's place is known. The others may be in any segment after it, but not where
+    the run is complete: --since-run leaves nothing out that such a finding is about.
+    """
+    first, several = finding["phy_offset"], finding["count"] > 1 and not complete
+    if first is None:
+        return False
+    return any(first < row["base_offset"] + row["size_bytes"] and (several or row["base_offset"] <= first) for row in gaps)
 
 
 def _digests(files: dict[str, list[Row]]) -> dict[str, str]:

@@ -223,7 +223,8 @@ def _store_difference(store: Row, paint: Paint) -> Iterator[str]:
         yield from _more(len(rows) - _LINES, f"{kind} finding")
     if store["not_read"]:
         number = count_text(len(store["not_read"]), "finding")
-        yield paint(YELLOW, f"  not read        {number} of run A in files that run B did not read: not compared")
+        where = "in files that run B did not read, or about messages there"
+        yield paint(YELLOW, f"  not read        {number} of run A {where}: not compared")
     if log and (log["end"][1] > log["end"][0] or any(log[kind]["files"] for kind in ("added", "retired", "not_compared"))):
         yield f"  as expected     {_growth_text(log)}"
     if store["persisting"] and (store["new"] or store["grown"] or store["fixed"]):

@@ -21,11 +21,12 @@ from jobs.audit.finished_stores import FinishedStores
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.output import KEPT, OutputFolder
-from schemas.rows import AuditOutcome, EarlierRun
+from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed
 from store_io.source.byte_source import StoreLocation
+from store_io.source.store_dir import list_folder
 from tests.support.processes.deadly_tasks import fleet
 from tests.support.stores.corpus_tools import cases
 
@@ -129,6 +130,19 @@ def test_another_question_takes_nothing_over(
 def test_an_earlier_run_that_is_another_one_counts(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
     store = asked.stores[0].name
     assert taken(asked, {store: EarlierRun("before", "5.3.3", {}, {})}) == {1: outcomes[1]}
+
+
+def test_what_other_runs_have_found_meanwhile_counts(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+    """The run that is named is still the same: the segment must be read now."""
+    store, known = asked.stores[0].name, EarlierSegment(1, 7, "e", False, "before")
+    before = EarlierRun("before", "5.3.3", {}, {"commitlog/0": known})
+    found = EarlierRun("before", "5.3.3", {}, {"commitlog/0": replace(known, damaged=True)})
+    on_a_queue = replace(before, derived=[("consumequeue/T/0/0", 7, 1)])
+    finished = FinishedStores(folder(asked), asked)
+    finished.take({store: before})
+    finished.keep(asked.stores[0], outcomes[0], list_folder(StoreLocation(asked.stores[0].path)))
+    assert 0 in taken(asked, {store: before})
+    assert 0 not in taken(asked, {store: found}) and 0 not in taken(asked, {store: on_a_queue})
 
 
 def put(asked: AuditOptions, content: bytes, packed: bytes | None = None, **changed: Any) -> None:

@@ -32,9 +32,9 @@ from tests.support.stores.builders import Message, Sizes, StoreBuilder
 pytestmark = pytest.mark.spark
 
 
-def stored(root: Path) -> StoreArgument:
-    builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
-    for number in range(120):
+def stored(root: Path, segment: int = 4096, count: int = 120) -> StoreArgument:
+    builder = StoreBuilder("5.3.3", Sizes(segment=segment, queue_file=200))
+    for number in range(count):
         builder.put(Message(queue_id=number % 3, body=b"%04d" % number * 10, uniq=f"u{number}"))
     store = builder.write(root)
     return StoreArgument("a", str(store.root), "5.3.3", store.broker_conf)
@@ -78,6 +78,27 @@ def test_one_night_after_the_other(spark_session: Session, tmp_path: Path) -> No
     assert {**again["stores"][0], **times} == {**told, **times}
     strip = [{**row, "verified_at": None} for row in segments(out, "two")]
     assert strip == [{**row, "verified_at": None} for row in rows]
+
+
+def test_damage_that_a_later_run_has_found_is_read_whichever_run_is_named(spark_session: Session, tmp_path: Path) -> None:
+    store, out = stored(tmp_path / "store", 16384, 500), tmp_path / "out"
+    path = tmp_path / "store" / "commitlog" / f"{16384:020d}"
+    whole, times = path.read_bytes(), path.stat()
+    assert run(spark_session, store, out, "sound")["exit_code"] == 0
+    damage.invert_byte(path, whole.index(b"0150" * 10))  # far from both edges
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert run(spark_session, store, out, "before", since_run="last")["exit_code"] == 0  # what no run has read no run can know
+    assert run(spark_session, store, out, "found")["exit_code"] == 20
+    for run_id, since in (("four", "sound"), ("five", "last"), ("six", "before"), ("seven", "last")):
+        told = run(spark_session, store, out, run_id, since_run=since)
+        assert told["exit_code"] == 20 and told["stores"][0]["not_read"]["reused_segments"] > 0
+        assert [row["verified_run"] for row in segments(out, run_id) if row["base_offset"] == 16384] == [run_id]
+    path.write_bytes(whole)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    count = told["stores"][0]["not_read"]["reused_segments"]
+    assert run(spark_session, store, out, "mended", since_run="last")["exit_code"] == 0
+    last = run(spark_session, store, out, "last", since_run="last")
+    assert last["exit_code"] == 0 and last["stores"][0]["not_read"]["reused_segments"] == count + 1
 
 
 def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

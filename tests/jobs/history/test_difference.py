@@ -112,6 +112,22 @@ def test_what_was_not_read_again_is_not_fixed() -> None:
     assert ([f["file"] for f in store["fixed"]], len(store["not_read"])) == ([BEFORE[0]["file"]], 1)
 
 
+def test_a_finding_about_a_message_that_was_not_read_again_is_not_fixed() -> None:
+    """An entry of the index that led to damage: the index was read again, the damage was not."""
+    after = [BEFORE[0], segment(1, None, None, known=False), *BEFORE[2:]]
+    for phy_offset, count, complete, not_read in (
+        (100, 1, True, 1), (199, 1, True, 1), (99, 1, True, 0), (200, 1, True, 0),
+        (99, 2, True, 0), (99, 2, False, 1), (200, 2, False, 0), (None, 2, False, 0),
+    ):  # fmt: skip
+        entry = place(0, 20, count, None, "rebuildable", file="index/1", phy_offset=phy_offset)
+        (store,) = diff(A, {**B, "complete": complete}, [entry], after=after)["stores"]
+        assert (len(store["fixed"]), len(store["not_read"])) == (1 - not_read, not_read)
+    entry = place(0, 20, 1, None, "rebuildable", file="index/1", phy_offset=100)
+    text = difference_text(diff(A, B, [entry], after=after))
+    assert "1 finding of run A in files that run B did not read, or about messages there: not compared" in text
+    assert "fixed" not in text
+
+
 def test_a_copy_that_could_not_be_listed_has_lost_nothing() -> None:
     """As on the night when its disk was not mounted. A copy that was listed, and is empty, has."""
     damage = place(0, 10, 1, None, file=BEFORE[0]["file"])
