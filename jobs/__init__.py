@@ -15,4 +15,4 @@
 """
 
 VERSION = "0.1.0"  # pyproject.toml's; it is repeated here, because executors and cluster drivers have no pyproject.toml
-RULES_VERSION = "5"  # of what is judged: goes up when the same bytes may be judged differently
+RULES_VERSION = "6"  # of what is judged: goes up when the same bytes may be judged differently
