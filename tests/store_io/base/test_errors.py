@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from store_io.base import errors
-from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+from store_io.base.errors import NotAStore, RefusedSetting, StoreChanged, StoreError, UnfitDonor, Unreadable, UsageError
+
+CODES = {
+    StoreError: 3, UsageError: 2, RefusedSetting: 2, NotAStore: 3, Unreadable: 3, StoreChanged: 3, UnfitDonor: 3,
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "code"), [(StoreError, 3), (UsageError, 2), (NotAStore, 3), (Unreadable, 3), (StoreChanged, 3)])
+@pytest.mark.parametrize(("kind", "code"), CODES.items())
 def test_each_has_the_contracts_exit_code(kind: type[StoreError], code: int) -> None:
     with pytest.raises(StoreError, match="a sentence") as raised:
         raise kind("a sentence")
@@ -18,4 +22,4 @@ def test_each_has_the_contracts_exit_code(kind: type[StoreError], code: int) -> 
 
 def test_all_are_tested() -> None:
     found = {value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, Exception)}
-    assert found == {StoreError, UsageError, NotAStore, Unreadable, StoreChanged}
+    assert found == CODES.keys()
