@@ -24,13 +24,13 @@ from store_io.base.exit_codes import of_run
 
 @dataclass(frozen=True)
 class StoreRow:
-    """What a store's row shows. name: what people call it.  short: the answer in a few words.  folder: its page's, as a link
+    """What a store's row shows. name: what people call it.  condition: as `Judgement` has it.  folder: its page's, as a link
     needs it.  starts: whether what a start loses is known.  lacks: None where it was compared with no copy.  stored: when its
     messages were, "" without one.  sort: as `row` in macros.html takes it."""
 
     outcome: AuditOutcome
     name: str
-    short: str
+    condition: str
     kind: Safety
     style: str
     folder: str
@@ -71,6 +71,7 @@ def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         + (", if what is assumed holds" if assumed and worst == Safety.SAFE else ""),
         "kinds": [(kind, kinds[kind]) for kind in answers.KINDS if kinds[kind]],
         "kind_words": answers.MEANING,
+        "short": answers.SHORT,
         "assumed": assumed[:1].upper() + assumed[1:],
         "lost_messages": lost,
         "lost_bytes": sum(store.lost_bytes for store in stores),
@@ -107,7 +108,7 @@ def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
         outcome=outcome,
         name=title_of(outcome),
         kind=judgement.kind,
-        short=judgement.short,
+        condition=judgement.condition,
         style=style_of(judgement.kind, outcome.exit_code),
         folder=quote(outcome.name, safe="", errors="surrogatepass"),
         starts=starts,

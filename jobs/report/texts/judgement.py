@@ -88,11 +88,6 @@ class Judgement:
     why: tuple[str, ...] = ()
     condition: str = ""
 
-    @property
-    def short(self) -> str:
-        """The answer in a few words."""
-        return f"{SHORT[self.kind]} {self.condition}".rstrip()
-
 
 _ONCE_CONFIG = "once config/ is there"
 _NOT_KNOWN = "Not known whether this copy is safe to start"

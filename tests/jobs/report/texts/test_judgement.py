@@ -100,7 +100,8 @@ def test_a_start_under_a_condition_names_it_wherever_it_is_judged() -> None:
     fleet = summary_text(samples.RUN, [outcome, samples.refused()], "out")
     assert next(line for line in fleet.splitlines() if "calm" in line).endswith("  once config/ is there")
     page = "".join(index_html(samples.RUN, [outcome]))
-    assert ">safe to start once config/ is there</span>" in page and "The store is safe to start, once config/ is there" in page
+    assert '>safe to start</span><br><span class="where">once config/ is there</span>' in page
+    assert "The store is safe to start, once config/ is there" in page
 
 
 def test_settings_that_harm_what_the_broker_writes_later_are_named_beside_a_safe_start() -> None:
