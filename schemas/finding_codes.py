@@ -621,11 +621,11 @@ WITHOUT_DONOR = {
 """Next steps that name a donor, and what is left of them for a kind of store that no donor helps."""
 
 SETTING_OF_STOP = {"dup_info": "duplicationEnable", "property_crc_missing": "forceVerifyPropCRC"}
-"""Stop reasons at sound records: the setting that asks for what they lack. It was switched on after they were written."""
+"""Stop reasons at records that may be sound: the setting that asks for what they lack, if it was switched on later."""
 
 SWITCH_OFF = {
-    reason: f"First set {setting}=false in broker.conf, audit again, and start with that: messages that were written before"
-    f" it was switched on lack the {lacks} that it asks for, and a start with it cuts them."
+    reason: f"First set {setting}=false in broker.conf and audit again: messages that were written before it was switched on"
+    f" lack the {lacks} that it asks for, and a start with it cuts them. Start without it if that audit finds nothing else."
     for (reason, setting), lacks in zip(SETTING_OF_STOP.items(), ("DUP_INFO", "property CRC"), strict=True)
 }
 """The next step where a start stops for such a reason."""

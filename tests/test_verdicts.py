@@ -29,6 +29,7 @@ from tests.support.answers.lost_messages import digest, kept_queues, losses, pla
 from tests.support.answers.product import Audited, audit
 from tests.support.answers.repaired import plan_of, repaired
 from tests.support.handmade import samples
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import Case, cases, of_kind
 
 # Under their own release, and by default under one of two others without a broker.conf, in turn.
@@ -240,3 +241,22 @@ def test_where_a_later_setting_cuts_sound_messages_the_first_step_is_to_switch_i
     repaired(root, tmp_path / "new", plan_of(root, case.release, conf), "salvage")
     again = audit(tmp_path / "new", case.release, conf).outcome
     assert again.exit_code == 0 and f"Set {setting}=false" in next_steps(again, words_of(again), "/p").nothing
+
+
+@pytest.mark.parametrize("damage", ["a name", "zeros"])
+def test_a_damaged_record_among_those_with_a_property_crc_blames_no_setting(damage: str, tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.1", Sizes(segment=65536, queue_file=4000))
+    records = [builder.put(Message("T", body=b"x" * 50, uniq=f"{n:032X}", property_crc=True)) for n in range(60)]
+    store = builder.write(tmp_path / "s")
+    path, end = store.segment_of(records[20]), store.position_of(records[20]) + records[20].size
+    data = bytearray(path.read_bytes())
+    if damage == "a name":
+        data[end - 18] ^= 1  # of __CRC32#
+    else:
+        data[end - 40 : end] = bytes(40)
+    path.write_bytes(data)
+    conf = f"{store.broker_conf}\nforceVerifyPropCRC=true\nenabledAppendPropCRC=true\n"
+    outcome = audit(store.root, "5.3.1", conf).outcome
+    assert outcome.plan["broker"]["stop_reason"] == "property_crc_missing"
+    assert judge(outcome).headline == "Do not start this copy yet"
+    assert "forceVerifyPropCRC=false" not in next_steps(outcome, words_of(outcome), "/p").first

@@ -9,6 +9,7 @@ has read its file, and the segment of the message that it is about.
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -210,14 +211,12 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
         unread |= {finding["file"] for finding in fixed if finding["file"] not in now}
     unlisted = _unlisted(b, after)
     emptied = bool(a and b and before["segments"] and not after["segments"])  # what is gone is not fixed
-    gaps = [row for row in after["segments"] if row["digest"] is None]
-
-    def was_read(finding: Row) -> bool:
-        in_gap = _about_unread(finding, gaps, bool(b and b["complete"]))
-        return not (unlisted or emptied or finding["file"] in unread or in_gap)
-
-    not_read = [finding for finding in fixed if not was_read(finding)]
-    fixed = [finding for finding in fixed if was_read(finding)]
+    of_b = _Places(after["segments"], b is None or bool(b["complete"]))
+    gone, fixed = fixed, []
+    not_read: list[Row] = []
+    for finding in gone:
+        read = not (unlisted or emptied or finding["file"] in unread) and of_b.was_read(finding, finding["file"] in now)
+        (fixed if read else not_read).append(finding)
     log: Row = {}
     derived: dict[str, Row] = {}
     if a and b and not unlisted:
@@ -263,16 +262,33 @@ def _unlisted(run: Row | None, files: dict[str, list[Row]]) -> bool:
     return run is not None and not run["complete"] and not any(files.values())
 
 
-def _about_unread(finding: Row, gaps: Sequence[Row], complete: bool) -> bool:
-    """Whether a finding, on a queue or index file too, is about a message in one of these segments.
+class _Places:
+    """Which physical offsets a run has read. complete: whether it could judge all that it listed."""
 
-    Of several that were folded into one, the first one's place is known. The others may be in any segment after it, but not where
-    the run is complete: --since-run leaves nothing out that such a finding is about.
-    """
-    first, several = finding["phy_offset"], finding["count"] > 1 and not complete
-    if first is None:
-        return False
-    return any(first < row["base_offset"] + row["size_bytes"] and (several or row["base_offset"] <= first) for row in gaps)
+    def __init__(self, segments: Sequence[Row], complete: bool):
+        self._complete = complete
+        kept = sorted((row["base_offset"], row["base_offset"] + row["size_bytes"], row["digest"] is not None) for row in segments)
+        self._starts = [start for start, _, _ in kept]
+        self._kept = kept
+
+    def was_read(self, finding: Row, file_read: bool) -> bool:
+        """Whether the run would have the finding if it were still there. file_read: it has read the finding's own file.
+
+        A complete run leaves out only what no finding is about, but for the one segment of a message that is named. In any other
+        run much that was not read has no row, such as a link in place of a segment, so the place itself has to be one that was
+        read; of several findings that were folded into one, only the first one's place is known.
+        """
+        first = finding["phy_offset"]
+        at = self._segment_of(first) if first is not None else None
+        if self._complete:
+            return at is None or at[2]
+        return file_read and finding["count"] == 1 and at is not None and at[2]
+
+    def _segment_of(self, phy_offset: int) -> tuple[int, int, bool] | None:
+        number = bisect_right(self._starts, phy_offset) - 1
+        if number < 0 or phy_offset >= self._kept[number][1]:
+            return None
+        return self._kept[number]
 
 
 def _digests(files: dict[str, list[Row]]) -> dict[str, str]:

@@ -144,7 +144,7 @@ def kept_by_salvage(outcome: AuditOutcome) -> str:
     """Which messages policy salvage keeps beyond those of policy broker, a clause; "" where that is not known."""
     setting = setting_that_cuts(outcome)
     if setting:
-        return f": those that a start with {setting}=true cuts"
+        return f": those that a start with {setting}=true cuts" + (", also after the damage" if outcome.damaged_extents else "")
     return ", also those after the damage" if outcome.damaged_extents else ""
 
 

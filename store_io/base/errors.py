@@ -22,6 +22,9 @@ class RefusedSetting(UsageError):
         super().__init__(f"broker.conf: {why}")
         self.why = why
 
+    def __reduce__(self) -> tuple[type[RefusedSetting], tuple[str]]:
+        return type(self), (self.why,)
+
     def within(self, file: str) -> str:
         """The sentence for whoever named the file: which one it is, and what to do."""
         return f"{file}: {self.why}; correct the line or leave it out"

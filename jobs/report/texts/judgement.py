@@ -21,6 +21,7 @@ from store_io.audit.outcome.safety import (
     differs_from_log,
     election_hangs,
     end_of_log,
+    has_other_losses,
     lacks_of,
     lost_of,
     mended_by_a_start,
@@ -175,7 +176,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return f"RocketMQ {outcome.release} does not start on this copy", tuple(_refusal(outcome))
         case Start.CUTS:
             setting = setting_that_cuts(outcome)
-            head = f"Do not start this copy with {setting}=true" if setting else "Do not start this copy yet"
+            alone = setting and not has_other_losses(outcome)
+            head = f"Do not start this copy with {setting}=true" if alone else "Do not start this copy yet"
             return head, tuple(_losses(outcome))
         case Start.LEAVES_UNSERVED:
             if not lost_of(outcome)[0] and not counted(outcome, "broker_skips_messages"):

@@ -96,11 +96,10 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
 def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:
     """What to do about each file that made the audit incomplete because it was not opened. They come first: all else may follow
     from them."""
-    named = {sentence.partition(": ")[0] for sentence in outcome.incomplete}
     steps: dict[str, dict[str, None]] = {}
     for finding in outcome.findings:
         row = CATALOGUE.get(finding.code)
-        if row is not None and row.unread and finding.next and finding.file in named:
+        if row is not None and row.unread and finding.next and any(s.startswith(f"{finding.file}: ") for s in outcome.incomplete):
             steps.setdefault(finding.next, {}).setdefault(finding.file)
     return steps
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout, dledger_layout
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import COMPACTED_FILES, CORRECT_LINE, SWITCH_OFF
-from schemas.rows import NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
+from schemas.finding_codes import CATALOGUE, COMPACTED_FILES, CORRECT_LINE, SWITCH_OFF
+from schemas.rows import LOSS, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import refusal_step
@@ -127,8 +127,17 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
             actual=prediction.stop_reason,
             count=cut,
             message=f"a start cuts the log at {prediction.log_end:,} and loses {count_text(cut, 'valid message')}",
-            next=SWITCH_OFF.get(prediction.stop_reason, ""),
+            next=_switch_off(evidence, prediction),
         )
+
+
+def _switch_off(evidence: Evidence, prediction: Prediction) -> str:
+    """The step of a setting that was switched on later; "" where that is not the likely cause: after messages that have what the
+    setting asks for, a record without it may be damaged, and one with a finding of its own is."""
+    before = prediction.start_segment and prediction.log_end > int(prediction.start_segment)
+    at = (f for s in evidence.segments for f in s.findings if f.phy_offset == prediction.log_end)
+    damaged = any((f.severity or CATALOGUE[f.code].severity) == LOSS for f in at)
+    return "" if before or damaged else SWITCH_OFF.get(prediction.stop_reason, "")
 
 
 def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:

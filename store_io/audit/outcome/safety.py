@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from schemas.finding_codes import BY_A_START, CATALOGUE, CORRECT_LINE, SETTING_OF_STOP, STARTS_DISPATCH, TIMER_LOST, Part
+from schemas.finding_codes import (
+    BY_A_START,
+    CATALOGUE,
+    CORRECT_LINE,
+    SETTING_OF_STOP,
+    STARTS_DISPATCH,
+    SWITCH_OFF,
+    TIMER_LOST,
+    Part,
+)
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text
@@ -119,9 +128,17 @@ def setting_at_fault(outcome: AuditOutcome) -> str:
 
 
 def setting_that_cuts(outcome: AuditOutcome) -> str:
-    """The setting for which a start cuts sound messages that lack what it asks for; "" where none does."""
-    reasons = (str(finding.actual) for finding in outcome.findings if finding.code == "broker_drops_messages")
-    return next((SETTING_OF_STOP[reason] for reason in reasons if reason in SETTING_OF_STOP), "")
+    """The setting for which a start seems to cut sound messages that lack what it asks for; "" where none does."""
+    dropped = (finding for finding in outcome.findings if finding.code == "broker_drops_messages")
+    reasons = (str(finding.actual) for finding in dropped if finding.next in SWITCH_OFF.values())
+    return next((SETTING_OF_STOP[reason] for reason in reasons), "")
+
+
+def has_other_losses(outcome: AuditOutcome) -> bool:
+    """Whether more is wrong than that a start cuts the log."""
+    return bool(outcome.damaged_extents) or any(
+        finding.severity == LOSS and finding.code != "broker_drops_messages" for finding in outcome.findings
+    )
 
 
 def start_of(outcome: AuditOutcome) -> Start:

@@ -15,12 +15,13 @@ def unsafe_settings(rules: BrokerRules, conf: Mapping[str, str]) -> list[str]:
     """What to change in broker.conf before new messages come, and why, a sentence each. conf: its keys and values with their
     spaces: a broker takes "true " for false (MixAll.properties2Object)."""
     found = []
-    if rules.verify_property_crc and rules.check_crc and conf.get("enabledAppendPropCRC", "").lower() != "true":
+    writes = rules.value("brokerRole") != "SLAVE"  # a slave's records are its master's, byte for byte
+    if writes and rules.verify_property_crc and rules.check_crc and conf.get("enabledAppendPropCRC", "").lower() != "true":
         found.append(
             "Set forceVerifyPropCRC=false, or enabledAppendPropCRC=true: as it is, each start cuts all that the broker has"
             " written since the one before"
         )
-    if rules.dup_info and rules.value("brokerRole") != "SLAVE":
+    if writes and rules.dup_info:
         found.append(
             "Set duplicationEnable=false, unless something else writes this log: as it is, the broker gives new messages no queue"
             " offset, so that consumers do not get them, and a start cuts those without DUP_INFO"

@@ -74,14 +74,15 @@ def _same(data, one, other, size):  # type: ignore[no-untyped-def]
 
 
 @compiled_helper()
-def _slot(data, starts, table, seed, start, size):  # type: ignore[no-untyped-def]
-    """Where the table has this key, or the free slot that it goes to. table: places in `starts`, plus one; 0 is free."""
-    slot = np.int64(finished(fold_bytes(seed, data, start, start + size)) & np.uint64(_TABLE_SLOTS - 1))
+def _slot(data, starts, table, mask, seed, start, size):  # type: ignore[no-untyped-def]
+    """Where the table has this key, or the free slot that it goes to. table: places in `starts`, plus one; 0 is free. mask: one
+    less than the slots in use."""
+    slot = np.int64(finished(fold_bytes(seed, data, start, start + size)) & np.uint64(mask))
     while table[slot] > 0:
         known = table[slot] - 1
         if starts[known + 1] == size and _same(data, starts[known], start, size):
             break
-        slot = (slot + 1) & (_TABLE_SLOTS - 1)
+        slot = (slot + 1) & mask
     return slot
 
 
@@ -102,7 +103,7 @@ def _collect(rows, topics, ends, buffer, origin, starts, table, seed, phy, hashe
         uniq_end = uniq + row.uniq_len
         at = row.position + row.keys_at - origin[i]
         end = at + row.keys_len
-        met, tabled = 0, False
+        met, tabled, slots = 0, False, 64
         while at < end:
             start = at
             while at < end and buffer[at] != 0x20:
@@ -111,10 +112,13 @@ def _collect(rows, topics, ends, buffer, origin, starts, table, seed, phy, hashe
             known, slot = size == 0, -1
             if not known and met >= 2 * MOST_COMPARED:
                 if not tabled:
-                    table[:], tabled = 0, True
+                    slots, tabled = 64, True
+                    while slots < _TABLE_SLOTS and slots < row.keys_len + 2:
+                        slots *= 2
+                    table[:slots] = 0
                     for k in range(0, met, 2):
-                        table[_slot(buffer, starts, table, seed, starts[k], starts[k + 1])] = k + 1
-                slot = _slot(buffer, starts, table, seed, start, size)
+                        table[_slot(buffer, starts, table, slots - 1, seed, starts[k], starts[k + 1])] = k + 1
+                slot = _slot(buffer, starts, table, slots - 1, seed, start, size)
                 known = table[slot] > 0
             elif not known:
                 for k in range(0, met, 2):

@@ -117,7 +117,7 @@ def test_a_finding_about_a_message_that_was_not_read_again_is_not_fixed() -> Non
     after = [BEFORE[0], segment(1, None, None, known=False), *BEFORE[2:]]
     for phy_offset, count, complete, not_read in (
         (100, 1, True, 1), (199, 1, True, 1), (99, 1, True, 0), (200, 1, True, 0),
-        (99, 2, True, 0), (99, 2, False, 1), (200, 2, False, 0), (None, 2, False, 0),
+        (99, 2, True, 0), (None, 2, True, 0), (99, 2, False, 1), (200, 2, False, 1), (None, 1, False, 1), (200, 1, False, 1),
     ):  # fmt: skip
         entry = place(0, 20, count, None, "rebuildable", file="index/1", phy_offset=phy_offset)
         (store,) = diff(A, {**B, "complete": complete}, [entry], after=after)["stores"]
@@ -126,6 +126,15 @@ def test_a_finding_about_a_message_that_was_not_read_again_is_not_fixed() -> Non
     text = difference_text(diff(A, B, [entry], after=after))
     assert "1 finding of run A in files that run B did not read, or about messages there: not compared" in text
     assert "fixed" not in text
+
+
+def test_an_incomplete_run_fixes_only_what_lies_where_it_has_read() -> None:
+    """Much that it did not read has no row, such as a link in place of a segment."""
+    b = {**B, "complete": False, "exit_code": 3}
+    for number, phy_offset, fixed in ((1, 110, 1), (2, 210, 0), (1, None, 0), (1, 5000, 0)):
+        damage = place(10, 20, 1, None, file=BEFORE[number]["file"], phy_offset=phy_offset)
+        (store,) = diff(A, b, [damage], after=[*BEFORE[:2], *BEFORE[3:]])["stores"]
+        assert (len(store["fixed"]), len(store["not_read"])) == (fixed, 1 - fixed)
 
 
 def test_a_copy_that_could_not_be_listed_has_lost_nothing() -> None:

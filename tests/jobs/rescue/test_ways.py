@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobs.rescue.ways import Way, choose, kept_by_salvage, plan_section
+from schemas.finding_codes import SWITCH_OFF
 from schemas.rows import Finding
 from store_io.repair.repair_work import RepairOutcome
 from tests.support.handmade import samples
@@ -53,6 +54,8 @@ def test_the_reason_names_a_setting_and_not_damage_where_there_is_none() -> None
     outcome = replace(samples.damaged(), damaged_extents=0)
     assert kept_by_salvage(samples.damaged()) == ", also those after the damage" and kept_by_salvage(outcome) == ""
     outcome.findings = [Finding("broker_drops_messages", "commitlog/0", severity="loss", actual="dup_info")]
+    assert kept_by_salvage(outcome) == "", "after messages that have it, the record may be damaged"
+    outcome.findings = [replace(outcome.findings[0], next=SWITCH_OFF["dup_info"])]
     choice = choose([way("broker", 10), way("salvage", 17)], kept_by_salvage(outcome))
     assert choice is not None
     assert choice.why == "it keeps 7 more of the messages: those that a start with duplicationEnable=true cuts"

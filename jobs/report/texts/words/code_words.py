@@ -62,7 +62,8 @@ _LOOK = (
     " --policy salvage keeps every valid message after it."
 )
 _LATER_SETTING = (
-    "{} The records are sound, and a copy with no other damage needs no repair. A repair with --policy salvage keeps every valid"
+    "{} If messages before this one have it, this record may be damaged instead: explain with --phy-offset shows it. A copy"
+    " whose messages only lack what the setting asks for needs no repair. A repair with --policy salvage keeps every valid"
     " message, too; with the setting on, a start may still cut what is written without it."
 )
 _NO_ACT = "Nothing, unless the audit lists findings beside it."
