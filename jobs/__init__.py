@@ -5,7 +5,6 @@
   `cluster_wait`: says what a cluster keeps them waiting for.
 * `audit`: a run over one or many stores; `tables` and `history`: what is kept of runs, and what they say together.
 * `explore`: messages for people; `sources`, `spark_sources`: stores as Spark data sources.
-* `worth_spark`: from which size on a command starts Spark by itself.
 * `repair`: a new store; `rescue`: audit, choice, repair and hand-over in one command.
 * `report`: texts, pages and files.
 * `bench`, `run_tests`: speed; lint, types and tests.

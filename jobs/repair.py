@@ -20,10 +20,10 @@ from jobs.command_line import options, places
 from jobs.command_line.options import Command
 from jobs.command_line.stores import StoreArgument
 from jobs.environment.installation import SPEAKER
+from jobs.environment.worth_spark import worth_spark
 from jobs.output import OutputFailed, OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
-from jobs.worth_spark import worth_spark
 from schemas.rows import Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum

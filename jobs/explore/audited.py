@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from jobs.command_line.stores import StoreArgument
-from jobs.worth_spark import worth_spark
+from jobs.environment.worth_spark import worth_spark
 from store_io.audit.audit_request import AuditRequest
 from store_io.base.tasks import run_task
 from store_io.explore.lost.segment_loss import UNSURE

@@ -143,9 +143,8 @@ def choose(ways: Sequence[Way], cause: str = "") -> Choice | None:
 def kept_by_salvage(outcome: AuditOutcome) -> str:
     """Which messages policy salvage keeps beyond those of policy broker, a clause; "" where that is not known."""
     setting = setting_that_cuts(outcome)
-    if setting:
-        return f": those that a start with {setting}=true cuts" + (", also after the damage" if outcome.damaged_extents else "")
-    return ", also those after the damage" if outcome.damaged_extents else ""
+    of_setting = f": those that a start with {setting}=true cuts" if setting else ""
+    return of_setting + (", also those after the damage" if outcome.damaged_extents else "")
 
 
 def _why(best: Way, other: Way, cause: str) -> str:

@@ -39,5 +39,5 @@ def worst(codes: Iterable[int]) -> int:
 
 
 def rank(code: int) -> int:
-    """More is graver; an unknown one counts as the most severe."""
+    """More is more severe; an unknown one counts as the most severe."""
     return _RANKED.index(code) if code in _RANKED else _RANKED.index(LOST)

@@ -82,19 +82,21 @@ class StoreHosts:
             host, before, first = self._runs[0]
             self._met[host] += len(rows)
             self._runs[0] = host, before + len(rows), first
-            if self._fed // PART_ROWS != (self._fed + len(rows)) // PART_ROWS:
-                self._changes = 0
-            self._fed += len(rows)
+            self._passed(len(rows))
             return
         low = 0
         while low < len(rows):
             high = min(len(rows), low + PART_ROWS - self._fed % PART_ROWS)
             self._feed_part(rows[low:high])
-            self._fed += high - low
-            if self._fed % PART_ROWS == 0:
-                self._changes = 0
+            self._passed(high - low)
             low = high
         self._runs = [(host, count, first.copy()) for host, count, first in self._runs]  # the next messages take the rows' place
+
+    def _passed(self, count: int) -> None:
+        """So many more messages were fed; a part that they end counts its changes no further."""
+        if self._fed // PART_ROWS != (self._fed + count) // PART_ROWS:
+            self._changes = 0
+        self._fed += count
 
     def _feed_part(self, rows: np.ndarray) -> None:
         hosts = rows["store_host"]

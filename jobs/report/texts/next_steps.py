@@ -75,7 +75,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     optional = bool(repairs) and left_to_a_start(outcome)
     if repairs:  # it does what a start does, too
         taken = [said for step, said in BY_A_START.items() if steps.pop(step, None) is not None]
-        first = first or f"{' '.join(taken)} A repair is optional." if optional else first
+        if optional and not first:
+            first = f"{' '.join(taken)} A repair is optional."
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
     sizes = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
     others.sort(key=lambda step: step[0] not in sizes)

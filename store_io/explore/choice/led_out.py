@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from schemas.consumequeue_layout import PRE_BLANK_SIZE
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.explore.message_filter import ALL, MessageFilter
 from store_io.explore.open_store import OpenStore
 from store_io.formats.consumequeue_reader import read_entries, unit_bytes, valid_entries
+from store_io.formats.queue_store import is_used
 
 MOST_ENTRIES = 1 << 17  # that are looked at, of each queue
 
@@ -40,8 +40,7 @@ def _led_out(store: OpenStore, files: tuple[MappedFile, ...], wanted: MessageFil
     if last - first > MOST_ENTRIES:
         return 0
     rows = read_entries(store.source(), files, first, last)
-    blank = (rows["phy_offset"] == 0) & (rows["size"] == PRE_BLANK_SIZE)
-    places = rows["phy_offset"][valid_entries(rows) & ~blank]
+    places = rows["phy_offset"][valid_entries(rows) & is_used(rows)]
     held = np.zeros(len(places), bool)
     for file in segments:
         held |= (places >= file.start) & (places < file.start + file.size)

@@ -19,8 +19,8 @@ from store_io.formats.commitlog.message_columns import MAX_RECORD_KEYS, Columns
 from store_io.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
 
-MOST_COMPARED = 32  # keys of a message that each further one is compared with; more of them are found by a table
-_TABLE_SLOTS = 1 << 15  # at least twice as many as a message can have different keys
+# Of the table of a message's keys: a power of two, at least twice as many as it can have different ones.
+_LEAST_SLOTS, _TABLE_SLOTS = 16, 1 << 15
 _NO_KEYS = commitlog_layout.SYS_TRANSACTION_MASK, commitlog_layout.SYS_ROLLBACK
 
 
@@ -103,30 +103,19 @@ def _collect(rows, topics, ends, buffer, origin, starts, table, seed, phy, hashe
         uniq_end = uniq + row.uniq_len
         at = row.position + row.keys_at - origin[i]
         end = at + row.keys_len
-        met, tabled, slots = 0, False, 64
+        met, slots = 0, _LEAST_SLOTS
+        while slots < _TABLE_SLOTS and slots < row.keys_len + 2:
+            slots *= 2
+        table[:slots] = 0
         while at < end:
             start = at
             while at < end and buffer[at] != 0x20:
                 at += 1
             size = at - start
-            known, slot = size == 0, -1
-            if not known and met >= 2 * MOST_COMPARED:
-                if not tabled:
-                    slots, tabled = 64, True
-                    while slots < _TABLE_SLOTS and slots < row.keys_len + 2:
-                        slots *= 2
-                    table[:slots] = 0
-                    for k in range(0, met, 2):
-                        table[_slot(buffer, starts, table, slots - 1, seed, starts[k], starts[k + 1])] = k + 1
-                slot = _slot(buffer, starts, table, slots - 1, seed, start, size)
-                known = table[slot] > 0
-            elif not known:
-                for k in range(0, met, 2):
-                    known = known or starts[k + 1] == size and _same(buffer, starts[k], start, size)
-            if not known:
+            slot = _slot(buffer, starts, table, slots - 1, seed, start, size)
+            if size > 0 and table[slot] == 0:
                 if met + 2 <= len(starts):
-                    if slot >= 0:
-                        table[slot] = met + 1
+                    table[slot] = met + 1
                     starts[met], starts[met + 1] = start, size
                     met += 2
                 value = _text(_text(_head(hour, topics, topic, topic_end, 0x4B), buffer, start, at), buffer, uniq, uniq_end)

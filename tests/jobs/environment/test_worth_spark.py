@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.worth_spark import SPARK_BYTES, worth_spark
+from jobs.environment.worth_spark import SPARK_BYTES, worth_spark
 
 
 @pytest.mark.parametrize(("size", "worth"), [(0, False), (SPARK_BYTES, False), (SPARK_BYTES + 1, True)])
