@@ -1,9 +1,9 @@
 """What other runs of the tables have found since a run verified the segments that may be left out.
 
 The run that is named may be older than damage that a later one found, and a run between may have taken over a segment that it
-did not read. So a segment counts as damaged where any run found anything above a note in it, or could not read it, and is not
-older than its last reading of which the named run knows. A later reading that found it sound does not count: it is read once
-more. Where the rows do not show it, the segment counts as damaged.
+did not read. So a segment counts as damaged if any run found anything above a note in it, or could not read it, at or after the
+reading that the named run relies on. It does so too where the rows do not show that. If a later run found it sound, it is read
+once more all the same.
 
 Runs that found nothing cost no query. Of the others only their months and stores are read, and Spark sums them up.
 """

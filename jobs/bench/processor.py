@@ -1,4 +1,4 @@
-"""The processor that ratios are of. Only those of one kind compare: how fast its memory is beside its arithmetic differs."""
+"""The processor that ratios are of. Only those of one kind compare: on others memory is faster or slower beside arithmetic."""
 
 from __future__ import annotations
 

@@ -274,9 +274,9 @@ class _Places:
     def was_read(self, finding: Row, file_read: bool) -> bool:
         """Whether the run would have the finding if it were still there. file_read: it has read the finding's own file.
 
-        A complete run leaves out only what no finding is about, but for the one segment of a message that is named. In any other
-        run much that was not read has no row, such as a link in place of a segment, so the place itself has to be one that was
-        read; of several findings that were folded into one, only the first one's place is known.
+        A complete run has read all that a finding can be about, but perhaps not the segment of the message that it names. In any
+        other run much that was not read has no row, such as a link in place of a segment: there the place itself has to be one
+        that was read. Of several findings that were folded into one, only the first one's place is known.
         """
         first = finding["phy_offset"]
         at = self._segment_of(first) if first is not None else None

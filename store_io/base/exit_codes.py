@@ -39,5 +39,5 @@ def worst(codes: Iterable[int]) -> int:
 
 
 def rank(code: int) -> int:
-    """More is more severe; an unknown one counts as the most severe."""
+    """The larger, the more severe; an unknown one counts as the most severe."""
     return _RANKED.index(code) if code in _RANKED else _RANKED.index(LOST)

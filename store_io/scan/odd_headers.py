@@ -18,7 +18,8 @@ from store_io.source.segment_window import SegmentWindow
 
 NEIGHBOURS = 2  # messages of one other host, on either side of a single one, that make it odd
 MAX_ODD_HOSTS = 100
-PART_ROWS = 512  # whatever a batch is: in so many messages more than MAX_ODD_HOSTS changes of the host mean nothing
+# Hosts that change more than MAX_ODD_HOSTS times in so many messages mean nothing. Not in a batch: its size depends on the window.
+PART_ROWS = 512
 
 
 def _place(row: np.void, field: str) -> tuple[int, int]:
@@ -93,7 +94,7 @@ class StoreHosts:
         self._runs = [(host, count, first.copy()) for host, count, first in self._runs]  # the next messages take the rows' place
 
     def _passed(self, count: int) -> None:
-        """So many more messages were fed; a part that they end counts its changes no further."""
+        """So many more messages were fed. Each part counts its own changes."""
         if self._fed // PART_ROWS != (self._fed + count) // PART_ROWS:
             self._changes = 0
         self._fed += count

@@ -132,8 +132,11 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
 
 
 def _switch_off(evidence: Evidence, prediction: Prediction) -> str:
-    """The step of a setting that was switched on later; "" where that is not the likely cause: after messages that have what the
-    setting asks for, a record without it may be damaged, and one with a finding of its own is."""
+    """The next step where a setting was switched on later; "" where that is not the likely cause.
+
+    A record without what the setting asks for may be damaged if it comes after messages that have it; if it has a finding of its
+    own, it is.
+    """
     before = prediction.start_segment and prediction.log_end > int(prediction.start_segment)
     at = (f for s in evidence.segments for f in s.findings if f.phy_offset == prediction.log_end)
     damaged = any((f.severity or CATALOGUE[f.code].severity) == LOSS for f in at)
