@@ -11,7 +11,7 @@ import numpy as np
 
 from schemas import index_layout as layout
 from store_io.base.compiled import native
-from store_io.base.compiled.native import compiled_helper, kept, load_i32, peek_i32, poke_i32
+from store_io.base.compiled.native import Address, compiled_helper, kept, load_i32, peek_i32, poke_i32
 
 HASH, LINK, SLOT = 1, 2, 3  # what of a chain is wrong
 
@@ -43,7 +43,7 @@ class ChainsOnTheWay:
         last = min(self._count, (end - self._table) // layout.ENTRY_BYTES - 1)
         if first == self._next <= last:
             at = self._table + layout.ENTRY_BYTES * first - position
-            self._next = _follow_on(data.ctypes.data + at, first, last, self._heads.ctypes.data, len(self._heads))
+            self._next = _follow_on(data[at:], first, last, self._heads, len(self._heads))
 
     @cached_property
     def slots(self) -> np.ndarray:
@@ -58,11 +58,11 @@ class ChainsOnTheWay:
 
 
 @kept(native, layout)
-def _follow_on(at: int, first: int, last: int, heads: int, slots: int) -> int:
-    """Put entries first to last, of which the first is at address `at`. Gives the first whose link is not putKey's; `last` + 1
-    where all are right.
+def _follow_on(at: Address, first: int, last: int, heads: Address, slots: int) -> int:
+    """Put entries first to last, of which the first is where `at` begins. Gives the first whose link is not putKey's; `last` + 1
+    if all are right.
 
-    heads: address of the newest entry per slot.
+    heads: the newest entry per slot.
     """
     for number in range(first, last + 1):
         key_hash = load_i32(at)

@@ -277,9 +277,9 @@ class ExtUnits:
         if file is None or end > file.start + file.size:
             return None
         if not (self.start <= offset and end <= self.start + len(self.data)):
-            self.data = np.zeros(min(EXT_BYTES, file.start + file.size - offset), np.uint8)
-            self._open(file.path).read_into(offset - file.start, self.data)
-            self.start = offset
-        data = self.data[offset - self.start : end - self.start].tobytes()
-        size, tags_code, store_time, _ = struct.unpack(layout.EXT_UNIT_FORMAT, data)
+            data = np.zeros(min(EXT_BYTES, file.start + file.size - offset), np.uint8)
+            self._open(file.path).read_into(offset - file.start, data)
+            self.data, self.start = data, offset  # only now: compiled code still reads the last one if this read fails
+        unit = self.data[offset - self.start : end - self.start].tobytes()
+        size, tags_code, store_time, _ = struct.unpack(layout.EXT_UNIT_FORMAT, unit)
         return ExtUnit(tags_code, store_time) if size >= layout.EXT_UNIT_HEADER_BYTES else None

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.rows import QueueKey
-from store_io.base.compiled.native import copy_bytes, kept, load_u8, poke_u8
+from store_io.base.compiled.native import Address, copy_bytes, kept, load_u8, poke_u8
 from store_io.base.java_compat import decode_utf8
 from store_io.source.segment_window import SegmentWindow
 
@@ -76,7 +76,7 @@ def gather_bytes(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid:
     data = np.empty(int(ends[-1]), np.uint8)
     if buffer.dtype != np.uint8 or not buffer.flags.c_contiguous or len(start) != len(size) or not _inside(buffer, start, size):
         raise ValueError("pieces have to lie in a buffer of bytes")
-    _copy_pieces(buffer.ctypes.data, start, ends, data.ctypes.data)
+    _copy_pieces(buffer, start, ends, data)
     nulls = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
     return pa.Array.from_buffers(pa.binary(), len(size), [nulls, pa.py_buffer(ends), pa.py_buffer(data)])
 
@@ -88,8 +88,8 @@ def _inside(buffer: np.ndarray, start: np.ndarray, size: np.ndarray) -> bool:
 
 
 @kept()
-def _copy_pieces(source, start, ends, target):  # type: ignore[no-untyped-def]
-    """Copy to [ends[i], ends[i + 1]) of the bytes at `target`, an address, what begins at start[i] of those at `source`."""
+def _copy_pieces(source: Address, start, ends, target: Address):  # type: ignore[no-untyped-def]
+    """Copy to [ends[i], ends[i + 1]) of the bytes of `target` what begins at start[i] of `source`."""
     for i in range(len(start)):
         at, low, size = source + start[i], target + np.int64(ends[i]), np.int64(ends[i + 1] - ends[i])
         if size > LONG_BYTES:

@@ -16,7 +16,7 @@ from schemas import consumequeue_layout as layout
 from schemas import rows as of_rows
 from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, Cuts, QueueKey
 from store_io.base.compiled import native
-from store_io.base.compiled.native import kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
+from store_io.base.compiled.native import Address, kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
 from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog import segment_items as item
 from store_io.formats.commitlog.index_columns import entry_counts
@@ -47,27 +47,28 @@ _NEEDS = ("nothing", "room for a run", "room for an index run", "the entries of 
 
 # What a pass gets and gives back, in one int64 array.
 (
-    _WALK, _PLAUSIBLE, _BASE, _TAG_INDEX, _PROBING, _LMQ, _TIMING, _PER_SLOT, _ARENA, _ROWS,
+    _WALK, _PLAUSIBLE, _BASE, _TAG_INDEX, _PROBING, _LMQ, _TIMING, _PER_SLOT,
     _RUNS, _INDEX_RUNS, _INDEX_CUT, _FORCED, _FORCED_MATCH, _FORCED_DELTA, _TIME, _FIRST_TIME, _LAST_TIME, _FALLS, _CURSOR,
-) = range(21)  # fmt: skip
+) = range(19)  # fmt: skip
 
 
 @kept(commitlog_layout, layout, of_rows, message_columns, native, item, probed, releases)
 def _fold(  # type: ignore[no-untyped-def]
-    cursor, low, high, kinds, matches, deltas, cuts, index_cuts, numbers, before, open_runs, runs, index_runs, states, falls
+    cursor, rows: Address, low, high, kinds, matches, deltas, cuts, index_cuts, numbers, before, open_runs, runs, index_runs,
+    states, arena: Address, falls,
 ):  # fmt: skip
     """Fold items [low, high). Gives (the next item, what it needs first).
 
     matches, deltas: for items of BatchConsumeQueues, or empty.  cuts, index_cuts: per item, or empty.  numbers, before: per
     item the index run it went to and the keys which that had before, or empty.  open_runs: per queue two rows (with an entry
-    or without): the number of the run that may still grow, or -1; its cut.  states: `QueueProbe.states`.  falls: items whose
-    store time fell.
+    or without): the number of the run that may still grow, or -1; its cut.  states, arena: those of `QueueProbe`.
+    falls: items whose store time fell.
 
     One function, in four parts that share the message's values: its entry, its run, its index run, its store time.
     """
     walk, plausible, base, tag_index = cursor[_WALK], cursor[_PLAUSIBLE], cursor[_BASE], cursor[_TAG_INDEX]
-    probing, lmq, timing, per_slot, arena = cursor[_PROBING], cursor[_LMQ], cursor[_TIMING], cursor[_PER_SLOT], cursor[_ARENA]
-    rows, used, index_used, index_cut = cursor[_ROWS], cursor[_RUNS], cursor[_INDEX_RUNS], cursor[_INDEX_CUT]
+    probing, lmq, timing, per_slot = cursor[_PROBING], cursor[_LMQ], cursor[_TIMING], cursor[_PER_SLOT]
+    used, index_used, index_cut = cursor[_RUNS], cursor[_INDEX_RUNS], cursor[_INDEX_CUT]
     time_before, first_time, last_time, fallen = cursor[_TIME], cursor[_FIRST_TIME], cursor[_LAST_TIME], cursor[_FALLS]
     i, need = low, DONE
     while i < high:
@@ -324,18 +325,17 @@ class RunBuilder:
         numbers = before = NO_NUMBERS
         if self._marks:
             numbers, before = np.full(len(items), -1, np.int64), np.zeros(len(items), np.int64)
-        matches, deltas, states = NO_MATCHES, NO_NUMBERS, self._no_states
+        matches, deltas, states, arena = NO_MATCHES, NO_NUMBERS, self._no_states, NO_MATCHES
         if audit and probe:
             matches, deltas = probe.batch_matches
-            states = probe.know(keys)
-            cursor[_PER_SLOT], cursor[_ARENA] = probe.per_slot, probe.arena_address
+            states, arena, cursor[_PER_SLOT] = probe.know(keys), probe.arena, probe.per_slot
         cursor[_WALK], cursor[_PLAUSIBLE], cursor[_TIMING], cursor[_PROBING] = walk, plausible, audit, audit and probe is not None
-        cursor[_ROWS], cursor[_FORCED], cursor[_FALLS] = items.ctypes.data, -1, 0
+        cursor[_FORCED], cursor[_FALLS] = -1, 0
         at, answered = part.low, (part.low, 0)  # the item that was asked about last, and a bit per answer that it was given
         while True:
             at, need = _fold(
-                cursor, at, high, kinds, matches, deltas, cuts, index_cuts, numbers, before,
-                self._open_runs, self._runs, self._index_runs, states, self._falls,
+                cursor, items, at, high, kinds, matches, deltas, cuts, index_cuts, numbers, before,
+                self._open_runs, self._runs, self._index_runs, states, arena, self._falls,
             )  # fmt: skip
             if need == DONE:
                 break

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from store_io.base.compiled.addresses import address_of
 from store_io.base.crc import checksum
 
 _combined: Any
@@ -51,8 +50,8 @@ class PieceDigest:
             return
         sums = np.empty(len(data) // DIGEST_PIECE_BYTES + 1, np.int64)
         done, self._filled, self._crc = _combined.sum_pieces(
-            address_of(data), position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
-            address_of(known), address_of(_combined.shift_table()), address_of(sums),
+            data, position, position + len(data), DIGEST_PIECE_BYTES, self._filled, self._crc,
+            known, _combined.shift_table(), sums,
         )  # fmt: skip
         self._hash.update(sums[:done].astype(">u4").tobytes())
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from store_io.base.compiled import native
-from store_io.base.compiled.native import compiled_helper, crc_product, full_crc32, kept, peek_i64, poke_i64
+from store_io.base.compiled.native import Address, compiled_helper, crc_product, full_crc32, kept, peek_i64, poke_i64
 from store_io.base.crc import known_sums as layout
 from store_io.base.crc.checksum import crc32_combine
 
@@ -35,14 +35,14 @@ def _shifted(crc: int, count: int, shifts: int) -> Any:
 
 @kept(native, layout)
 def sum_pieces(
-    address: Any, position: Any, end: int, piece: int, filled: Any, crc: Any, known: int, shifts: int, sums: int
+    address: Address, position: Any, end: int, piece: int, filled: Any, crc: Any, known: Address, shifts: Address, sums: Address
 ) -> tuple[int, int, int]:
     """The CRC-32s of the pieces of `piece` bytes into which a file is cut, for its bytes [position, end),
     of which the first is at `address`.
 
-    filled, crc: bytes of the unfinished piece before them, and their CRC-32.  known, shifts: addresses of `known_sums` and of
-    `shift_table`; a piece is shorter than `known_sums.MOST_BYTES`.  Fills the array at address `sums` with those of finished
-    pieces. Returns (how many these are, filled, crc) for what follows.
+    filled, crc: bytes of the unfinished piece before them, and their CRC-32.  known, shifts: `known_sums` and `shift_table`; a
+    piece is shorter than `known_sums.MOST_BYTES`.  Fills `sums` with those of finished pieces. Returns (how many these are,
+    filled, crc) for what follows.
     """
     done: Any = np.int64(0)
     next_known = known + 8 * layout.FIRST

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from store_io.base.compiled.addresses import address_of
 from store_io.formats.commitlog import commitlog_reader
 from store_io.formats.commitlog.message_columns import (
     FULL,
@@ -48,16 +47,15 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
     if layouts is None:
         layouts = columns.layouts[check.settings] = np.zeros(_kernel.LAYOUT_WORDS, np.int64)
     delays, header, known = check.delay_table, int(check.framing.header_bytes), columns.count
-    address = address_of(buffer) - int(origin)
-    record, end, final = int(start) + header, int(end), bool(stretch.final)  # other types would have the code compiled again
+    # Other types would have the code compiled again.
+    origin, record, end, final = int(origin), int(start) + header, int(end), bool(stretch.final)
     while True:
         ended, record, need, columns.count, columns.key_hash_count, topics.count, topics.text_used, flags = _kernel.decode_window(
-            address + record, address + end, final, record, header, check.base_offset, check.settings,
-            address_of(delays), len(delays), columns.rows_address, columns.capacity, columns.count,
-            columns.key_hash_address, len(columns.key_hash), columns.key_hash_count,
-            address_of(topics.entries), len(topics.entries), address_of(topics.text), len(topics.text),
-            address_of(topics.slots), len(topics.slots), topics.count, topics.text_used, topics.seed, address_of(layouts),
-            address_of(stretch.sums),
+            buffer, record - origin, end - origin, final, record, header, check.base_offset, check.settings,
+            delays, len(delays), columns.row_bytes, columns.capacity, columns.count,
+            columns.key_hash, len(columns.key_hash), columns.key_hash_count,
+            topics.entries, len(topics.entries), topics.text, len(topics.text),
+            topics.slots, len(topics.slots), topics.count, topics.text_used, topics.seed, layouts, stretch.sums,
         )  # fmt: skip
         columns.flags |= flags
         if ended != _kernel.ENDED_NO_TOPIC_ROOM:

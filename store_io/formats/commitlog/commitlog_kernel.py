@@ -24,6 +24,7 @@ import numpy as np
 from schemas import commitlog_layout as layout
 from store_io.base.compiled import native
 from store_io.base.compiled.native import (
+    Address,
     block_masks,
     compiled_helper,
     count_bits,
@@ -622,21 +623,23 @@ def _is_schedule(at: int, length: int) -> bool:
 
 @kept(layout, shape, native, item, header_faults, known_sums)
 def decode_window(
-    at: int, end: int, final: bool, position: int, header: int, base_offset: int, settings: int, delays: int, delay_count: int,
-    rows: int, capacity: int, count: int, key_hash: int, key_capacity: int, key_count: int,
-    entries: int, entry_capacity: int, text: int, text_capacity: int, slots: int, slot_count: int,
-    topic_count: int, text_used: int, seed: int, layouts: int, sums: int,
+    buffer: Address, at: int, end: int, final: bool, position: int, header: int, base_offset: int, settings: int,
+    delays: Address, delay_count: int, rows: Address, capacity: int, count: int,
+    key_hash: Address, key_capacity: int, key_count: int,
+    entries: Address, entry_capacity: int, text: Address, text_capacity: int, slots: Address, slot_count: int,
+    topic_count: int, text_used: int, seed: int, layouts: Address, sums: Address,
 ) -> tuple[int, int, int, int, int, int, int, int]:  # fmt: skip
-    """Decode records from address `at` on; the window ends at address `end` and is known to be readable up to there.
+    """Decode records from byte `at` of the buffer on; the window ends at its byte `end`.
 
     position: of `at` in the segment.  header: bytes of the framing before each record, which are passed over.  settings:
-    `RecordCheck.settings`.  All other names without a unit are addresses of arrays, each followed by how many elements it has
-    room for, and how many are in use.  A room for no key hashes means that none are wanted.  seed: as in `TopicTable`.
+    `RecordCheck.settings`.  Each array from `rows` on is followed by how many elements it has room for, and how many are in use.
+    A room for no key hashes means that none are wanted.  seed: as in `TopicTable`.
     layouts: LAYOUT_WORDS int64, zeros at first, then as the last call left them.  sums: as in `Stretch`.
     Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used, all flags of the new rows).
 
     One function: all that is known of a record is needed until its row is written, and each call in between would pass it on.
     """
+    at, end = buffer + at, buffer + end
     want_keys = key_capacity > 0
     ended, need = ENDED_STOPPED, 0
     all_flags = 0

@@ -107,7 +107,7 @@ class Columns:
     key_hash: with want_keys, hashes as an index entry has them, from `key_start` of a row on: its `key_count` keys in order,
     then, for a message with tags that is no rollback, that of its tag key topic#T#TAGS, whatever the release.
     layouts: for each `RecordCheck.settings`, what compiled code remembers of properties (LAYOUT_WORDS int64).
-    flags: all flags of the rows.  rows_address, key_hash_address: where these arrays are; they never move.
+    flags: all flags of the rows.  row_bytes: the rows as plain bytes, for compiled code.
     """
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY, want_keys: bool = False):
@@ -115,7 +115,7 @@ class Columns:
         self.want_keys = want_keys
         self.rows = np.zeros(capacity, ROW_DTYPE)
         self.key_hash = np.zeros(4 * capacity + MAX_RECORD_KEYS if want_keys else 0, np.int32)
-        self.rows_address, self.key_hash_address = self.rows.ctypes.data, self.key_hash.ctypes.data
+        self.row_bytes = self.rows.view(np.uint8)
         self.layouts: dict[int, np.ndarray] = {}
         self.count = 0
         self.key_hash_count = 0

@@ -8,7 +8,7 @@ from schemas import commitlog_layout
 from schemas import rows as rows_module
 from schemas.rows import RUN_QUEUE, RUN_UNQUEUED
 from store_io.base.compiled import native
-from store_io.base.compiled.native import kept, peek_i32, peek_i64
+from store_io.base.compiled.native import Address, kept, peek_i32, peek_i64
 from store_io.formats.commitlog import bridges, message_columns
 from store_io.formats.commitlog.message_columns import ROW_DTYPE
 
@@ -29,8 +29,8 @@ ROW = ROW_DTYPE.itemsize
 
 
 @kept(commitlog_layout, rows_module, bridges, message_columns, native)
-def row_kinds(rows, count, batch_refs, kinds):  # type: ignore[no-untyped-def]
-    """Fill `kinds` for the rows at that address; gives all their flags, BATCH_ROWS, HOST_CHANGES and BRIDGE_FLAGS.
+def row_kinds(rows: Address, count, batch_refs, kinds):  # type: ignore[no-untyped-def]
+    """Fill `kinds` for these rows; gives all their flags, BATCH_ROWS, HOST_CHANGES and BRIDGE_FLAGS.
 
     batch_refs: per topic ref, whether it is a BatchConsumeQueue's.
     """

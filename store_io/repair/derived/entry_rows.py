@@ -13,7 +13,7 @@ from schemas import commitlog_layout
 from schemas import rows as rows_module
 from schemas.rows import RUN_UNQUEUED, QueueKey
 from store_io.base.compiled import native
-from store_io.base.compiled.native import kept, peek_i32, peek_i64, poke_i32, poke_i64
+from store_io.base.compiled.native import Address, kept, peek_i32, peek_i64, poke_i32, poke_i64
 from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog import segment_items as item
 from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns
@@ -49,8 +49,7 @@ class QueuedRows:
             larger = np.empty(max(WAITING_ROWS, self.count + len(items)), QUEUED_DTYPE)
             larger[: self.count] = self._rows[: self.count]
             self._rows = larger
-        rows = np.ascontiguousarray(items)
-        self.count = _take(rows.ctypes.data, kinds, self._rows.ctypes.data, self.count)
+        self.count = _take(np.ascontiguousarray(items), kinds, self._rows, self.count)
 
     def in_order(self, keys: Sequence[QueueKey]) -> tuple[np.ndarray, list[int]]:
         """(the rows queue by queue, those of a queue in their own order; where each queue's end), and nothing waits any more. The
@@ -58,7 +57,7 @@ class QueuedRows:
         if len(self._ordered) < self.count:
             self._ordered = np.empty(len(self._rows), QUEUED_DTYPE)
         ordered, ends = self._ordered[: self.count], np.zeros(len(keys), np.int64)
-        _order(self._rows.ctypes.data, self.count, ends, ordered.ctypes.data)
+        _order(self._rows, self.count, ends, ordered)
         self.count = 0
         return ordered, ends.tolist()
 
@@ -66,12 +65,11 @@ class QueuedRows:
 def raw_index_entries(columns: Columns, tag_index: bool) -> np.ndarray:
     """The index entries of these messages as RAW_DTYPE, in the order of dispatch. tag_index: whether the release puts tags."""
     raw = np.empty(columns.key_hash_count, RAW_DTYPE)
-    addresses = columns.rows_address, columns.key_hash_address, raw.ctypes.data
-    return raw[: _put_keys(addresses[0], columns.count, int(tag_index), addresses[1], addresses[2])]
+    return raw[: _put_keys(columns.row_bytes, columns.count, int(tag_index), columns.key_hash, raw)]
 
 
 @kept(rows_module, message_columns, item, native)
-def _take(rows, kinds, waiting, used):  # type: ignore[no-untyped-def]
+def _take(rows: Address, kinds, waiting: Address, used):  # type: ignore[no-untyped-def]
     """Copy what is kept of the rows to `waiting`, after `used` rows there; how many these are then."""
     for i in range(len(kinds)):
         if kinds[i] == RUN_UNQUEUED:
@@ -91,7 +89,7 @@ def _take(rows, kinds, waiting, used):  # type: ignore[no-untyped-def]
 
 
 @kept(native)
-def _order(rows, count, ends, ordered):  # type: ignore[no-untyped-def]
+def _order(rows: Address, count, ends, ordered: Address):  # type: ignore[no-untyped-def]
     """Copy the rows in the order of their queues. ends: gets where each queue's end."""
     for i in range(count):
         ends[peek_i32(rows + i * _QUEUED + _REF)] += 1
@@ -110,7 +108,7 @@ def _order(rows, count, ends, ordered):  # type: ignore[no-untyped-def]
 
 
 @kept(commitlog_layout, message_columns, item, native)
-def _put_keys(rows, count, tag_index, hashes, raw):  # type: ignore[no-untyped-def]
+def _put_keys(rows: Address, count, tag_index, hashes: Address, raw: Address):  # type: ignore[no-untyped-def]
     """Write the rows' index entries to `raw`; how many these are. Which a message has: recovery.md 8.2."""
     used = np.int64(0)
     for i in range(count):

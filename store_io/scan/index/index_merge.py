@@ -17,8 +17,7 @@ from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.rows import NOTE, Extent, Finding
 from store_io.base.compiled import native
-from store_io.base.compiled.addresses import address_of
-from store_io.base.compiled.native import kept, load_i32, load_i64, peek_i32, peek_i64
+from store_io.base.compiled.native import Address, kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import message_columns, segment_items
 from store_io.formats.commitlog.index_columns import entries_in_order
@@ -113,11 +112,11 @@ _ROW, _KEY, _ENTRY, _ENTRIES, _BEGIN, _FIRST_BEGIN, _LOW_PHY, _HIGH_PHY, _AGREED
 
 
 @kept(commitlog_layout, index_files, layout, message_columns, native, segment_items)
-def _agree(rows, count, key_hash, entries, state, outside):  # type: ignore[no-untyped-def]
+def _agree(rows: Address, count, key_hash: Address, entries: Address, state, outside):  # type: ignore[no-untyped-def]
     """Step through messages and entries, both as stored, as long as they agree in everything; gives why it stopped.
 
-    rows, key_hash, entries: addresses.  `state` has the next message, its next key and the next entry; how many entries there
-    are, the time that they count from and the time that the first does.  Times that differ are a disagreement, too.
+    `state` has the next message, its next key and the next entry; how many entries there are, the time that they count from and
+    the time that the first does.  Times that differ are a disagreement, too.
     """
     i, k, j, end, begin = state[_ROW], state[_KEY], state[_ENTRY], state[_ENTRIES], state[_BEGIN]
     low_phy, high_phy = state[_LOW_PHY], state[_HIGH_PHY]
@@ -494,11 +493,10 @@ class IndexMerge:
             found.leave_rows()
             state[_ENTRY] = state[_ENTRIES] = 0
         state[_ROW] = state[_KEY] = 0
-        rows, key_hash, raw = columns.rows_address, columns.key_hash_address, address_of(found.raw)
         try:
             while True:
                 state[_BEGIN], state[_FIRST_BEGIN] = found.raw_begins()
-                why = _agree(rows, columns.count, key_hash, raw, state, self._outside)
+                why = _agree(columns.row_bytes, columns.count, columns.key_hash, found.raw, state, self._outside)
                 if why == NEED_EXPECTED:
                     break
                 if why == DISAGREE or found.exhausted:

@@ -42,7 +42,7 @@ class BatchItems:
         names, in dispatch order. They are good until the next batch."""
         rows, kinds = self._columns.rows, self._kinds
         self._know_queues()
-        self.met = row_kinds(self._columns.rows_address, count, self._batch_refs, kinds)
+        self.met = row_kinds(self._columns.row_bytes, count, self._batch_refs, kinds)
         self.faults, self.uneven = [], []
         if not self.met & HAS_MULTI_DISPATCH:
             return rows[:count], kinds[:count]

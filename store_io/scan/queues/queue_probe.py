@@ -69,8 +69,7 @@ class QueueProbe:
         self._states = np.zeros((0, STATE_COLUMNS), np.int64)
         self._slots, self._slots_end = 0, store.queue_count
         # Per slot `per_slot` entries as they are stored. Memory that no queue needs is never touched.
-        self._arena = np.empty(self._slots_end * self.per_slot * layout.ENTRY_BYTES, np.uint8)
-        self.arena_address = self._arena.ctypes.data
+        self.arena = np.empty(self._slots_end * self.per_slot * layout.ENTRY_BYTES, np.uint8)
         self.batch_matches = np.zeros(0, np.uint8), np.zeros(0, np.int64)
         self._queues: dict[int, QueueEntries] = {}
         self._loaded_at: dict[int, int] = {}  # physical offset of the message that a queue's entries were last loaded for
@@ -136,7 +135,7 @@ class QueueProbe:
             count = min(count, self.per_slot)
             self._loaded_at[ref] = phy_offset
             low = slot * self.per_slot * layout.ENTRY_BYTES
-            queue.read_into(first, self._arena[low : low + count * layout.ENTRY_BYTES])
+            queue.read_into(first, self.arena[low : low + count * layout.ENTRY_BYTES])
             self._states[ref, SLOT], self._states[ref, FIRST], self._states[ref, LOADED] = slot, first, count
         except StoreError:
             self._states[ref, SLOT] = UNREADABLE

@@ -26,10 +26,7 @@ def sums_of(data: np.ndarray, parts: list[tuple[int, int]], first: int) -> np.nd
 
 
 def sum_pieces(data: np.ndarray, first: int, piece: int, before: tuple[int, int], known: np.ndarray, sums: np.ndarray) -> Any:
-    shifts = combined_sums.shift_table()
-    return combined_sums.sum_pieces(
-        data.ctypes.data, first, first + len(data), piece, *before, known.ctypes.data, shifts.ctypes.data, sums.ctypes.data
-    )
+    return combined_sums.sum_pieces(data, first, first + len(data), piece, *before, known, combined_sums.shift_table(), sums)
 
 
 def pieces_of(data: np.ndarray) -> list[int]:

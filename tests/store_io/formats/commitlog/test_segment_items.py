@@ -17,16 +17,16 @@ def test_kinds_and_flags_of_rows() -> None:
     rows["topic_ref"] = [0, 0, 0, 0, 1]
     rows["flags"] = [HAS_TAGS, 0, HAS_KEYS, 0, 0]
     kinds = np.zeros(5, np.uint8)
-    met = items.row_kinds(rows.ctypes.data, 5, np.array([False, True]), kinds)
+    met = items.row_kinds(rows, 5, np.array([False, True]), kinds)
     assert kinds.tolist() == [RUN_QUEUE, RUN_UNQUEUED, RUN_QUEUE, RUN_UNQUEUED, items.KIND_BATCH]
     assert met == HAS_TAGS | HAS_KEYS | items.BATCH_ROWS
     rows["store_host"][3] = 9
-    assert items.row_kinds(rows.ctypes.data, 3, np.array([False, True]), kinds) == HAS_TAGS | HAS_KEYS
-    assert items.row_kinds(rows.ctypes.data, 4, np.array([False, True]), kinds) & items.HOST_CHANGES
+    assert items.row_kinds(rows, 3, np.array([False, True]), kinds) == HAS_TAGS | HAS_KEYS
+    assert items.row_kinds(rows, 4, np.array([False, True]), kinds) & items.HOST_CHANGES
     rows["flag"][2] = bridges.FLAG
-    assert not items.row_kinds(rows.ctypes.data, 2, np.array([False, True]), kinds) & items.BRIDGE_FLAGS
-    assert items.row_kinds(rows.ctypes.data, 3, np.array([False, True]), kinds) & items.BRIDGE_FLAGS
-    assert items.row_kinds(rows.ctypes.data, 0, np.array([False]), kinds) == 0
+    assert not items.row_kinds(rows, 2, np.array([False, True]), kinds) & items.BRIDGE_FLAGS
+    assert items.row_kinds(rows, 3, np.array([False, True]), kinds) & items.BRIDGE_FLAGS
+    assert items.row_kinds(rows, 0, np.array([False]), kinds) == 0
 
 
 def test_an_array_grows_by_doubling_and_keeps_what_it_has() -> None:
