@@ -23,6 +23,7 @@ from schemas import consumequeue_layout as queue_layout
 from schemas.entries import STORED_ENTRY_DTYPE
 from store_io.base.errors import StoreChanged
 from store_io.base.java_compat import string_hash
+from store_io.base.locks import made_once
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.sample_kinds import Piece, small_file
 from store_io.sample_store import FIRST_STORE_TIME, MESSAGES_PER_MILLISECOND, SampleStore, segment_parts, topic_table
@@ -200,7 +201,7 @@ class _Template:
         return {key: number for number, key in enumerate(self.names)}
 
 
-@functools.lru_cache(maxsize=2)
+@made_once(2)
 def _template(root: str) -> _Template:
     return _Template(root)
 

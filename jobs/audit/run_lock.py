@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import socket
 from collections.abc import Callable, Iterator
 
 from store_io.base.errors import UsageError
+from store_io.base.locks import lock_named
 from store_io.base.paths import is_uri
 
 LOCK_FILE = ".lock"
@@ -53,8 +53,7 @@ def _take(out: str, warn: Callable[[str], None]) -> int | None:
         except OSError:
             return None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_still(path, handle):
+            if lock_named(handle, path):
                 return handle
         except BlockingIOError:
             holder = os.read(handle, 300).decode("utf-8", "replace")
@@ -67,11 +66,3 @@ def _take(out: str, warn: Callable[[str], None]) -> int | None:
             warn(f"--out {out!r}: its file system has no locks; a second run into it at the same time would mix with this one")
             return None
         os.close(handle)  # the run that held it has removed it: a file of that name, if there is one, is another
-
-
-def _is_still(path: str, handle: int) -> bool:
-    try:
-        named, opened = os.stat(path, follow_symlinks=False), os.fstat(handle)
-    except OSError:
-        return False
-    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)

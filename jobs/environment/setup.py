@@ -24,7 +24,6 @@ later run starts without it.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import filecmp
 import hashlib
 import json
@@ -42,6 +41,7 @@ from jobs.environment import wheel
 from jobs.environment.installation import INSTALLED, ROOT, SetupFailed, module_name, python_path, say
 from jobs.environment.java import JavaRuntime, ask_java, find_java, proxy_options, write_java_wrapper, write_trust_store
 from store_io.base.errors import UsageError
+from store_io.base.locks import lock_named
 
 PINS = ("pyproject.toml", "constraints.txt")
 _JARS = "Delta's jars"
@@ -111,20 +111,27 @@ def _stamps(group: str) -> list[str]:
 @contextlib.contextmanager
 def _lock() -> Iterator[None]:
     """Hold the environment's lock; the system lets go of it however this process ends."""
+    while True:
+        with _lock_file() as file:
+            path = file.name
+            try:
+                locked = lock_named(file.fileno(), path)
+            except BlockingIOError:
+                say("another run is setting up the environment; waiting for it")
+                locked = lock_named(file.fileno(), path, wait=True)
+            if locked:  # else somebody has removed the folder meanwhile
+                yield
+                return
+
+
+def _lock_file() -> IO[str]:
     place, variable = (state(), "XDG_CACHE_HOME") if INSTALLED else (home(), "STORE_AUDIT_HOME")
     try:
         place.mkdir(parents=True, exist_ok=True)
-        file = open(place / _LOCK_NAME, "w")
+        return open(place / _LOCK_NAME, "w")
     except OSError as problem:
         what = "a folder that can be written to" if INSTALLED else "a folder for the environment"
         raise SetupFailed(f"cannot write to {str(place)!r} ({problem.strerror}); set {variable} to {what}") from None
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("another run is setting up the environment; waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _make(group: str) -> None:

@@ -8,6 +8,7 @@
 * `crc`: CRC-32 of bytes, and what follows from it.
 * `prints`: sums of hashes by which sets are compared.
 * `compiled`: compiled functions, and their machine code kept on disk.
+* `locks`: values that threads make once; files that processes lock.
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
 * `read_rate`: how fast the tasks of one machine read together.
 * `paths`: what a path or an address is, by its text alone.

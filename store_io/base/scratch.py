@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fcntl
 import os
 import shutil
 import stat
 import tempfile
 import time
+
+from store_io.base.locks import lock_named
 
 PREFIX = "store-audit-scratch-"
 _LOCK = "lock"
@@ -31,15 +32,19 @@ class Scratch:
     def _made(self) -> bool:
         """Whether this made a folder and locked it. Another run may take an unlocked one for abandoned and remove it."""
         self.path = tempfile.mkdtemp(prefix=PREFIX)
-        self._handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._handle)
+            self._handle = os.open(f"{self.path}/{_LOCK}", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
             return False
-        except OSError:  # where nothing can be locked nothing is taken for left either
-            pass
-        return True
+        try:
+            made = lock_named(self._handle, f"{self.path}/{_LOCK}")
+        except BlockingIOError:
+            made = False
+        except OSError:  # if nothing can be locked, nothing is taken for abandoned either
+            made = True
+        if not made:
+            os.close(self._handle)
+        return made
 
     def remove(self) -> None:
         atexit.unregister(self.remove)
@@ -67,7 +72,7 @@ def _remove_if_left(path: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
         return
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where its run is still there
-        shutil.rmtree(path, ignore_errors=True)
+        if lock_named(handle, f"{path}/{_LOCK}"):  # raises if its run is still there
+            shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(handle)

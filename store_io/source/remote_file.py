@@ -7,7 +7,6 @@ small where little of many files is read. A block is kept under the version that
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
@@ -15,6 +14,7 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
+from store_io.base.locks import made_once
 from store_io.source.byte_file import BasicFile
 
 BLOCK_BYTES = 4 << 20
@@ -207,7 +207,7 @@ def _held(data: bytes) -> int:
     return len(data) + ENTRY_BYTES
 
 
-@functools.lru_cache(maxsize=1)
+@made_once(1)
 def _blocks_of(process: int) -> tuple[KeptBlocks, KeptBlocks]:
     return KeptBlocks(KEPT_BYTES), KeptBlocks(PASSING_BYTES)
 
@@ -220,6 +220,6 @@ def _passing() -> KeptBlocks:
     return _blocks_of(os.getpid())[1]
 
 
-@functools.lru_cache(maxsize=1)
+@made_once(1)
 def _threads(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, "read-ahead")

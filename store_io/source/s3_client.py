@@ -6,12 +6,12 @@ AWS_PROFILE and ~/.aws, a container's or machine's role; AWS_ENDPOINT_URL names 
 
 from __future__ import annotations
 
-import functools
 import os
 from typing import Any
 from urllib.parse import urlsplit
 
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.base.locks import made_once
 from store_io.base.paths import without_login
 from store_io.source.storage_options import take_over, without_secrets
 
@@ -37,7 +37,7 @@ def client() -> Any:
     return _client(os.getpid())
 
 
-@functools.lru_cache(maxsize=1)
+@made_once(1)
 def _client(process: int) -> Any:
     """A process that was forked must not use its parent's connections."""
     import botocore.session  # 0.2 s: only where something lies in S3

@@ -199,6 +199,18 @@ def test_compiled_code_is_written_beside_its_name_alone() -> None:
     assert [ast.unparse(k.value) for name, node in found if name == "tempfile.mkstemp" for k in node.keywords][:1] == [folder]
 
 
+# native: for the length of a call.  queue_probe: of bytes that the probe holds.  sample_store: in compiled code, which holds the
+# array.  The others call C functions with an array that they hold.
+KNOW_ADDRESSES = ("native.py", "queue_probe.py", "sample_store.py", "checksum.py", "byte_search.py")
+
+
+def test_addresses_of_arrays_are_passed_on_by_calls_that_hold_them() -> None:
+    for path in (*modules("store_io"), *modules("jobs")):
+        if path.name not in KNOW_ADDRESSES:
+            found = re.findall(r"\bctypes\.data\b|\baddressof\b|__array_interface__|from_buffer\(", path.read_text("utf-8"))
+            assert not found, f"{path.relative_to(ROOT)}: {found}: declare the parameter of the kept function as an Address"
+
+
 def test_jobs_know_no_bytes() -> None:
     for path in modules("jobs"):
         names = {part for name in imported(path) for part in name.split(".")}

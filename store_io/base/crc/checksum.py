@@ -17,6 +17,7 @@ import crcmod
 import numpy as np
 
 from store_io.base.errors import StoreError
+from store_io.base.locks import made_once
 
 try:
     ENGINE, _library = "isal", importlib.import_module("isal.isal_zlib")
@@ -40,24 +41,16 @@ class NativeEngine:
     def crc32(self, data: bytes, value: int = 0) -> int:
         """The function called through ctypes: slow, for checks. What lies around the text is not zero, and it begins in the
         middle of a page, so that whatever an engine does with its neighbours is done."""
-        around, start = _neighbours(len(data) // _PAGE_BYTES + 2)
-        place = around.ctypes.data + start
+        around = np.full((len(data) // _PAGE_BYTES + 3) * _PAGE_BYTES, 0xA5, np.uint8)
+        place = around.ctypes.data
+        place += -place % _PAGE_BYTES + _PAGE_BYTES // 2
         ctypes.memmove(place, data, len(data))
-        found = int(_function_at(self.address)(value, place, len(data)))
-        around[start : start + len(data)] = 0xA5
-        return found
+        return int(_function_at(self.address)(value, place, len(data)))
 
 
 @cache
 def _function_at(address: int) -> Callable[[int, int, int], int]:
     return ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(address)
-
-
-@cache
-def _neighbours(pages: int) -> tuple[np.ndarray, int]:
-    """So many pages whose bytes are not zero, and the middle of the first."""
-    around = np.full((pages + 1) * _PAGE_BYTES, 0xA5, np.uint8)
-    return around, -around.ctypes.data % _PAGE_BYTES + _PAGE_BYTES // 2
 
 
 # name -> module, and the C function that its shared object carries; libz comes with the standard library's own module.
@@ -94,7 +87,7 @@ def find_folding(library: NativeEngine) -> NativeEngine | None:
     return engine
 
 
-@cache
+@made_once()
 def native_engine() -> NativeEngine | None:
     """The fastest C function that this process can reach; None where no library offers one."""
     library = next((engine for name in NATIVE if (engine := find_native(name)) is not None), None)
@@ -151,7 +144,7 @@ def self_test() -> None:
             raise StoreError(f"CRC-32 engine {name}: 0x{actual:08x} over {length} bytes, crcmod says 0x{expected:08x}")
 
 
-@cache
+@made_once()
 def trust() -> None:
     """`self_test`, once a process: before its first CRC counts."""
     self_test()

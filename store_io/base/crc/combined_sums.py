@@ -6,7 +6,6 @@ of the second. The result is exactly the CRC-32 of the bytes, whatever they are.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, compiled_helper, crc_product, full_crc32, kept, peek_i64, poke_i64
 from store_io.base.crc import known_sums as layout
 from store_io.base.crc.checksum import crc32_combine
+from store_io.base.locks import made_once
 
 _ONE = 1 << 31  # x^0, reflected
 _SHIFT_BITS = (11, 7, 6)  # of a number of bytes, lowest first: how many of its bits a product takes
@@ -69,7 +69,7 @@ def sum_pieces(
     return done, filled, crc
 
 
-@cache
+@made_once()
 def shift_table() -> np.ndarray:
     """What a CRC-32 is multiplied by for zero bytes after it, x^(8 * bytes) mod P: for 0 to 2^11 - 1 of them, then for so many
     times 2^11, and so on as `_SHIFT_BITS` has it."""

@@ -28,6 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from store_io.base.errors import StoreError
+from store_io.base.locks import lock_named
 from store_io.base.paths import is_inner_path
 from store_io.repair.writing.flushed import Flushed
 from store_io.source.byte_file import ByteFile
@@ -472,8 +473,7 @@ def _locked_folder(folder: str) -> int:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
         return -1
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    if os.fstat(lock).st_nlink and os.path.lexists(path):
+    if lock_named(lock, path, wait=True):
         return lock
     os.close(lock)
     return -1
@@ -498,8 +498,8 @@ def _remove_stale(parent: str, name: str) -> None:
                 os.rmdir(path)  # killed before it had a lock, or after that was removed; one that is not empty is not ours
             continue
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove_folder(str(path))
+            if lock_named(lock, str(path / _LOCK)):
+                _remove_folder(str(path))
         except OSError:
             pass
         finally:

@@ -7,7 +7,6 @@ which says what the store was at one moment.
 from __future__ import annotations
 
 import bisect
-import functools
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreChanged
+from store_io.base.locks import made_once
 from store_io.source.byte_file import BasicFile, ByteFile
 from store_io.source.byte_source import ByteSource, DerivedLocation, StoreLocation, open_source
 
@@ -53,7 +53,7 @@ class TrialLocation(DerivedLocation):
         return _TrialSource(self)
 
 
-@functools.lru_cache(maxsize=2)
+@made_once(2)
 def _table(scratch: str, number: int) -> Table:
     table: Table = pickle.loads(open_source(StoreLocation(scratch)).read_small(f"{TABLES}/{number}", _TABLE_BYTES))
     return table

@@ -82,7 +82,7 @@ def test_a_lock_that_its_holder_removes_meanwhile_is_none(tmp_path: Path, monkey
         opened.append(handle)
         real(handle, operation)
 
-    monkeypatch.setattr(run_lock.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     with run_lock.hold(str(tmp_path), "1", nothing):
         assert len(opened) == 2 and path.exists()
 
@@ -91,7 +91,7 @@ def test_where_there_are_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def flock(handle: int, operation: int) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(run_lock.fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "flock", flock)
     said: list[str] = []
     with run_lock.hold(str(tmp_path), "1", said.append):
         assert said == [

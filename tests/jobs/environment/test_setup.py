@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -258,3 +260,17 @@ def test_a_secret_is_hidden_before_the_setup_takes_its_time(place: Path, monkeyp
 
 def test_one_version(place: Path) -> None:
     assert f'version = "{VERSION}"\n' in (environment.ROOT / "pyproject.toml").read_text("utf-8")
+
+
+def test_a_lock_whose_folder_is_removed_meanwhile_is_taken_anew(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, asked = fcntl.flock, list[int]()
+
+    def flock(handle: int, operation: int) -> None:
+        asked.append(handle)
+        if len(asked) == 1:
+            shutil.rmtree(place)
+        real(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with environment._lock():
+        assert len(asked) == 2 and (place / "store-audit.lock").exists()

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from jobs.environment import setup as environment
-from store_io.base import scratch
 from store_io.base.scratch import PREFIX, Scratch, remove_left
 
 KEEPER = "import time; from store_io.base.scratch import Scratch; print(Scratch().path, flush=True); time.sleep(60)"
@@ -78,7 +77,41 @@ def test_a_folder_that_another_run_took_for_left_is_not_used(place: Path, monkey
             raise BlockingIOError
         real(handle, operation)
 
-    monkeypatch.setattr(scratch.fcntl, "flock", taken_once)
+    monkeypatch.setattr(fcntl, "flock", taken_once)
     mine = Scratch()
     assert len(locked) == 2 and Path(mine.path).is_dir() and len(list(place.iterdir())) == 2
+    mine.remove()
+
+
+def test_a_folder_that_is_removed_before_it_is_locked_is_not_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another run clears up between the moment when the lock is made and the moment when it is taken."""
+    real, asked = fcntl.flock, list[int]()
+
+    def late(handle: int, operation: int) -> None:
+        asked.append(handle)
+        if len(asked) == 1:
+            remove_left()
+            assert not any(place.iterdir())
+        real(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    mine = Scratch()
+    assert Path(mine.path).is_dir() and len(asked) == 3  # late, by the other run, and anew
+    mine.remove()
+
+
+def test_a_folder_that_is_removed_before_it_has_a_lock_is_not_used(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the machine slept in between, or its clock was set."""
+    real, made = tempfile.mkdtemp, list[str]()
+
+    def old_at_first(prefix: str) -> str:
+        made.append(real(prefix=prefix))
+        if len(made) == 1:
+            os.utime(made[0], (1, 1))
+            remove_left()
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", old_at_first)
+    mine = Scratch()
+    assert not Path(made[0]).exists() and Path(mine.path).is_dir() and mine.path == made[1]
     mine.remove()

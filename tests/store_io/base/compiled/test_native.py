@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import weakref
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,9 @@ from numba import njit
 
 from store_io.base.compiled import code_files, machine, native
 from store_io.base.compiled.code_files import DIGEST_BYTES, read_code
-from store_io.base.compiled.native import kept
+from store_io.base.compiled.native import Address, kept, peek_i64
 from store_io.base.crc.checksum import crc32_combine
+from store_io.formats.commitlog.message_columns import ROW_DTYPE
 
 DATA = np.frombuffer(random.Random(7).randbytes(256), np.uint8)
 
@@ -77,6 +79,46 @@ def test_bits_and_checksums() -> None:
     assert _bits(np.uint64(0b10100)) == (2, 2) and _bits(np.uint64(0)) == (64, 0)
     for length in (0, 1, 5, 63, 64, 65, 255):
         assert _crc(DATA.ctypes.data, length) == zlib.crc32(DATA[:length].tobytes()) & 0x7FFFFFFF
+
+
+# ---- arrays that are called for by their address ---------------------------------------------------------------------
+
+
+WORDS = np.arange(12, dtype=np.int64)
+FIXED = np.arange(4, dtype=np.uint8)
+FIXED.flags.writeable = False
+
+
+@kept()
+def _first_word(words: Address, number):  # type: ignore[no-untyped-def]
+    return peek_i64(words + 8 * number)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [WORDS, WORDS[3:], WORDS.reshape(3, 4), WORDS[::2], WORDS[:0], WORDS[12:], np.zeros(2, ROW_DTYPE), FIXED, np.zeros(3, bool)],
+    ids=["plain", "a part", "rows", "every second", "empty", "empty end", "structured", "read-only", "flags"],
+)
+def test_an_address_is_where_the_first_byte_lies(array: np.ndarray) -> None:
+    assert native._address_of(array) == array.__array_interface__["data"][0]
+
+
+def test_a_call_holds_the_array_until_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _first_word(WORDS, 5) == 5
+    arrays = [np.full(3, 7, np.int64)]
+    place, held = arrays[0].ctypes.data, weakref.ref(arrays[0])
+
+    def called(address: int, number: int) -> bool:
+        return (address, number) == (place, 1) and held() is not None
+
+    monkeypatch.setattr(_first_word, "by_dispatcher", called)
+    was_held = _first_word(arrays.pop(), 1)
+    assert was_held is True and held() is None
+
+
+def test_an_address_is_no_argument() -> None:
+    with pytest.raises(AttributeError):
+        _first_word(WORDS.ctypes.data, 1)
 
 
 # ---- object files ----------------------------------------------------------------------------------------------------

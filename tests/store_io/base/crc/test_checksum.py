@@ -104,3 +104,19 @@ def test_without_any_library_there_is_no_native_engine(monkeypatch: pytest.Monke
         checksum.self_test()
     finally:
         checksum.native_engine.cache_clear()
+
+
+def test_two_checks_of_an_engine_do_not_disturb_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second one comes while the first one has its text in memory, as another thread may."""
+    engine = checksum.native_engine()
+    assert engine is not None
+    real, calls = checksum._function_at(engine.address), list[int]()
+
+    def function(value: int, address: int, length: int) -> int:
+        calls.append(length)
+        if len(calls) == 1:
+            assert engine.crc32(b"second") == zlib.crc32(b"second")
+        return real(value, address, length)
+
+    monkeypatch.setattr(checksum, "_function_at", lambda address: function)
+    assert engine.crc32(b"the first") == zlib.crc32(b"the first") and calls == [9, 6]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -75,3 +78,40 @@ def test_what_is_known_is_not_read_again() -> None:
 def test_there_is_room_for_every_long_part_of_a_window() -> None:
     assert known_sums.no_sums(1 << 22)[known_sums.ROOM] == (1 << 22) // known_sums.LEAST_BYTES
     assert known_sums.no_sums(0).tolist() == [0, 0]
+
+
+def test_a_table_that_is_replaced_while_it_is_used_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when another thread makes the cached table anew: nothing else holds the one that is used."""
+    data = np.arange(100_000, dtype=np.uint32).astype(np.uint8)
+    known, plain, quick = sums_of(data, [(100, 50_000)], 0), PieceDigest(), PieceDigest()
+    made = combined_sums.shift_table
+
+    def own_table() -> np.ndarray:
+        numbers = made().copy()
+        table = numbers.view()
+        weakref.finalize(table, numbers.fill, 0)  # what lies there when nobody holds the table any more
+        return table
+
+    monkeypatch.setattr(combined_sums, "shift_table", own_table)
+    plain.feed(data)
+    quick.feed_known(data, 0, known)
+    assert plain.text() == quick.text()
+
+
+def test_threads_side_by_side_give_the_same_digest() -> None:
+    data = np.arange(200_000, dtype=np.uint32).astype(np.uint8)
+    known = sums_of(data, [(at, 2049) for at in range(100, len(data) - 2500, 2500)], 0)
+    plain = PieceDigest()
+    plain.feed(data)
+    wanted, together = plain.text(), threading.Barrier(4)
+
+    def digest() -> str:
+        together.wait(60)
+        quick = PieceDigest()
+        quick.feed_known(data, 0, known)
+        return quick.text()
+
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(20):
+            combined_sums.shift_table.cache_clear()
+            assert {asked.result() for asked in [threads.submit(digest) for _ in range(4)]} == {wanted}

@@ -1,0 +1,54 @@
+"""What is done once, or by one at a time: by the threads of a process, or by processes that lock a file."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Hashable
+from functools import lru_cache, update_wrapper
+from typing import Generic, TypeVar
+
+_T = TypeVar("_T")
+
+
+class _MadeOnce(Generic[_T]):
+    """A function whose answers are kept. `.cache_clear()` forgets them."""
+
+    def __init__(self, make: Callable[..., _T], most: int | None):
+        self._answers = lru_cache(most)(make)
+        self.cache_clear = self._answers.cache_clear
+        update_wrapper(self, make)
+        self._begin_anew()
+        # The thread that holds the lock while another one forks does not exist in the new process.
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        self._lock = threading.RLock()
+
+    def __call__(self, *asked: Hashable) -> _T:
+        with self._lock:
+            return self._answers(*asked)
+
+
+def made_once(most: int | None = None) -> Callable[[Callable[..., _T]], _MadeOnce[_T]]:
+    """Keep a function's answers as `lru_cache(most)` does, but let threads that ask at the same time share one answer.
+
+    `lru_cache` alone lets each of these threads make an answer: one of them is then used and thrown away.
+    """
+    return lambda make: _MadeOnce(make, most)
+
+
+def lock_named(handle: int, path: str, wait: bool = False) -> bool:
+    """Lock an open file; False if the path is no longer this file's: another process may remove a file that is not locked yet.
+
+    What is locked then protects nothing, because the next process opens another file of that name. Begin anew.
+    wait: until nobody else holds the lock. Raises BlockingIOError if another process holds it, OSError if the file system has no
+    locks.
+    """
+    fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        named, opened = os.stat(path), os.fstat(handle)
+    except OSError:
+        return False
+    return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
