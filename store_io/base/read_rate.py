@@ -3,11 +3,14 @@
 One small file in the machine's folder for temporary files holds the moment from which the next read may begin. Each read moves it
 on by the time that it takes at its rate, under a lock, and then sleeps until its own moment, whichever process of this user it
 belongs to. So over any span of time all of them together read no more than the rate allows, and one piece of each besides.
+
+Other users may write into that folder, too. If the file of the usual name is not this user's alone, another file
+takes its place, whose name begins with the usual one: nobody else can know that name before the file is there.
 """
 
 from __future__ import annotations
 
-import fcntl
+import glob
 import os
 import stat
 import struct
@@ -15,6 +18,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+
+from store_io.base.locks import lock_named
 
 PIECE_BYTES = 1 << 20  # of a larger read: the sleep comes before each
 _FORGET_SECONDS = 600.0  # a moment further ahead is from before the machine's last start
@@ -32,9 +37,8 @@ class ReadRate:
 
     def wait(self, size: int) -> None:
         """Sleep until this many bytes may be read. Raises OSError where the file cannot be used."""
-        handle = self._open()
+        handle = self._locked()
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
             now, content = self.now(), os.pread(handle, _MOMENT.size, 0)
             free = _MOMENT.unpack(content)[0] if len(content) == _MOMENT.size else now
             begin = free if now <= free <= now + _FORGET_SECONDS else now  # a NaN is neither
@@ -44,12 +48,30 @@ class ReadRate:
         if begin > now:
             self.sleep(begin - now)
 
-    def _open(self) -> int:
+    def _locked(self) -> int:
         """A descriptor of its own for each read: one that a fork has inherited would share its lock."""
         place = self.place or f"{tempfile.gettempdir()}/store-audit-rate-{os.geteuid()}"
-        handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
-        entry = os.fstat(handle)
-        if stat.S_ISREG(entry.st_mode) and entry.st_uid == os.geteuid() and entry.st_nlink == 1:
-            return handle
-        os.close(handle)
-        raise OSError(f"{place}, which keeps the time for --max-rate, is not a file of this user's alone")
+        while True:
+            for path in (place, *sorted(glob.iglob(f"{glob.escape(place)}-*"))):  # all processes take the first that they can
+                handle = _own(path, os.O_CREAT if path == place else 0)
+                if handle is None:
+                    continue
+                if lock_named(handle, path, wait=True):
+                    return handle
+                os.close(handle)  # something that clears up has removed it meanwhile
+                break
+            else:
+                os.close(tempfile.mkstemp(prefix=f"{os.path.basename(place)}-", dir=os.path.dirname(place))[0])
+
+
+def _own(path: str, how: int) -> int | None:
+    """The file, open; None if it is not a file of this user's alone."""
+    try:
+        handle = os.open(path, how | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    except OSError:
+        return None
+    entry = os.fstat(handle)
+    if stat.S_ISREG(entry.st_mode) and entry.st_uid == os.geteuid() and entry.st_nlink == 1:
+        return handle
+    os.close(handle)
+    return None

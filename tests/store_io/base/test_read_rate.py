@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,16 +72,69 @@ def test_what_an_earlier_run_left_keeps_nobody_waiting(rate: ReadRate, clock: Cl
     assert clock.slept == [1.0]
 
 
-def test_a_file_that_is_not_this_users_alone_is_refused(rate: ReadRate, tmp_path: Path) -> None:
-    (tmp_path / "other").write_bytes(b"12345678")
-    os.symlink(tmp_path / "other", rate.place)
-    with pytest.raises(OSError):
-        rate.wait(1)
-    os.unlink(rate.place)
-    os.link(tmp_path / "other", rate.place)
-    with pytest.raises(OSError, match="--max-rate"):
-        rate.wait(1)
-    assert (tmp_path / "other").read_bytes() == b"12345678"
+def _link(place: str, other: Path) -> None:
+    os.symlink(other, place)
+
+
+def _second_name(place: str, other: Path) -> None:
+    os.link(other, place)
+
+
+def _folder(place: str, _: Path) -> None:
+    os.mkdir(place)
+
+
+def _fifo(place: str, _: Path) -> None:
+    os.mkfifo(place)
+
+
+def _of_another_user(place: str, _: Path) -> None:
+    Path(place).write_bytes(b"")
+    os.chown(place, 65534, 65534)
+
+
+@pytest.mark.parametrize("plant", [_link, _second_name, _folder, _fifo, _of_another_user])
+def test_what_another_user_puts_in_its_place_is_left_alone(
+    rate: ReadRate, clock: Clock, tmp_path: Path, plant: Callable[[str, Path], None]
+) -> None:
+    """All tasks still share one rate, in a file whose name could not be known."""
+    if plant is _of_another_user and os.geteuid() != 0:
+        pytest.skip("only root may give a file away")
+    other = tmp_path / "other"
+    other.write_bytes(b"12345678")
+    plant(rate.place, other)
+    plant(f"{rate.place}-0", other)
+    for _ in range(3):
+        replace(rate).wait(1_000_000)
+    assert clock.slept == [1.0, 1.0] and other.read_bytes() == b"12345678"
+    names = sorted(path.name for path in tmp_path.iterdir() if path != other)
+    assert names[:2] == ["rate", "rate-0"] and len(names) == 3
+    assert (tmp_path / names[2]).stat().st_mode & 0o777 == 0o600
+
+
+def test_two_that_make_a_file_at_the_same_time_share_the_first(rate: ReadRate, clock: Clock, tmp_path: Path) -> None:
+    os.mkdir(rate.place)
+    for name in ("rate-b", "rate-a"):
+        (tmp_path / name).touch()
+    rate.wait(1_000_000)
+    rate.wait(1_000_000)
+    assert clock.slept == [1.0] and [(tmp_path / name).stat().st_size for name in ("rate-a", "rate-b")] == [8, 0]
+
+
+def test_a_file_that_is_cleared_away_is_made_anew(rate: ReadRate, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the moment when it is opened and the moment when it is locked."""
+    real, asked = fcntl.flock, list[int]()
+
+    def flock(handle: int, operation: int) -> None:
+        asked.append(handle)
+        if len(asked) == 1:
+            os.unlink(rate.place)
+        real(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    rate.wait(1_000_000)
+    rate.wait(1_000_000)
+    assert clock.slept == [1.0] and len(asked) == 3
 
 
 def test_a_store_is_read_in_pieces_and_whole(
@@ -95,8 +150,8 @@ def test_a_store_is_read_in_pieces_and_whole(
     with open_source(location).open("checkpoint") as file:
         assert file.read(2 * PIECE_BYTES, 10) == content[2 * PIECE_BYTES : 2 * PIECE_BYTES + 10]
     assert len(clock.slept) == 4
-    os.unlink(rate.place)
-    os.mkdir(rate.place)
+    gone = replace(rate, place=str(tmp_path / "gone" / "rate"))
+    monkeypatch.setattr(byte_source, "ReadRate", lambda most: gone)
     with pytest.raises(Unreadable, match="checkpoint: cannot be read at 0"):
         open_source(location).read_small("checkpoint")
     assert open_source(StoreLocation(str(tmp_path / "store"))).read_small("checkpoint") == content
