@@ -2,6 +2,17 @@
 # The one entry: finds a Python, makes the environment where it is missing (jobs/environment/setup.py), runs the command (jobs/cli.py).
 set -u
 
+# A relative folder on the PATH, as '.', is another one wherever the command is typed: what lies there is not ours to run.
+set -f
+IFS=:
+absolute=''
+for folder in $PATH; do
+  case $folder in /*) absolute=$absolute:$folder ;; esac
+done
+unset IFS
+set +f
+export PATH=${absolute#:}
+
 self=$0
 while [ -L "$self" ]; do # called through a link: the project lies where the link leads
   link=$(readlink "$self")
@@ -32,7 +43,8 @@ fi
 found='' lacking='' other=''
 for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
   candidate=$(command -v "$name") || continue
-  case $("$candidate" -c 'import sys
+  # -I, in a folder where nobody else can put a module: a Python of before 3.11 knows no PYTHONSAFEPATH, one of before 3 no -I.
+  case $(cd / && "$candidate" -I -c 'import sys
 fits = (3, 11) <= sys.version_info < (3, 15)
 try:
     import ensurepip, venv
@@ -41,7 +53,7 @@ except ImportError:
 print(fits, sys.version.split()[0])' 2>/dev/null) in
     True*) found=$candidate && break ;;
     lacking*) lacking=${lacking:-$candidate} ;;
-    False*) other=${other:-$candidate} ;;
+    *) other=${other:-$candidate} ;;
   esac
 done
 if [ -z "$found" ]; then

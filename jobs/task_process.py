@@ -73,7 +73,7 @@ class Apart:
             self._line, theirs = multiprocessing.Pipe()
             with theirs:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", module_name("jobs.task_process"), str(theirs.fileno())],
+                    [sys.executable, "-P", "-m", module_name("jobs.task_process"), str(theirs.fileno())],
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

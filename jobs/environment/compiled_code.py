@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import tempfile
 
 from jobs.environment.installation import SetupFailed, say, user_cache
 from jobs.environment.setup import state
+from store_io.base.compiled.code_files import FOLDER, refusal, writable_by_others
 
 
 def numba_cache() -> str:
-    """A folder that can be written to, for compiled decoders; numba refuses to compile without one.
+    """A folder for compiled decoders that this user can write to, and nobody else; numba refuses to compile without one.
 
-    The caller's own, the environment's, the user's cache; where none of them can be written to, one for temporary files, which is
-    said. Raises SetupFailed.
+    The caller's own, the environment's, the user's cache; if none of them will do, one for temporary files, which is said. So is
+    that code in a folder is not run. Raises SetupFailed.
     """
-    wanted = [os.environ.get("NUMBA_CACHE_DIR"), str(state() / "numba") if state().is_dir() else None]
+    wanted = [os.environ.get(FOLDER), str(state() / "numba") if state().is_dir() else None]
     if cache := user_cache():
         wanted.append(str(cache / "numba"))
     folders = [folder for folder in wanted if folder]
     for folder in folders:
-        if _is_writable(folder):
+        if not _is_writable(folder):
+            continue
+        if not (path := writable_by_others(folder)):
             return folder
-    tried = f"{' and '.join(folders)} cannot be written to"
+        say(refusal(folder, path))
+    tried = f"{' and '.join(folders)} cannot be used"
     try:
         folder = _own_temporary_folder()
     except OSError as problem:
@@ -35,7 +38,8 @@ def numba_cache() -> str:
 
 def _is_writable(folder: str) -> bool:
     try:
-        os.makedirs(folder, 0o755, exist_ok=True)  # code in a folder that others may write to is not run
+        # Others have no use for this user's code. Root's may be another user's environment, as in an image of a container.
+        os.makedirs(folder, 0o700 if os.geteuid() else 0o755, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):  # what numba tries as well; os.access does not know every file system's mind
             return True
     except OSError:
@@ -47,6 +51,5 @@ def _own_temporary_folder() -> str:
     folder = os.path.join(tempfile.gettempdir(), f"store-audit-numba-{os.geteuid()}")
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-    status = os.lstat(folder)
-    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
+    ours = not os.path.islink(folder) and os.stat(folder).st_uid == os.geteuid() and not writable_by_others(folder)
     return folder if ours and _is_writable(folder) else tempfile.mkdtemp(prefix="store-audit-numba-")

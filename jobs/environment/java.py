@@ -29,7 +29,10 @@ class JavaRuntime:
 def find_java(kept: Path) -> JavaRuntime | None:
     """JAVA_HOME's Java or the one on PATH, if it is of a tested release.  kept: as for `ask_java`."""
     named = os.environ.get("JAVA_HOME")
-    candidates = [path for path in (named and os.path.join(named, "bin", "java"), shutil.which("java")) if path]
+    # A relative folder on the PATH, as ".", is another one wherever the command is typed.
+    absolute = os.pathsep.join(filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))
+    there = shutil.which("java", path=absolute)
+    candidates = [path for path in (named and os.path.join(named, "bin", "java"), there) if path]
     return next((found for path in candidates if (found := ask_java(path, kept)) is not None), None)
 
 

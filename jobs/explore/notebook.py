@@ -25,7 +25,7 @@ def run(command: Command) -> int:
     if FOLDER.is_dir() and not named:  # a wheel has no notebooks
         words.append(f"--ServerApp.root_dir={FOLDER}")
     try:
-        os.execve(sys.executable, [sys.executable, "-m", "jupyterlab", *words], kernel_environment())
+        os.execve(sys.executable, [sys.executable, "-P", "-m", "jupyterlab", *words], kernel_environment())
     except OSError as problem:
         raise StoreError(f"JupyterLab cannot be started: {problem.strerror or problem}") from None
 

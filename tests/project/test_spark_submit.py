@@ -82,6 +82,45 @@ def test_a_fitting_python_behind_an_old_one_is_found(bare_path: Path, tmp_path: 
     assert not (tmp_path / "home").exists()
 
 
+HOSTILE = "open({!r}, 'w').close()\n"
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A folder with modules and programs that are run there, each of which makes the file `ran`."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    for name in ("ensurepip", "venv", "sys", "site", "sitecustomize", "json", "encodings", "jobs"):
+        (folder / f"{name}.py").write_text(HOSTILE.format(str(tmp_path / "ran")))
+    for name in ("python3", "python3.12", "python", "dirname", "readlink", "cmp", "java"):
+        (folder / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        (folder / name).chmod(0o755)
+    return folder
+
+
+def test_a_python_is_asked_without_the_code_of_the_current_folder(bare_path: Path, tmp_path: Path, hostile: Path) -> None:
+    """A Python of before 3.11 does not know PYTHONSAFEPATH. So this one forgets it, but for the set-up, which needs a new one."""
+    (bare_path / "python3").write_text(
+        f'#!/bin/sh\necho "$PWD $1" >>{tmp_path}/asked\n[ "$1" = -m ] || unset PYTHONSAFEPATH\nexec "{sys.executable}" "$@"\n'
+    )
+    (bare_path / "python3").chmod(0o755)
+    variables = {"PATH": f".:{bare_path}::store:", "HOME": str(tmp_path), "STORE_AUDIT_HOME": str(tmp_path / "home")}
+    plain = subprocess.run([bare_path / "python3", "-c", "import ensurepip"], cwd=hostile, env=variables, capture_output=True)
+    assert plain.returncode == 0 and (tmp_path / "ran").exists(), "what it is about"
+    (tmp_path / "ran").unlink()
+    done = subprocess.run([SCRIPT, "audit", "x", "--ot", "y"], cwd=hostile, env=variables, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "spark-submit.sh: unknown option '--ot' (did you mean --out?)\n")
+    assert (tmp_path / "asked").read_text().splitlines()[1] == "/ -I" and not (tmp_path / "ran").exists()
+
+
+def test_a_python_that_cannot_be_asked_is_too_old(bare_path: Path, tmp_path: Path) -> None:
+    """As Python 2, which has no -I."""
+    (bare_path / "python").write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 2.7.18 >&2 || exit 2\n')
+    (bare_path / "python").chmod(0o755)
+    done = run(["audit"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
+    assert done.stderr == f"spark-submit.sh: {bare_path}/python is Python 2.7.18; Python 3.11 to 3.14 is needed on the PATH\n"
+
+
 def test_the_command_line_is_checked_with_the_standard_library_alone() -> None:
     """Before there is an environment, nothing else is there."""
     done = subprocess.run(

@@ -23,6 +23,7 @@ from markupsafe import Markup, escape
 
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text, span_text
 from jobs.report.texts.words.code_words import all_codes
+from store_io.base.compiled.code_files import FOLDER, trusted
 
 View = dict[str, object]
 """What a template shows, by the names that it uses."""
@@ -72,7 +73,7 @@ def _environment() -> Environment:
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
-        bytecode_cache=_CompiledTemplates(folder) if (folder := os.environ.get("NUMBA_CACHE_DIR")) else None,
+        bytecode_cache=_CompiledTemplates(folder) if (folder := os.environ.get(FOLDER)) and trusted(folder) else None,
     )
     made.filters |= {
         "name": name_of,

@@ -10,6 +10,7 @@ import stat
 import sys
 import tempfile
 import time
+import warnings
 from contextlib import suppress
 from functools import cache
 from glob import escape, glob
@@ -98,6 +99,45 @@ def is_safe_folder(folder: str) -> bool:
 def _is_ours(status: os.stat_result, sticky: bool = False) -> bool:
     """sticky: others who may write there cannot replace what is not theirs."""
     return status.st_uid in (0, os.geteuid()) and (sticky or not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def writable_by_others(folder: str) -> str:
+    """The first path through which another user than root may have put code into the folder; empty: there is none.
+
+    For code that is loaded without a look at its file, as numba and Jinja load it. A folder that is not there has none.
+    """
+    try:
+        top = os.stat(folder)
+        if not _is_ours(top):
+            return folder
+        reached = top.st_mode & (stat.S_IXGRP | stat.S_IXOTH)  # else what lies in it is shut off, whatever its own mode is
+        for place, folders, files in os.walk(folder):
+            for path in (os.path.join(place, name) for name in (*folders, *files)):
+                with suppress(FileNotFoundError):  # another process has replaced it
+                    status = os.lstat(path)
+                    if not _is_ours(status, sticky=not reached or stat.S_ISLNK(status.st_mode)):
+                        return path
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return folder
+    return ""
+
+
+@cache
+def trusted(folder: str) -> bool:
+    """Whether code in the folder may be run that is loaded without a look at its file; says once why not."""
+    if path := writable_by_others(folder):
+        warnings.warn(refusal(folder, path), stacklevel=2)
+    return not path
+
+
+def refusal(folder: str, path: str) -> str:
+    """The sentence on a folder whose code is not run. path: as `writable_by_others` found it."""
+    return (
+        f"compiled code in {folder!r} is not run, because another user may have put code there (see the owner and the mode of"
+        f" {path!r}); remove that folder, or have {FOLDER} name a folder that only you can write to"
+    )
 
 
 def read_code(path: str) -> CodeFile | None:

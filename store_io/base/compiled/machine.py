@@ -18,6 +18,7 @@ from numba import config, njit, typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from store_io.base.compiled.code_files import trusted
 from store_io.base.compiled.native import CRC_SYMBOL, FREE_SYMBOL, OFFERED, offer
 from store_io.base.compiled.object_code import target_machine
 from store_io.base.crc import known_sums
@@ -219,6 +220,8 @@ def helper_of(function: Callable[..., Any], inline: bool) -> Any:
 
 def dispatcher_of(function: Callable[..., Any], keep: bool = True) -> Any:
     """The function for any arguments, compiled at its first call; numba keeps its code on disk, where there is a place for it."""
+    folder = getattr(config, "CACHE_DIR", "")
+    keep = keep and (not folder or trusted(folder))
     try:
         return njit(nogil=True, cache=keep)(function)
     except RuntimeError:  # nowhere to write to

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -80,3 +81,86 @@ def test_the_environments_own_folder_comes_before_the_users(place: Path, tmp_pat
     assert compiled_code.numba_cache() == f"{place}/store-audit/numba"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "mine"))
     assert compiled_code.numba_cache() == f"{tmp_path}/mine"
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == (0o700 if os.geteuid() else 0o755)
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither the one that is named nor the environment's: the next one is, and each is said once."""
+    make(place)
+    named, own = tmp_path / "shared", place / "store-audit" / "numba"
+    for folder in (named, own):
+        folder.mkdir()
+        folder.chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(named))
+    for _ in range(2):
+        found = compiled_code.numba_cache()
+        assert found == f"{tmp_path}/cache/store-audit/numba"
+        monkeypatch.setenv("NUMBA_CACHE_DIR", found)  # as `jobs.cli` sets it
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2
+    assert said[0] == (
+        f"spark-submit.sh: compiled code in {str(named)!r} is not run, because another user may have put code there"
+        f" (see the owner and the mode of {str(named)!r}); remove that folder, or have NUMBA_CACHE_DIR name a folder that only"
+        " you can write to"
+    )
+    assert repr(str(own)) in said[1]
+
+
+def test_if_no_folder_is_left_a_private_one_is_used(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = tmp_path / "store-audit" / "numba"
+    (cache / "inside").mkdir(parents=True)
+    (cache / "inside").chmod(0o777)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    found = compiled_code.numba_cache()
+    assert found == f"{tmp_path}/store-audit-numba-{os.geteuid()}" and Path(found).stat().st_mode & 0o777 == 0o700
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2 and "inside" in said[0] and found in said[1]
+
+
+CACHED = """
+import compiled
+from store_io.base.compiled.machine import dispatcher_of
+print(dispatcher_of(compiled.twice)(1))
+"""
+
+
+class Hostile:
+    """What, read as a pickle or run as code, makes a file."""
+
+    def __init__(self, mark: Path):
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, (str(self.mark),)
+
+
+def test_code_that_another_user_may_have_put_there_is_not_run(tmp_path: Path) -> None:
+    """By whatever way numba is told of the folder: not by this program's commands alone."""
+    shared, mark = tmp_path / "shared", tmp_path / "ran"
+    (tmp_path / "compiled.py").write_text("def twice(x):\n    return x + x\n")
+    variables = {"PATH": os.environ["PATH"], "NUMBA_CACHE_DIR": str(shared)}
+    variables["PYTHONPATH"] = os.pathsep.join([str(environment.ROOT), str(tmp_path)])
+
+    def twice() -> str:
+        done = subprocess.run([sys.executable, "-P", "-c", CACHED], env=variables, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
+        return done.stderr
+
+    assert twice() == ""
+    indexes = list(shared.rglob("*.nbi"))
+    assert indexes
+    for index in indexes:
+        index.write_bytes(pickle.dumps(Hostile(mark)))
+    shared.chmod(0o777)
+    said = twice()
+    assert "compiled code in" in said and str(shared) in said and not mark.exists()
+    shared.chmod(0o755)
+    subprocess.run([sys.executable, "-P", "-c", CACHED], env=variables, capture_output=True)
+    assert mark.exists(), "what it is about"

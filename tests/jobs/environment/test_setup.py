@@ -16,7 +16,7 @@ import pytest
 from jobs import VERSION
 from jobs.command_line import title
 from jobs.environment import setup as environment
-from jobs.environment.java import JavaRuntime
+from jobs.environment.java import JavaRuntime, find_java
 from jobs.environment.setup import SetupFailed
 from tests.jobs.environment.conftest import make
 
@@ -45,6 +45,15 @@ def test_the_first_java_of_a_tested_release_is_taken(place: Path, tmp_path: Path
     fake_java(tmp_path / "java 21", "21", "21.0.1+2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java 21"))
     assert environment.java_runtime() == JavaRuntime(f"{tmp_path}/java 21", "21.0.1+2")
+
+
+def test_a_java_of_the_current_folder_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = fake_java(tmp_path / "store", "17"), fake_java(tmp_path / "there", "17")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.chdir(here.parent)
+    monkeypatch.setenv("PATH", f".::{os.path.relpath(here.parent)}:{there.parent}")
+    assert find_java(tmp_path / "kept") == JavaRuntime(str(tmp_path / "there"), "b1")
+    assert not (tmp_path / "store" / "asked").exists()
 
 
 def test_a_java_is_asked_once(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 
 def test_without_a_place_the_projects_own_notebooks_are_opened(begun: list[list[str]], tmp_path: Any) -> None:
-    head, own = [sys.executable, "-m", "jupyterlab"], f"--ServerApp.root_dir={notebook.FOLDER}"
+    head, own = [sys.executable, "-P", "-m", "jupyterlab"], f"--ServerApp.root_dir={notebook.FOLDER}"
     for words, expected in (
         ([], [own]),
         (["--no-browser"], ["--no-browser", own]),

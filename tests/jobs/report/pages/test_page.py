@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jinja2 import UndefinedError
+from jinja2 import UndefinedError, bccache
 
 from jobs.report.pages import page
 from tests.support.handmade import samples
@@ -75,3 +75,17 @@ def test_what_was_compiled_is_kept_and_a_full_disk_is_no_fault(tmp_path: Path, m
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "gone"))
     made().get_template("macros.html")
     assert not (tmp_path / "gone").exists()
+
+
+def test_compiled_templates_of_a_folder_that_others_may_write_to_are_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = page._environment.__wrapped__
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    made().get_template("macros.html")
+    tmp_path.chmod(0o777)
+    page.trusted.cache_clear()
+    monkeypatch.setattr(bccache.marshal, "load", None)  # what reads compiled templates
+    with pytest.warns(UserWarning, match="is not run, because another user may have put code there"):
+        made().get_template("macros.html")
+    page.trusted.cache_clear()

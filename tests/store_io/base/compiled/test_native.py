@@ -309,3 +309,27 @@ def test_crcs_are_multiplied_alike_on_all_processors() -> None:
         shift = crc32_combine(1 << 31, 0, length)
         for value in (0, 1, 1 << 31, 0xFFFFFFFF, *(numbers.getrandbits(32) for _ in range(50))):
             assert set(_products(value, shift)) == {crc32_combine(value, 0, length)}
+
+
+def test_who_else_may_have_put_code_into_a_folder_is_found(tmp_path: Path) -> None:
+    inner = tmp_path / "top" / "inner"
+    inner.mkdir(parents=True)
+    file = inner / "code"
+    file.touch(0o644)
+    (inner / "link").symlink_to("code")
+
+    def found(top: int, inside: int, own: int) -> str:
+        for path, mode in ((inner.parent, top), (inner, inside), (file, own)):
+            path.chmod(mode)
+        return code_files.writable_by_others(str(inner.parent))
+
+    assert found(0o755, 0o755, 0o644) == found(0o700, 0o775, 0o666) == code_files.writable_by_others(f"{tmp_path}/none") == ""
+    assert found(0o755, 0o775, 0o644) == str(inner)
+    assert found(0o755, 0o755, 0o664) == found(0o711, 0o755, 0o646) == str(file)
+    for mode in (0o777, 0o1777, 0o770):
+        assert found(mode, 0o755, 0o644) == str(inner.parent)
+    if os.geteuid() == 0:
+        for path in (inner / "link", file, inner, inner.parent):
+            os.chown(path, 65534, 65534, follow_symlinks=False)
+            assert found(0o700, 0o700, 0o600) == str(path)
+            os.chown(path, 0, 0, follow_symlinks=False)
