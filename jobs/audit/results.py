@@ -17,6 +17,7 @@ from jobs.report.files.junit_xml import junit_xml
 from jobs.report.files.prometheus import prometheus_text
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.summary_markdown import summary_markdown
+from store_io.base.errors import parsed
 
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -98,7 +99,7 @@ def read_result(folder: str, run_id: str) -> dict[str, Any] | None:
     if content is None:
         return None
     try:
-        result: dict[str, Any] = json.loads(content)
+        result = parsed(json.loads, content)
     except ValueError as problem:
         raise OutputFailed(f"{folder}/{RESULT}: cannot read: {problem}") from None
-    return result if result.get("run_id") == run_id else None
+    return result if isinstance(result, dict) and result.get("run_id") == run_id else None

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jobs.command_line.places import absolute, folder_name, last_part, open_regular, read_broker_conf, reason_of
+from jobs.command_line.places import absolute, folder_name, last_part, read_broker_conf, read_regular, reason_of
 from jobs.command_line.values import ALL_RELEASES, near, release, releases
-from store_io.base.errors import UsageError
+from store_io.base.errors import UsageError, parsed
 from store_io.rules.releases import NEWEST_RELEASE
 
+FLEET_BYTES = 16 << 20
 PARTS = ("commitlog", "consumequeue", "index")
 # What `--out` holds beside the stores' own folders, with all of `_TEMPORARY`: names that `jobs.output` and `run_lock` use.
 TAKEN_NAMES = ("tables", ".", "..", "result.json", "index.html", "replicas.json", ".lock", "run.lock", "")
@@ -80,12 +81,11 @@ def read_fleet_file(path: str, options: Mapping[str, Any]) -> list[StoreArgument
     is wrong with one row becomes that store's `problem`.
     """
     try:
-        with open_regular(path) as file:
-            content = file.read()
+        content = read_regular(path, FLEET_BYTES)
     except (OSError, ValueError) as problem:
         raise UsageError(f"--fleet {path!r}: {reason_of(problem)}") from None
     try:
-        rows = tomllib.loads(content.decode("utf-8")).get("store")
+        rows = parsed(tomllib.loads, content.decode("utf-8")).get("store")
     except ValueError as problem:
         raise UsageError(f"--fleet {path!r}: no TOML: {problem}") from None
     if not isinstance(rows, list) or not rows:

@@ -40,7 +40,7 @@ from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.environment import wheel
 from jobs.environment.installation import INSTALLED, ROOT, SetupFailed, module_name, python_path, say
 from jobs.environment.java import JavaRuntime, ask_java, find_java, proxy_options, write_java_wrapper, write_trust_store
-from store_io.base.errors import UsageError
+from store_io.base.errors import UsageError, parsed
 from store_io.base.locks import lock_named
 
 PINS = ("pyproject.toml", "constraints.txt")
@@ -178,7 +178,7 @@ def _refuse_foreign() -> None:
 def _named_entries() -> list[str] | None:
     """What the marker file says that the set-up puts there; None without one."""
     try:
-        written = json.loads((home() / _MARKER).read_text("utf-8"))
+        written = parsed(json.loads, (home() / _MARKER).read_text("utf-8"))
         return [name for name in written["entries"] if name in _ENTRIES]
     except (OSError, ValueError, TypeError, KeyError):
         return None

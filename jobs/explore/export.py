@@ -45,7 +45,7 @@ from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import LOST
 from store_io.audit.premises import assumed_sentence
 from store_io.base.crc import checksum
-from store_io.base.errors import StoreChanged, StoreError, UsageError
+from store_io.base.errors import StoreChanged, StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
 from store_io.explore.lost.lost_places import LostPlaces
 from store_io.explore.lost.sendable import COLUMNS as RESEND_COLUMNS
@@ -237,7 +237,7 @@ def read_json(path: str) -> dict[str, Any] | None:
     """A file of ours; None where there is none. Raises StoreError where it is no JSON object."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            found = parsed(json.loads, file.read())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as problem:

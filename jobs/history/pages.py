@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from jobs.output import INDEX, RESULT
 from schemas.rows import Row
+from store_io.base.errors import parsed
 
 _LONGEST = 64 << 20  # of a result.json, bytes: some hundred thousand stores
 
@@ -44,7 +45,7 @@ def _run_of(result: str) -> str | None:
         if not os.path.isfile(result) or os.path.getsize(result) > _LONGEST:
             return None
         with open(result, encoding="utf-8") as file:
-            found = json.load(file)
+            found = parsed(json.loads, file.read())
     except (OSError, ValueError):
         return None
     run_id = found.get("run_id") if isinstance(found, dict) else None

@@ -15,7 +15,7 @@ from jobs.history.pages import Pages
 from jobs.history.reading import History, micros_of, time_of
 from jobs.report.texts.history_text import runs_text
 from schemas.rows import Row
-from store_io.base.errors import StoreError, UsageError
+from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.exit_codes import worst
 from store_io.base.paths import is_uri
 
@@ -46,7 +46,7 @@ def _tables_of(command: Command) -> str:
     if not is_uri(out) and os.path.isfile(result):
         try:
             with open(result, encoding="utf-8") as file:
-                tables = json.load(file)["tables"]
+                tables = parsed(json.loads, file.read())["tables"]
         except (OSError, ValueError, KeyError, TypeError) as problem:
             raise StoreError(f"{result}: cannot read which tables the run wrote: {problem}") from None
         if isinstance(tables, str) and tables:

@@ -24,7 +24,7 @@ from schemas.rows import DEFAULT, MappedFile
 from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
 from store_io.audit.premises import assumed_sentence
-from store_io.base.errors import UsageError
+from store_io.base.errors import UsageError, parsed
 from store_io.base.paths import is_uri
 from store_io.explore.message_filter import EVERY_MESSAGE
 from store_io.explore.open_store import OpenStore, check_store, open_store
@@ -165,8 +165,8 @@ class StoreSource(DataSource):
 def _listed(text: str) -> list[str]:
     """The paths that Spark passes for a list. Raises UsageError."""
     try:
-        paths = json.loads(text)
-    except (ValueError, RecursionError):
+        paths = parsed(json.loads, text)
+    except ValueError:
         paths = None
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise UsageError(f"option paths={text[:100]!r}: not a JSON list of texts; give several stores as load([PATH, PATH])")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 
 class StoreError(Exception):
     """The store cannot be audited, or not completely."""
@@ -49,3 +52,15 @@ class StoreChanged(StoreError):
 
 class UnfitDonor(StoreError):
     """The second copy is a store that has nothing to give to this log."""
+
+
+def parsed(parse: Callable[[Any], Any], text: str | bytes) -> Any:
+    """Parse a text that anybody may have written: whatever is wrong with it is a ValueError. parse: as `json.loads`."""
+    try:
+        return parse(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as problem:
+        if "int_max_str_digits" in str(problem):  # Python's own sentence names a setting of its own
+            raise ValueError("it has a number of too many digits") from None
+        raise

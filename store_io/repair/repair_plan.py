@@ -13,10 +13,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from schemas.rows import DEFAULT, Row
-from store_io.base.errors import StoreError, UsageError
+from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_inner_path
 from store_io.formats.properties import property_line
 from store_io.repair.repair_steps import ACTIONS
@@ -73,8 +74,8 @@ def plan_text(plan: Row) -> str:
 def read_plan(data: bytes) -> RepairPlan:
     """The plan. Raises UsageError where the text is no plan, StoreError where no repair can follow it."""
     try:
-        plan = json.loads(data.decode("utf-8"), parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        plan = parsed(partial(json.loads, parse_constant=_no_constant), data.decode("utf-8"))
+    except ValueError as error:
         raise UsageError(f"the plan is no JSON: {error}") from None
     if not isinstance(plan, dict):
         raise UsageError("the plan is no JSON object")

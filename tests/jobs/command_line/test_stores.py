@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.command_line.stores import StoreArgument
+from jobs.command_line.stores import FLEET_BYTES, StoreArgument
 from store_io.base.errors import UsageError
 from tests.jobs.command_line.conftest import audit
 
@@ -99,6 +99,25 @@ def test_a_fleet_file_without_stores_is_a_fault_of_the_command_line(text: str, t
     fleet.write_bytes(text.encode("latin-1"))
     with pytest.raises(UsageError, match="fleet"):
         audit("--fleet", fleet, "--out", tmp_path / "o")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("store = " + "[" * 100_000, "no TOML: it is nested too deeply"),
+        ("store = " + "{a=" * 100_000, "no TOML: it is nested too deeply"),
+        ("store = " + "9" * 5000, "no TOML: it has a number of too many digits"),
+        ("store = 1979-99-99", "no TOML: "),
+        ("#" * (FLEET_BYTES + 1), "more than 16,777,216 bytes"),
+    ],
+    ids=["lists", "tables", "digits", "date", "bytes"],
+)
+def test_a_fleet_file_that_no_parser_takes_is_a_usage_error(text: str, said: str, tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text(text)
+    with pytest.raises(UsageError) as problem:
+        audit("--fleet", fleet, "--out", tmp_path / "o")
+    assert str(problem.value).startswith(f"--fleet '{fleet}': {said}")
 
 
 def test_a_row_that_is_no_table(tmp_path: Path) -> None:
