@@ -4,8 +4,8 @@ One small file in the machine's folder for temporary files holds the moment from
 on by the time that it takes at its rate, under a lock, and then sleeps until its own moment, whichever process of this user it
 belongs to. So over any span of time all of them together read no more than the rate allows, and one piece of each besides.
 
-Other users may write into that folder, too. If the file of the usual name is not this user's alone, another file
-takes its place, whose name begins with the usual one: nobody else can know that name before the file is there.
+Other users may write into that folder, too. If the file of the usual name is not this user's alone, another file takes its
+place, whose name begins with the usual one: nobody else can know that name before the file is there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import stat
 import struct
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from store_io.base.locks import lock_named
@@ -51,23 +51,30 @@ class ReadRate:
     def _locked(self) -> int:
         """A descriptor of its own for each read: one that a fork has inherited would share its lock."""
         place = self.place or f"{tempfile.gettempdir()}/store-audit-rate-{os.geteuid()}"
+        made = False
         while True:
-            for path in (place, *sorted(glob.iglob(f"{glob.escape(place)}-*"))):  # all processes take the first that they can
-                handle = _own(path, os.O_CREAT if path == place else 0)
-                if handle is None:
-                    continue
-                if lock_named(handle, path, wait=True):
-                    return handle
-                os.close(handle)  # something that clears up has removed it meanwhile
-                break
-            else:
+            found = next(((handle, path) for path in _places(place) if (handle := _own(path, path == place)) is not None), None)
+            if found is None:
+                if made:
+                    raise OSError(f"{place}, which keeps the time for --max-rate, cannot be opened")
                 os.close(tempfile.mkstemp(prefix=f"{os.path.basename(place)}-", dir=os.path.dirname(place))[0])
+                made = True
+            elif lock_named(*found, wait=True):
+                return found[0]
+            else:
+                os.close(found[0])  # something that clears up has removed it meanwhile
 
 
-def _own(path: str, how: int) -> int | None:
+def _places(place: str) -> Iterator[str]:
+    """The usual file, then those beside it in an order that is the same for all processes."""
+    yield place
+    yield from sorted(glob.iglob(f"{glob.escape(place)}-*"))
+
+
+def _own(path: str, make: bool) -> int | None:
     """The file, open; None if it is not a file of this user's alone."""
     try:
-        handle = os.open(path, how | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        handle = os.open(path, (os.O_CREAT if make else 0) | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
     except OSError:
         return None
     entry = os.fstat(handle)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.base import read_rate
 from store_io.base.errors import Unreadable
 from store_io.base.read_rate import PIECE_BYTES, ReadRate
 from store_io.source import byte_source
@@ -119,6 +120,19 @@ def test_two_that_make_a_file_at_the_same_time_share_the_first(rate: ReadRate, c
     rate.wait(1_000_000)
     rate.wait(1_000_000)
     assert clock.slept == [1.0] and [(tmp_path / name).stat().st_size for name in ("rate-a", "rate-b")] == [8, 0]
+
+
+def test_the_folder_is_looked_through_only_if_the_usual_file_cannot_be_used(
+    rate: ReadRate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(read_rate.glob, "iglob", lambda pattern: looked.append(pattern) or [])
+    rate.wait(1)
+    assert looked == []
+    monkeypatch.setattr(read_rate, "_own", lambda path, make: None)
+    with pytest.raises(OSError, match="--max-rate, cannot be opened"):
+        rate.wait(1)
+    assert len(looked) == 2 and len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_file_that_is_cleared_away_is_made_anew(rate: ReadRate, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
