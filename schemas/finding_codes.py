@@ -141,7 +141,8 @@ class FindingCode:
 
     step: the next step, where that of its cure does not say enough.  follows: of a note, what follows from it where that is not
     nothing.  unread: it is about a file that was not opened.  raised_step: of a note, the next step of a finding that is above
-    a note.  wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.  shows_missing: above a note it shows
+    a note.  named: as a note it changes what a reader does, so the verdict says its message.  wrong_size_of: kinds of files whose
+    wrong size in a broker.conf causes it.  shows_missing: above a note it shows
     that messages were there, and not how many.
     """
 
@@ -154,6 +155,7 @@ class FindingCode:
     follows: str = ""
     unread: bool = False
     raised_step: str = ""
+    named: bool = False
     stays: Stays = Stays.NEVER
     wrong_size_of: Part = Part.NONE
     shows_missing: bool = False
@@ -503,6 +505,22 @@ _ROWS = (
     FindingCode("config_older", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="The table of topics is older than its own .bak: an old file was put in its place.",
                 step="Compare the file with its .bak before a start, and keep the newer one."),
+    FindingCode("opened_database_damaged", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="RocksDB finds bad bytes in kvStore/, config/users or config/acls. A broker does not find what lies in or"
+                        " after them: popped messages that were not acknowledged, users, access rules.",
+                step="Restore the folder from a backup of this broker before a start."),
+    FindingCode("opened_database_gone", NOTE, Part.CONFIG, Cure.BY_HAND,
+                "A database that these settings use is missing: kvStore/, config/users or config/acls. A start makes an empty"
+                " one.",
+                "Look for the folder where the copy was made: it may have been left out. Nothing, if the setting is new.",
+                follows="Without kvStore/ popped messages that were not acknowledged never come again. Without config/users every"
+                        " client but the initial user is refused; without config/acls every user but super users.",
+                named=True),
+    FindingCode("opened_database_unused", NOTE, Part.CONFIG, Cure.BY_HAND,
+                "A database with entries that these settings do not use: kvStore/, config/users or config/acls.",
+                "Check broker.conf: the broker that wrote this store had the setting that the message names.",
+                follows="Popped messages in kvStore/ never come again, and users and access rules do not count.",
+                named=True),
     FindingCode("topic_not_in_table", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Clients cannot find this topic although messages are there: the table of topics is lost or older.",
                 step="Restore the table, or create these topics with their numbers of queues before clients come back."),
