@@ -47,6 +47,7 @@ COMPACTED_DIFFERS = "compacted_record_differs"
 COMPACTED_MISSING = "compacted_message_missing"
 COMPACTED_AHEAD = "compacted_log_ahead"
 TIMER_LOST = "timer_message_lost"
+TIMER_WAITS = "timer_messages_wait"
 TIMER_LOG_MISSING = "timer_log_missing"
 TIMER_UNIT_DAMAGED = "timer_unit_damaged"
 TIMER_UNIT_WRONG = "timer_unit_wrong"
@@ -539,6 +540,11 @@ _ROWS = (
     FindingCode(TIMER_LOST, LOSS, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.AS_BEFORE,
                 meaning="Timer messages that are in the log, and that a start never delivers: their time is past for the timer"
                         " and no delivered copy of them stays, or no slot leads to their units, or these are gone."),
+    FindingCode(TIMER_WAITS, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Timer messages wait, and the broker's settings keep the service off that delivers timer messages.",
+                step="Nothing, if that is meant; else set timerWheelEnable=true and timerStopDequeue=false in broker.conf.",
+                follows="No consumer gets these messages while the setting stays. A start loses none of them.",
+                named=True),
     FindingCode(TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A file of the timer log is missing. The messages that its units lead to are not delivered."),
     FindingCode(TIMER_UNIT_DAMAGED, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
