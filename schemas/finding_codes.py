@@ -47,6 +47,7 @@ COMPACTED_DIFFERS = "compacted_record_differs"
 COMPACTED_MISSING = "compacted_message_missing"
 COMPACTED_AHEAD = "compacted_log_ahead"
 TIMER_LOST = "timer_message_lost"
+TIMER_WAITS = "timer_messages_wait"
 TIMER_LOG_MISSING = "timer_log_missing"
 TIMER_UNIT_DAMAGED = "timer_unit_damaged"
 TIMER_UNIT_WRONG = "timer_unit_wrong"
@@ -141,7 +142,8 @@ class FindingCode:
 
     step: the next step, where that of its cure does not say enough.  follows: of a note, what follows from it where that is not
     nothing.  unread: it is about a file that was not opened.  raised_step: of a note, the next step of a finding that is above
-    a note.  wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.  shows_missing: above a note it shows
+    a note.  named: as a note it changes what a reader does, so the verdict says its message.  wrong_size_of: kinds of files whose
+    wrong size in a broker.conf causes it.  shows_missing: above a note it shows
     that messages were there, and not how many.
     """
 
@@ -154,6 +156,7 @@ class FindingCode:
     follows: str = ""
     unread: bool = False
     raised_step: str = ""
+    named: bool = False
     stays: Stays = Stays.NEVER
     wrong_size_of: Part = Part.NONE
     shows_missing: bool = False
@@ -503,6 +506,22 @@ _ROWS = (
     FindingCode("config_older", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="The table of topics is older than its own .bak: an old file was put in its place.",
                 step="Compare the file with its .bak before a start, and keep the newer one."),
+    FindingCode("opened_database_damaged", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="RocksDB finds bad bytes in kvStore/, config/users or config/acls. A broker does not find what lies in or"
+                        " after them: popped messages that were not acknowledged, users, access rules.",
+                step="Restore the folder from a backup of this broker before a start."),
+    FindingCode("opened_database_gone", NOTE, Part.CONFIG, Cure.BY_HAND,
+                "A database that these settings use is missing: kvStore/, config/users or config/acls. A start makes an empty"
+                " one.",
+                "Look for the folder where the copy was made: it may have been left out. Nothing, if the setting is new.",
+                follows="Without kvStore/ popped messages that were not acknowledged never come again. Without config/users every"
+                        " client but the initial user is refused; without config/acls every user but super users.",
+                named=True),
+    FindingCode("opened_database_unused", NOTE, Part.CONFIG, Cure.BY_HAND,
+                "A database with entries that these settings do not use: kvStore/, config/users or config/acls.",
+                "Check broker.conf: the broker that wrote this store had the setting that the message names.",
+                follows="Popped messages in kvStore/ never come again, and users and access rules do not count.",
+                named=True),
     FindingCode("topic_not_in_table", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Clients cannot find this topic although messages are there: the table of topics is lost or older.",
                 step="Restore the table, or create these topics with their numbers of queues before clients come back."),
@@ -521,6 +540,11 @@ _ROWS = (
     FindingCode(TIMER_LOST, LOSS, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.AS_BEFORE,
                 meaning="Timer messages that are in the log, and that a start never delivers: their time is past for the timer"
                         " and no delivered copy of them stays, or no slot leads to their units, or these are gone."),
+    FindingCode(TIMER_WAITS, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+                meaning="Timer messages wait, and the broker's settings keep the service off that delivers timer messages.",
+                step="Nothing, if that is meant; else set timerWheelEnable=true and timerStopDequeue=false in broker.conf.",
+                follows="No consumer gets these messages while the setting stays. A start loses none of them.",
+                named=True),
     FindingCode(TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A file of the timer log is missing. The messages that its units lead to are not delivered."),
     FindingCode(TIMER_UNIT_DAMAGED, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,

@@ -89,6 +89,16 @@ class Evidence:
 
     @cached_property
     def timers(self) -> TimerView | None:
+        """The timer store of a broker that delivers timers; None of any other."""
+        return self._timers if self.copy.timers is not None else None
+
+    @property
+    def idle_timers(self) -> TimerView | None:
+        """The timer store of a broker whose settings keep the timers' service off; None of any other."""
+        return self._timers if self.copy.idle_timers is not None else None
+
+    @cached_property
+    def _timers(self) -> TimerView | None:
         """The timer store, and what a start makes of it; None where there is none, or it was not read."""
         return timer_view(self.copy, self.timer_results, self.segments, self.prediction, self.log, self.all_read)
 

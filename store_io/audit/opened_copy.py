@@ -61,7 +61,8 @@ class OpenedCopy:
     there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
     leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
     headers: of the index files, by path.  compacted: queues below compaction/.  timers: the timer store's files; None where there
-    are none, or the release reads none.  ledger_index: a DLedger group's own index files whose names are numbers.
+    are none, or the release reads none.  idle_timers: the timer store's files of a broker whose settings keep the timers' service
+    off, if they can be judged.  ledger_index: a DLedger group's own index files whose names are numbers.
     queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
     marks: how far index and transactions in RocksDB reach, where a start asks.  tables: those two, where they are in use.
     unnamed_tables: table files in rocksdbstore/ of which its database knows nothing, where a start asks.
@@ -90,6 +91,7 @@ class OpenedCopy:
     epochs: StoredEpochs = field(default_factory=StoredEpochs)
     identity: BrokerIdentity | None = None
     timers: TimerParts | None = None
+    idle_timers: TimerParts | None = None
     queue_table: QueueTable | None = None
     twins: TwinQueues | None = None
     marks: tuple[int | None, ...] = ()
@@ -173,7 +175,8 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     loaded = load_store(tree, rules, batch_topics, (config.topics or {}).keys())
     starting = start_files(source, listing, config, rules)
     short.add_new(starting.broken)
-    timers = timer_parts(source, listing, tree, rules)
+    parts = timer_parts(source, listing, tree, rules)
+    timers = parts if rules.timers else None
     of_timers = timers or TimerParts()
     epochs = read_epochs(source, listing) if rules.controller_mode else StoredEpochs()
     table = (
@@ -230,6 +233,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         headers={file.path: _header(source, file, short) for file in index_files},
         compacted=compacted_queues(tree, rules),
         timers=timers,
+        idle_timers=parts if not rules.timers and parts is not None and parts.judged else None,
         ledger_index=ledger_index,
         ledger_texts=_ledger_texts(source, listing, loaded, ledger_index, short),
         queue_table=table,

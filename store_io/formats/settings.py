@@ -17,6 +17,7 @@ from schemas import consumequeue_layout, index_layout, rocksdb_layout
 from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.rows import StoreFile
 from schemas.store_names import (
+    ACLS,
     BATCH_QUEUES,
     COMMITLOG,
     COMPACTED_LOG,
@@ -27,6 +28,7 @@ from schemas.store_names import (
     QUEUES,
     TIERED_METADATA,
     TIMER_LOG,
+    USERS,
 )
 from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.java_compat import parse_number
@@ -42,11 +44,13 @@ from store_io.rules.releases import (
     SIZE_DEFAULTS,
     TIERED_PLUG_IN,
     Setting,
+    broker_rules,
     default_settings,
     index_bytes,
     parse_release,
     taken_setting,
 )
+from store_io.rules.rocksdb.opened import opened_databases
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, folder_of, name_of, open_source
 from store_io.source.file_columns import Chosen
@@ -61,7 +65,7 @@ TAIL_WINDOW_BYTES = 1 << 20
 
 def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSource | None = None) -> dict[str, Setting]:
     """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes, controller mode,
-    queues and tables in RocksDB as the files show them.
+    queues, tables and other databases in RocksDB as the files show them.
 
     A broker whose file is silent about a size takes the default, whatever the files are (contract.md), so nothing is inferred
     then. broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored. What a release makes of
@@ -78,6 +82,10 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
             settings["configManagerVersion"] = Setting(SECOND_VERSION, "inferred")
         if listing.is_file(EPOCH_FILE):  # only a broker in controller mode writes it
             settings["enableControllerMode"] = Setting(True, "inferred")
+        for rule in opened_databases(broker_rules()):  # only a broker with the setting makes the folder
+            made_together = (USERS, ACLS) if rule.folder in (USERS, ACLS) else (rule.folder,)
+            if any(listing.is_file(f"{folder}/{rocksdb_layout.CURRENT}") for folder in made_together):
+                settings[rule.key] = Setting(rule.value, "inferred")
         tiered = listing.get(TIERED_METADATA)
         if tiered is not None and tiered.size:
             settings["messageStorePlugIn"] = Setting(TIERED_PLUG_IN, "inferred")

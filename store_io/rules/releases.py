@@ -71,6 +71,8 @@ class ReleaseRules:
     knows_rocksdb: bool = False  # rocksdbstore/ is made and read
     knows_compaction: bool = False  # compaction/ is made and read (compaction.md 1)
     knows_tiered: bool = False  # the plug-in of a tiered store (compaction.md 7)
+    knows_auth_databases: bool = False  # config/users and config/acls (config.md 6.1)
+    knows_pop_database: bool = False  # kvStore/ (config.md 6.1)
     sparse_end_by_first_entry: bool = False  # a compacted log is cut after the first entry of its last file (compaction.md 3)
     # a DLedger log (dledger.md 4)
     ledger_crash_dispatch: bool = False  # after an unclean exit recovery of a DLedger log dispatches, and may cut queues too far
@@ -121,12 +123,13 @@ CHANGES: dict[str, dict[str, bool]] = {
         "knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True, "reads_unconfirmed": True,
         "ledger_crash_dispatch": True,
     },
-    "5.3.0": {"knows_uncommitted": True},
+    "5.3.0": {"knows_uncommitted": True, "knows_auth_databases": True},
     "5.3.1": {},
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
         "dispatches_after_clean_exit": True, "clamps_timer_offset": True, "knows_rocksdb_lmq": True,
         "flushes_after_unclean_exit": True, "keyed_puts_by_thread": True, "truncates_stored_ends": True,
+        "knows_pop_database": True,
     },
     "5.3.3": {},
     "5.4.0": {
@@ -230,6 +233,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "enableAcceleratedRecovery": False,
     "checkCommitLogOffsetOnRecover": False,
     "timerWheelEnable": True,
+    "timerStopDequeue": False,
     "autoCreateTopicEnable": True,
     "traceTopicEnable": False,
     "useSingleRocksDBForAllConfigs": False,
@@ -243,6 +247,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "transRocksDBEnable": False,
     "transWriteOriginTransHalfEnable": True,
     "combineCQUseRocksdbForLmq": False,
+    "popConsumerKVServiceInit": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,
@@ -265,6 +270,8 @@ OTHER_DEFAULTS: dict[str, Any] = {
     "maxMessageSize": 4 << 20,
     "transactionCheckMax": 15,
     "transactionCheckInterval": 30_000,
+    "authenticationMetadataProvider": "",
+    "authorizationMetadataProvider": "",
 }
 ALL_DEFAULTS: dict[str, Any] = {**SIZE_DEFAULTS, **FLAG_DEFAULTS, **OTHER_DEFAULTS}
 
@@ -332,6 +339,7 @@ class BrokerRules(ReleaseRules):
     timers: bool  # the broker reads files of timers
     tiered: bool  # load() opens a tiered store, too
     compacts: bool  # the broker reads compaction/, and consumers of compacted topics read from there alone
+    stops_timers: bool  # the broker takes timer messages and delivers none
     timer_snapshots: bool  # the wheel is read from the newest of its snapshots
     timers_in_rocksdb: bool  # they lie in rocksdbstore/
     rocksdb_queues: bool  # ConsumeQueues are in RocksDB
@@ -469,6 +477,7 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         timers=own.knows_timers and on("timerWheelEnable"),
         tiered=own.knows_tiered and TIERED_PLUG_IN in str(merged["messageStorePlugIn"].value),
         compacts=own.knows_compaction and on("enableCompaction"),
+        stops_timers=own.knows_timers and on("timerWheelEnable") and on("timerStopDequeue"),
         timer_snapshots=own.knows_timer_snapshots and on("timerWheelSnapshotFlush"),
         timers_in_rocksdb=own.knows_timers_in_rocksdb and on("timerRocksDBEnable"),
         rocksdb_queues=in_rocksdb,

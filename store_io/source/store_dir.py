@@ -20,7 +20,7 @@ from store_io.source.byte_source import StoreLocation, check_root, open_source, 
 from store_io.source.file_columns import FileColumns, FilesByPath
 
 # Folders that are listed with all that is below them. Others are known by name, or not at all.
-_LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|dledger-.*")
+_LISTED = re.compile(r"commitlog|consumequeue(_.*)?|batchconsumequeue|index|config|timerlog|compaction|kvStore|dledger-.*")
 _KNOWN = re.compile(
     r"checkpoint|abort(\.bak)?|lock|timerwheel(\..*)?|epochFileCheckpoint(\.bak)?|brokerIdentity(-temp)?(\.bak)?|transaction|rocksdbstore|RocksDBMessageStore|lost\+found"
 )

@@ -19,6 +19,7 @@ from store_io.audit.outcome.safety import (
     is_emptied,
     left_to_a_start,
     lost_of,
+    named_notes,
     no_config,
 )
 
@@ -50,6 +51,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     """words, plan: as `repair_commands` takes them."""
     if judge(outcome).kind == Safety.SAFE:
         before = [PUT_CONFIG] if no_config(outcome) else []
+        before += dict.fromkeys(note.next for note in named_notes(outcome))
         before += [f"{change}." for change in outcome.unsafe_settings]
         nothing = " ".join(before) or (NOTHING_JUDGED if outcome.not_judged else NOTHING)
         return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
@@ -77,6 +79,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
         taken = [said for step, said in BY_A_START.items() if steps.pop(step, None) is not None]
         if optional and not first:
             first = f"{' '.join(taken)} A repair is optional."
+    for note in named_notes(outcome):
+        steps.setdefault(note.next, {}).setdefault(note.file)
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
     sizes = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
     others.sort(key=lambda step: step[0] not in sizes)

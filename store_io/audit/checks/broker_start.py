@@ -73,6 +73,9 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         line = line_to_correct(evidence.copy.rules, prediction.refusal)
         if line:
             next_step = f"{CORRECT_LINE}{line}."
+        stopping = next((state for state in evidence.copy.start_files.databases if state.stops), None)
+        if stopping is not None and prediction.refusal.startswith(stopping.refusal):
+            next_step = stopping.next_step
         actual, tables = None, _refused_tables(config, prediction.refusal)
         if tables is not None:
             next_step = _RESTORE_TABLES.format(tables.folder)

@@ -5,5 +5,6 @@
 * `size_misfits`: sizes in broker.conf that no file has.
 * `odd_settings`: lines of broker.conf that a release takes otherwise than they read.
 * `compacted`: what a start makes of the logs of compacted topics.
+* `opened_databases`: databases that a start opens besides queues and tables.
 * `unjudged`: files that a start reads and this audit does not judge.
 """

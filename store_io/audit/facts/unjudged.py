@@ -6,10 +6,12 @@ Source: `rules.config.files`. Timers have checks of their own (`audit.timer`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
+from store_io.audit.facts.opened_databases import DatabaseState, database_states
 from store_io.base.errors import StoreError
 from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.databases import table_places
@@ -48,7 +50,7 @@ class StartFiles:
     late_refused_by: the file that is to blame.
 
     broken: sentences about what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
-    config/ last.
+    config/ last.  databases: those besides queues and tables that the release knows, in the order of a start.
     """
 
     refusal: str = ""
@@ -57,15 +59,19 @@ class StartFiles:
     late_refused_by: str = ""
     broken: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    databases: list[DatabaseState] = field(default_factory=list)
 
 
 def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
     """Never raises over bytes; a file that cannot be opened is in `broken`."""
-    found = StartFiles()
+    found = StartFiles(databases=database_states(source, listing, rules))
+    _judge_databases([state for state in found.databases if not state.rule.late], found)
     for file in config_files(rules):
         if file.stops:
             _judge(config.loads[file.path], file, config.database, found)
-    found.names = sorted(_names(source, listing, rules), key=lambda name: (name.startswith("config/"), name))
+    _judge_databases([state for state in found.databases if state.rule.late], found)
+    known = {state.rule.folder for state in found.databases}
+    found.names = sorted(_names(source, listing, rules, known), key=lambda name: (name.startswith("config/"), name))
     return found
 
 
@@ -94,6 +100,20 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
         found.refusal, found.refused_by = found.refusal or sentence, found.refused_by or path
 
 
+def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None:
+    """Takes in the databases over which the broker ends, and those of which nobody knows whether it does."""
+    for state in states:
+        if state.problem and state.rule.opens:
+            found.broken.append(state.problem)
+        if not state.stops:
+            continue
+        sentence = f"{state.refusal}, so the broker ends"
+        if state.rule.late:
+            found.late_refusal, found.late_refused_by = found.late_refusal or sentence, found.late_refused_by or state.rule.folder
+        else:
+            found.refusal, found.refused_by = found.refusal or sentence, found.refused_by or state.rule.folder
+
+
 # ---- names ---------------------------------------------------------------------------------------------------------
 
 
@@ -109,7 +129,7 @@ def _matters(source: ByteSource, rules: BrokerRules) -> bool:
     return any(f.path.endswith(".sst") or f.path.endswith(".log") and f.size for f in files)
 
 
-def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> set[str]:
+def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules, known: Set[str]) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
     wanted = {file.path for file in config_files(rules)} - JUDGED - {TIMER_CHECK}
     judged = {place.folder for places in table_places(rules).values() for place in places}
@@ -126,6 +146,6 @@ def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> set
             found.add(base)
         elif top == "config" and path.count("/") > 1:  # a database of a manager's
             folder = "/".join(path.split("/")[:2])
-            if folder not in judged:
+            if folder not in judged | known:
                 found.add(folder)
     return found

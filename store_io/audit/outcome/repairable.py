@@ -28,6 +28,9 @@ def no_repair(copy: OpenedCopy) -> str:
     """Why no repair can be made of a store of this kind, a sentence or two; "" where one can."""
     if copy.rules.value("enableDLegerCommitLog"):
         return NO_REPAIR if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else ""
+    stopping = next((state for state in copy.start_files.databases if state.stops), None)
+    if stopping is not None:
+        return stopping.next_step
     beside = _beside_twins(copy)
     if beside:
         return NO_TWIN_REPAIR.format(beside)

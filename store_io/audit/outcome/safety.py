@@ -18,7 +18,7 @@ from schemas.finding_codes import (
     TIMER_LOST,
     Part,
 )
-from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
+from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text
 
@@ -212,6 +212,11 @@ def no_config(outcome: AuditOutcome) -> bool:
 def differs_from_log(outcome: AuditOutcome) -> bool:
     """Whether something above a note is wrong besides config/."""
     return any(f.severity != NOTE and CATALOGUE[f.code].about != Part.CONFIG for f in outcome.findings)
+
+
+def named_notes(outcome: AuditOutcome) -> list[Finding]:
+    """Returns the notes that leave the exit code as it is and that a reader must know: the verdict says their messages."""
+    return [f for f in outcome.findings if f.severity == NOTE and f.code in CATALOGUE and CATALOGUE[f.code].named]
 
 
 def counted(outcome: AuditOutcome, code: str) -> int:

@@ -84,7 +84,7 @@ class TaskMaker:
 
     def _has_timers(self) -> bool:
         """Whether there is anything that a scan must hold timer messages against."""
-        timers = self._copy.timers
+        timers = self._copy.timers or self._copy.idle_timers
         return (
             timers is not None
             and timers.judged
@@ -93,7 +93,7 @@ class TaskMaker:
 
     def timers(self) -> list[Task]:
         """The task that reads the timer store; none of a copy without one."""
-        request, timers = self._request, self._copy.timers
+        request, timers = self._request, self._copy.timers or self._copy.idle_timers
         if timers is None or not timers.judged or request.quick:
             return []
         begin = recovery_begin(timers.flush_position, timers.files)
@@ -116,7 +116,7 @@ class TaskMaker:
 
     def _timer_entries(self) -> list[Task]:
         """The task that reads timers in RocksDB, where they are there."""
-        request, timers = self._request, self._copy.timers
+        request, timers = self._request, self._copy.timers or self._copy.idle_timers
         table = timers.table if timers is not None else None
         if table is None or table.database.absent or table.damaged is not None:
             return []

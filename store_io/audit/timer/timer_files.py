@@ -13,7 +13,9 @@ from schemas import timer_layout as layout
 from schemas.rows import MappedFile
 from schemas.store_names import QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError
-from store_io.formats.rocksdb.timer_table import TimerTable, read_timer_table
+from store_io.formats.rocksdb.database import DatabaseDamaged
+from store_io.formats.rocksdb.queue_table import find_database
+from store_io.formats.rocksdb.timer_table import TimerEntries, TimerTable, read_timer_table, timer_entries
 from store_io.formats.timer.timer_check import TimerCheck, read_timer_check
 from store_io.rules.loading import Tree, load_file_queue
 from store_io.rules.releases import BrokerRules
@@ -48,8 +50,8 @@ class TimerParts:
 
 
 def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: BrokerRules) -> TimerParts | None:
-    """None where the release reads no timers, or there is nothing of them. Raises nothing over bytes."""
-    if not rules.timers:
+    """None where the release knows no timers, or there is nothing of them. Raises nothing over bytes."""
+    if not rules.knows_timers:
         return None
     files, _, refusal = load_file_queue(tree, TIMER_LOG, rules.timer_file_bytes, rules)
     wheel = listing.get(layout.TIMER_WHEEL)
@@ -75,6 +77,17 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
         wrong = f"{path}: {size:,} bytes, where a timer wheel has {layout.WHEEL_BYTES:,}"
     flush_position = max(flushed, 0) if flushed >= 0 else check.flush_position
     return TimerParts(tuple(files), path if size else "", size, check, flush_position, wrong, refusal, table=table)
+
+
+def unused_entries(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> int:
+    """How many timers lie in RocksDB although these settings keep timers in files; 0 if that cannot be read."""
+    if rules.timers_in_rocksdb or listing.get(rocksdb_layout.TABLES_FOLDER) is None:
+        return 0
+    database = find_database(source.list_tree(rocksdb_layout.TABLES_FOLDER), rocksdb_layout.TABLES_FOLDER)
+    try:
+        return sum(len(rows) for rows in timer_entries(source, database, TimerEntries()))
+    except DatabaseDamaged:
+        return 0
 
 
 def _not_opened(listing: StoreListing, rules: BrokerRules) -> str:

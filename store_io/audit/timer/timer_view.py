@@ -183,7 +183,7 @@ def timer_view(
     all_read: bool,
 ) -> TimerView | None:
     """None where there are no timers, or they were not read. all_read: whether every segment was."""
-    parts, files, entries = copy.timers, results.files, results.entries
+    parts, files, entries = copy.timers or copy.idle_timers, results.files, results.entries
     if parts is None or not parts.judged or files is None or files.problem or entries.problem:
         return None
     rows = np.concatenate([NO_ROWS, *(s.timers for s in segments if s.timers is not None)])

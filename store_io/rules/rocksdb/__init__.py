@@ -8,5 +8,6 @@
 * `marks`: how far index and transactions in RocksDB reach, as a start asks.
 * `combination`: of queues that are written twice, in files and in RocksDB: settings, and refusals over them.
 * `combined`: the fold over a store with both.
+* `opened`: databases of POP consumers and of ACL 2.0, which end the broker if they do not open.
 * `ledger`: the fold over a DLedger log with such queues (dledger.md 8).
 """

@@ -1,4 +1,4 @@
-"""Tables that a start takes from a .bak, or begins without (docs/config.md 2, 7, 8)."""
+"""Tables that a start takes from a .bak, or begins without (docs/config.md 2, 6, 7, 8)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
             severity = "" if _in_use(evidence) else NOTE
             message = f"{path}: {_state(done)}, and {_MEANING[path]}"
             found.append(Finding("config_table_lost", path, *_range(evidence, path), severity, message=message))
-    return [*found, *_older_file(evidence), *_useless_backups(evidence)]
+    return [*found, *_older_file(evidence), *_useless_backups(evidence), *_opened_databases(evidence)]
 
 
 def _left_out(evidence: Evidence, path: str, done: Load, folder: str) -> Finding:
@@ -122,6 +122,24 @@ def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
     for name in evidence.copy.config.useless_backups:
         message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
         yield Finding("config_damaged", name, *_range(evidence, name), NOTE, message=message)
+
+
+def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
+    """Yields what is wrong with databases besides those of tables; a refused start is a finding of its own."""
+    for state in evidence.copy.start_files.databases:
+        rule = state.rule
+        if state.damaged is not None:
+            path, reason = state.damaged
+            message = f"{path}: bad bytes ({reason}) among the {rule.entries} of {rule.folder}/; {state.count:,} could be read."
+            yield Finding("opened_database_damaged", path, severity="" if rule.opens else NOTE, actual=reason, message=message)
+        elif state.refusal and not rule.opens:
+            yield Finding("opened_database_damaged", rule.folder, severity=NOTE, message=f"{state.refusal}.")
+        if state.count and not rule.opens:
+            message = f"{rule.folder}/: holds {state.count:,} {rule.entries}; a start reads them only with {rule.setting}."
+            yield Finding("opened_database_unused", rule.folder, message=message)
+        if rule.opens and not state.there and _in_use(evidence):
+            message = f"{rule.folder}/: missing; a start makes an empty database, without any {rule.entries}."
+            yield Finding("opened_database_gone", rule.folder, message=message)
 
 
 def _in_use(evidence: Evidence) -> bool:

@@ -16,6 +16,7 @@ from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from schemas.store_names import TIMER_LOG
 from store_io.audit.evidence import Evidence
+from store_io.audit.timer.timer_files import unused_entries
 from store_io.audit.timer.timer_units_check import Beyond
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.times import time_text
@@ -23,6 +24,9 @@ from store_io.base.wording import count_text
 from store_io.rules.timer.timer_fates import TimerCount
 from store_io.source.byte_source import name_of
 
+USE_ROCKSDB_TIMERS = (
+    "Set timerRocksDBEnable=true in broker.conf, for RocketMQ 5.4.0 or later, and audit again: the timers lie in rocksdbstore/."
+)
 _READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
 
 
@@ -30,7 +34,7 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
     """Findings on the timer store; none of a copy without one."""
     view = evidence.timers
     if view is None:
-        return []
+        return [*_waiting(evidence, evidence.idle_timers, "timerWheelEnable=false")]
     unclean = evidence.copy.unclean
     found = [_softened(finding, view, unclean) for finding in view.files.findings]
     found += _missing(view)
@@ -39,7 +43,20 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
     found += _check(view, evidence)
     if not evidence.broken:
         found += _lost(view, evidence)
+    if evidence.copy.rules.stops_timers:
+        found += _waiting(evidence, view, "timerStopDequeue=true")
     return found
+
+
+def _waiting(evidence: Evidence, view: TimerView | None, line: str) -> Iterator[Finding]:
+    """Messages that wait for a service which a line of broker.conf keeps off."""
+    fates = view.fates if view is not None else None
+    if fates is None or not fates.waiting.messages or evidence.broken:
+        return
+    count = count_text(fates.waiting.messages, "timer message")
+    message = f"{count}, due {between(fates.waiting)}, {'waits' if fates.waiting.messages == 1 else 'wait'}: {line} delivers none"
+    yield Finding(codes.TIMER_WAITS, TIMER_LOG, topic=TIMER_QUEUE[0], queue_id=TIMER_QUEUE[1], message=message,
+                  count=fates.waiting.messages)  # fmt: skip
 
 
 def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
@@ -191,6 +208,10 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     softer = NOTE if evidence.copy.unclean or evidence.copy.rules.is_slave else LOSS
     keyed = view.parts.table is not None
     gone = any(finding.code == codes.TIMER_LOG_MISSING for finding in _missing(view))
+    # A message that was taken out of its queue and is due after the copy's last message was copied by nobody: no later part of
+    # the log can hold what a broker delivered.
+    due_later = not evidence.copy.rules.is_slave and fates.no_unit.last_time > view.last_store_time
+    unused = unused_entries(evidence.copy.source, evidence.copy.listing, evidence.copy.rules) if fates.no_unit.messages else 0
     for count, why, severity in (
         (fates.cut, "their delivered copies are cut away", LOSS),
         (fates.never, "no copy of them was ever delivered", LOSS),
@@ -202,8 +223,9 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         (fates.unreached, "no slot of the timer wheel leads to their units after a start", LOSS),
         (
             fates.no_unit,
-            f"they were taken out of their queue, and {'RocksDB has no entry' if keyed else 'the timer log has no unit'} of them",
-            LOSS if gone else softer,
+            f"they were taken out of their queue, and {'RocksDB has no entry' if keyed else 'the timer log has no unit'} of them"
+            + (f"; rocksdbstore/ has {count_text(unused, 'timer')}, which these settings do not read" if unused else ""),
+            LOSS if gone or due_later else softer,
         ),
     ):
         if count.messages:
@@ -218,6 +240,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
                 expected="a delivered copy, or a time that is still to come",
                 actual=f"read up to {time_text(view.keyed_read_time if keyed else view.parts.check.read_time)}",
                 message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
+                next=USE_ROCKSDB_TIMERS if unused and count is fates.no_unit else "",
                 count=count.messages,
             )
 

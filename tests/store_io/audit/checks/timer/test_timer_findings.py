@@ -97,3 +97,28 @@ def test_a_time_that_no_calendar_holds_is_said_as_a_number(tmp_path: Path) -> No
     texts = [f"{f.message} {f.actual}" for f in product.audit(made.root, "5.4.0", made.conf).findings]
     assert any("due at 9223372036854775807 ms" in text for text in texts)
     assert any("read up to 9223372036854775807 ms" in text for text in texts) and not any("None" in text for text in texts)
+
+
+@pytest.mark.parametrize("line", ["timerWheelEnable=false", "timerStopDequeue=true"])
+def test_messages_that_wait_for_a_service_that_is_off_are_named(tmp_path: Path, line: str) -> None:
+    made = timer_store(tmp_path / "store")
+    waiting = audit(made).outcome.timers["waiting"]["messages"]
+    done = product.audit(made.root, "5.3.3", made.conf + line + "\n")
+    (found,) = (f for f in done.findings if f.code == "timer_messages_wait")
+    assert waiting and (found.severity, found.count) == (NOTE, waiting)
+    assert done.outcome.exit_code == 0 and f"{waiting} timer messages" in done.outcome.verdict and line in done.outcome.verdict
+    assert done.broker is not None and (done.broker["timer"] is None) == (line == "timerWheelEnable=false")
+    assert not [f for f in audit(made).findings if f.code == "timer_messages_wait"]
+
+
+def test_timers_that_lie_in_a_database_that_is_not_used_are_lost_whatever_the_exit(tmp_path: Path) -> None:
+    for clean in (True, False):
+        made = keyed_timers(tmp_path / f"{clean}", clean=clean)
+        made.write()
+        used = product.audit(made.root, "5.4.0", made.conf)
+        assert not [f for f in used.findings if f.code == "timer_message_lost"]
+        set_check(made.timers, queue_offset=10, master=10)  # all were taken out of their queue
+        done = product.audit(made.root, "5.4.0", made.conf.replace("timerRocksDBEnable=true", "timerRocksDBEnable=false"))
+        (lost,) = (f for f in done.findings if f.code == "timer_message_lost")
+        assert lost.severity == LOSS and done.outcome.exit_code == 20
+        assert "these settings do not read" in lost.message and "timerRocksDBEnable=true" in lost.next

@@ -1,0 +1,77 @@
+"""Databases that a start opens besides queues and tables (`rules.rocksdb.opened`): whether they open, and what they hold.
+
+What an entry of theirs means is not judged. Each entry is read, so that bad bytes are found wherever they lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store_io.base.errors import StoreError
+from store_io.formats.rocksdb.database import Database, DatabaseDamaged
+from store_io.formats.rocksdb.queue_table import find_database
+from store_io.rules.releases import BrokerRules
+from store_io.rules.rocksdb.opened import OpenedDatabase, opened_databases
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+
+@dataclass(frozen=True)
+class DatabaseState:
+    """What the copy has of one such database.
+
+    there: whether a database is in the folder; a broker makes one in a folder without.  count: entries that could be read.
+    refusal: why RocksDB does not open the database, without a full stop.  damaged: (file, reason) of bad bytes among the entries.
+    problem: why nobody knows what the database holds.  size: bytes of its files.
+    """
+
+    rule: OpenedDatabase
+    there: bool = False
+    count: int = 0
+    refusal: str = ""
+    damaged: tuple[str, str] | None = None
+    problem: str = ""
+
+    @property
+    def stops(self) -> bool:
+        """Whether a start ends over the database."""
+        return self.rule.opens and bool(self.refusal)
+
+    @property
+    def next_step(self) -> str:
+        """What a person does about a database that ends the broker: no repair can read what the database held."""
+        folder = self.rule.folder
+        return (
+            f"No repair makes {folder}/ anew: restore the folder from a backup of this broker. Or move the folder out of the copy"
+            f" and audit again: a start then makes an empty database, without any {self.rule.entries}."
+        )
+
+
+def database_states(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> list[DatabaseState]:
+    """Returns the state of each such database that the release knows, in the order of a start. Never raises over bytes."""
+    return [_state(source, listing, rule) for rule in opened_databases(rules)]
+
+
+def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> DatabaseState:
+    entry = listing.get(rule.folder)
+    if entry is not None and entry.kind != "directory":
+        if entry.kind == "link_out":
+            return DatabaseState(rule, there=True, problem=f"{rule.folder}: a link that leads out of the store; not followed")
+        return DatabaseState(rule, there=True, refusal=f"{rule.folder}: a file where RocksDB needs a folder")
+    database = find_database(listing.files, rule.folder)
+    if database.absent:
+        return DatabaseState(rule)
+    count = 0
+    opened = False
+    try:
+        with Database(source, rule.folder, database.files, rule.skips_bad_log, rule.families) as entries:
+            opened = True
+            for batch in entries.scan(rule.family):
+                count += len(batch)
+    except DatabaseDamaged as why:
+        if opened:
+            return DatabaseState(rule, True, count, damaged=(why.path, why.reason))
+        return DatabaseState(rule, True, refusal=f"{why.path}: RocksDB does not open {rule.folder}/: {why.reason}")
+    except StoreError as why:
+        return DatabaseState(rule, True, problem=str(why))
+    return DatabaseState(rule, True, count)
