@@ -63,7 +63,8 @@ class _Accepted:
             return True
         if Stays.MOVED_MESSAGE in stays and ((f.topic, f.queue_id), f.phy_offset) in self.moved:
             return True
-        return Stays.PARTIAL_QUEUE in stays and ((f.topic, f.queue_id) in self.elsewhere or f.topic is not None and bool(why_no_folder(f.topic)))
+        partial = (f.topic, f.queue_id) in self.elsewhere or f.topic is not None and why_no_folder(f.topic) != ""
+        return Stays.PARTIAL_QUEUE in stays and partial
 
 
 def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, QueueKey, SegmentSummary
 from store_io.rules.file_queues import FileQueues
 from store_io.rules.index_state import IndexState, NeedMarks
-from store_io.rules.loading import cannot_be_made, queue_folder, why_no_folder
+from store_io.rules.loading import queue_folder, why_not_made
 from store_io.rules.prediction import Checkpoint, Needs, Refused, ScanId
 from store_io.rules.queue_pieces import Pieces
 from store_io.rules.queue_puts import QueuePuts, end_of
@@ -111,7 +111,7 @@ class Dispatch:
         queue = QueueState(key, batch, queue_folder(batch, key), self.rules, self.disk, pieces=Pieces(self.scan_ids))
         if batch:
             queue.revise()
-        if cannot_be_made(key[0], self.rules):
+        if why_not_made(key[0], self.rules):
             self.unmade.add(key)
         self.queues.add(queue)
         return queue
@@ -121,9 +121,9 @@ class Dispatch:
         if self._in_files.stopped_by is None:
             return ""
         at, (topic, _) = self._in_files.stopped_by
-        why = why_no_folder(topic) or "at a comma in a topic the release makes folders of two names"
         return (
-            f"no file can be made for the queue of the message at physical offset {at:,} ({why}); from there on the broker"
+            f"no file can be made for the queue of the message at physical offset {at:,}, as"
+            f" {why_not_made(topic, self.rules)}; from there on the broker"
             " puts nothing into queues, and it refuses new messages"
         )
 

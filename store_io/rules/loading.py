@@ -73,11 +73,16 @@ def why_no_folder(topic: str) -> str:
     return f"a topic of {size:,} bytes is longer than a folder's name, {_NAME_BYTES} bytes" if size > _NAME_BYTES else ""
 
 
-def cannot_be_made(topic: str, rules: BrokerRules) -> bool:
-    """Whether a broker fails to make the first file of a queue of this topic (recovery.md 7.3)."""
+def why_not_made(topic: str, rules: BrokerRules) -> str:
+    """Why a broker fails to make the first file of a queue of this topic; "" where it does not (recovery.md 7.3)."""
     path = topic.encode("utf-8", "surrogatepass")
-    too_long = len(path) > _PATH_BYTES or len(path) > _NAME_BYTES and max(map(len, path.split(b"/"))) > _NAME_BYTES
-    return too_long or b"\0" in path or rules.splits_folder_names and b"," in path
+    if len(path) > _PATH_BYTES or len(path) > _NAME_BYTES and max(map(len, path.split(b"/"))) > _NAME_BYTES:
+        return f"a topic of {len(path):,} bytes is too long for a folder's name"
+    if b"\0" in path:
+        return why_no_folder(topic)
+    if rules.splits_folder_names and b"," in path:
+        return "this release takes a topic with a comma for the names of several folders"
+    return ""
 
 
 def queue_folder(batch: bool, key: QueueKey) -> str:

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from jobs.environment.installation import COMMAND
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, printable
-from schemas.finding_codes import CATALOGUE, CURED, Part
+from schemas.finding_codes import CATALOGUE, CURED, NO_QUEUE, Part
 from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
-from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault
+from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault, unqueueable
 from store_io.base.paths import is_hdfs, is_s3
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 
@@ -117,7 +117,7 @@ def _acts(outcome: AuditOutcome) -> bool:
     if planned:
         return any(step["action"] not in (COPY, CORRECT_OFFSETS) for step in planned)
     changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    return changes or any(finding.code in CURED and finding.severity != NOTE for finding in outcome.findings)
+    return changes or any(f.code in CURED and f.severity != NOTE and f.next != NO_QUEUE for f in outcome.findings)
 
 
 def _has_place_beside(store: str) -> bool:
@@ -151,6 +151,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     options: list[tuple[str, object]] = [("--plan", plan), ("--to", words[0].rstrip("/") + "-repaired")]
     messages, lost = outcome.messages, lost_of(outcome)[0]
     cut = lost - counted(outcome, "broker_skips_messages")
+    lost -= unqueueable(outcome)
     if not broker.get("starts"):
         most = f"keeps {count_text(messages, 'message')} and removes what stops the release"
         less = "removes what stops the release, then keeps what the release keeps"

@@ -38,7 +38,7 @@ from jobs.report.texts.words.run_words import (
     would_be_lost,
 )
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, TAKEN, AuditOutcome, Row
-from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, setting_that_cuts
+from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, setting_that_cuts, unqueueable
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 
@@ -248,12 +248,13 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
 def _run_the_repair(outcome: AuditOutcome) -> str:
     """The sentence about the Repair line."""
     lost, _ = lost_of(outcome)
+    kept_more = lost - unqueueable(outcome)
     kept = f"keeps {'the' if outcome.messages == 1 else 'all'} {count_text(outcome.messages, 'message')}"
     if not (outcome.plan.get("broker") or {}).get("starts"):
         does = f"{kept} and removes what stops the release"
-    elif lost:
+    elif kept_more:
         verb = "cut" if lost > counted(outcome, "broker_skips_messages") else "lose"
-        does = f"keeps the {count_text(lost, 'message')} that a start would {verb}"
+        does = f"keeps the {count_text(kept_more, 'message')} that a start would {verb}"
     else:
         does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
     return f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it {does}."

@@ -12,6 +12,7 @@ from schemas.finding_codes import (
     BY_A_START,
     CATALOGUE,
     CORRECT_LINE,
+    NO_QUEUE,
     SETTING_OF_STOP,
     STARTS_DISPATCH,
     SWITCH_OFF,
@@ -236,6 +237,11 @@ def end_of_log(broker: Row) -> int:
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
     """(messages, bytes) of this copy that consumers would not get after a start."""
     return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
+
+
+def unqueueable(outcome: AuditOutcome) -> int:
+    """Lost messages that no repair brings back to consumers either."""
+    return sum(finding.count for finding in outcome.findings if finding.severity == LOSS and finding.next == NO_QUEUE)
 
 
 def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
