@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from jobs.report.hand_over.figures import RepairFigures
-from jobs.report.texts.commands import command_line, shell_word
+from jobs.report.texts.commands import command_line, not_shown, shell_word
 from jobs.report.texts.repair_text import (
     bridge_text,
     config_text,
@@ -117,13 +117,14 @@ def parts(handed: HandOver) -> list[Part]:
     again, commands = _send_again(handed)
     steps = handed.report["steps"]
     settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
-    audit = tuple(filter(None, [_audit_again(handed)]))
+    audit, checks = tuple(filter(None, [_audit_again(handed)])), list(_checks(handed))
+    checks += [] if audit else [not_shown((handed.target, *handed.words[1:]))]
     return [
         Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed))),
         Part("seen", "What consumers will see", list(_seen(handed))),
         Part("places", "Which files go where", list(_places(handed)), True),
         Part("settings", "Which release, which settings", list(_settings(handed)), True, "Settings of this store", settings),
-        Part("checks", "What to check after the start", list(_checks(handed)), True, "Queues", list(_ends(handed)), audit),
+        Part("checks", "What to check after the start", checks, True, "Queues", list(_ends(handed)), audit),
         Part("again", "What to send again", again, bool(commands), commands=commands),
         Part("unknown", "What no check can see", _UNKNOWN),
     ]
@@ -311,7 +312,7 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
     """(sentences, commands)."""
     if handed.files.resend:
         number = count_text(handed.report["lost"]["messages"], "message")
-        file = shell_word(handed.files.resend)
+        file, withheld = shell_word(handed.files.resend), not_shown((handed.files.resend,))
         said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
             " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already."
@@ -321,6 +322,8 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
                 "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Of those that wait in the new"
                 " store the broker delivers another copy by itself: sent as well, they come twice."
             )
+        if withheld:
+            return [*said, withheld], []
         return said, [
             f'java -cp "$ROCKETMQ_HOME/lib/*" examples/resend/Resend.java --namesrv HOST:9876 {more}{file}'
             for more in ("--dry-run ", "")

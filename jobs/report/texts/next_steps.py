@@ -55,7 +55,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
         return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
     repairs = repair_commands(outcome, words, plan)
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
-    withheld = repair_withheld(outcome)
+    withheld = repair_withheld(outcome, [*words, plan])
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
     first, steps = "", _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):

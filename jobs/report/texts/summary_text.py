@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
-from jobs.report.texts.commands import closer_look, words_of
+from jobs.report.texts.commands import closer_look, closer_withheld, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
@@ -241,8 +241,9 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     lines += _rows("Repair", steps.withheld) if steps.withheld else []
     lines += [_row("Repair", command) for _, command in steps.repairs[:1]]
     serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
-    command = next((line for line in (closer_look(finding, words) for finding in serious) if line), "")
-    return lines + ([_row("Closer", command)] if command else [])
+    looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in serious)
+    command, withheld = next(filter(any, looks), ("", ""))
+    return lines + (_rows("Closer", withheld, 2) if withheld else [_row("Closer", command)] if command else [])
 
 
 def _run_the_repair(outcome: AuditOutcome) -> str:

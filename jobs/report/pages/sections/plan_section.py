@@ -63,7 +63,7 @@ def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
     """What repair.html shows. words, plan: as `repair_commands` takes them."""
     repairs, planned = repair_commands(outcome, words, plan), outcome.plan.get("repair") or {}
     return {
-        "withheld": repair_withheld(outcome),
+        "withheld": repair_withheld(outcome, [*words, plan]),
         "repairs": repairs,
         "policies": [_policy(name, planned[name]) for name in ("salvage", "broker") if repairs and name in planned],
     }
