@@ -23,12 +23,13 @@ from jobs.report.texts.repair_text import (
     moved_text,
     offsets_text,
     shown_text,
+    unserved_text,
 )
 from jobs.report.texts.step_text import step_text
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
-from store_io.base.wording import clause
+from store_io.base.wording import clause, seen
 from store_io.formats.commitlog import bridges
 from store_io.repair.repair_plan import SALVAGE
 
@@ -161,7 +162,7 @@ def named_text(row: Row) -> str:
     """One message that could not be saved, in a line."""
     offsets = offsets_text(row["queue_offset"], row["queue_offset"] + row["messages"])
     at = f", physical offset {row['phy_offset']:,}" if row["phy_offset"] is not None else ""
-    return f"{row['topic']}, queue {row['queue_id']}, {offsets}{at}, key hash {hashes_text(row)} ({row['why']})"
+    return f"{seen(row['topic'])}, queue {row['queue_id']}, {offsets}{at}, key hash {hashes_text(row)} ({row['why']})"
 
 
 def hashes_text(row: Row) -> str:
@@ -236,7 +237,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
     yield from _some(report["answered"], missing_text, "range", handed)
     yield from _some(report["moved"], moved_text, "range", handed)
     for row in report["unserved"][:MOST_SEEN]:
-        yield "In the log, but in no queue: " + ", ".join(f"{key} {value}" for key, value in row.items())
+        yield "In the log, but in no queue: " + unserved_text(row)
     offsets, set_back = report.get("offsets", []), bool(report.get("offsets_set_back"))
     if offsets and set_back:
         number = count_text(report["positions_set_back"], "offset")
@@ -252,7 +253,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
         yield from _some(report["bridges"], bridge_text, "bridge", handed)
     unknown = report.get("topics_unknown", [])
     if unknown:
-        names = ", ".join(unknown[:MOST_SEEN])
+        names = ", ".join(map(seen, unknown[:MOST_SEEN]))
         yield f"Not in config/topics.json, so clients do not find them; create them first: {names}"
         yield from _more(len(unknown) - MOST_SEEN, "topic", handed)
     written = report["config_written"]
@@ -302,7 +303,7 @@ def _checks(handed: HandOver) -> Iterator[str]:
 
 def _ends(handed: HandOver) -> Iterator[str]:
     shown = handed.ends[:MOST_SEEN]
-    yield from (f"{topic}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
+    yield from (f"{seen(topic)}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
     if handed.queues > len(shown):
         left = count_text(handed.queues - len(shown), "more queue")
         yield f"and {left}: the audit below, before the start, lists all in its plan.json"

@@ -57,7 +57,7 @@ def not_shown(words: Sequence[str], options: Sequence[tuple[str, object]] = ()) 
 
 
 def _option_word(value: object) -> str:
-    return shell_word(str(value)) if str(value).strip() else ""  # no option takes a blank value
+    return shell_word(str(value)) if str(value).strip() not in ("", "--") else ""  # which no option takes
 
 
 def store_words(store: StoreArgument) -> tuple[str, ...]:
@@ -78,7 +78,7 @@ def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str
     for option, value in options:
         text = _option_word(value)
         # A value that begins with a dash would be taken for an option of its own.
-        shown += [f"{option}={text}"] if str(value).startswith("-") else [option, text]
+        shown += [f"{option}={text}"] if text and str(value).startswith("-") else [option, text]
     return "" if "" in shown else " ".join(shown)
 
 
@@ -129,18 +129,15 @@ def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
     return (outcome.location_text, *named)
 
 
-def repair_withheld(outcome: AuditOutcome, words: Sequence[str] = ()) -> str:
-    """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done.
-
-    words: those of the command, as `repair_commands` takes them, and the path of plan.json.
-    """
+def repair_withheld(outcome: AuditOutcome) -> str:
+    """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
     if not (_acts(outcome) or config_helps(outcome)):
         return ""
     if setting_at_fault(outcome) or outcome.no_repair:
         return setting_at_fault(outcome) or outcome.no_repair
     if outcome.release_from == DEFAULT:
         return _UNNAMED
-    return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else not_shown(words)
+    return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""
 
 
 def _acts(outcome: AuditOutcome) -> bool:
@@ -168,13 +165,13 @@ def config_helps(outcome: AuditOutcome) -> bool:
 
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
     """(what it keeps, the command) for each way to repair this store, the one that keeps most first; none where nothing is to be
-    done or a repair would refuse.
+    done or a repair would refuse. A command is "" where `not_shown` of these words and the plan says why.
 
     words: as `store_words` gives them.  plan: where plan.json is.
     """
     broker = outcome.plan.get("broker")
     config = config_helps(outcome)
-    if broker is None or not outcome.complete or not (_acts(outcome) or config) or repair_withheld(outcome, [*words, plan]):
+    if broker is None or not outcome.complete or not (_acts(outcome) or config) or repair_withheld(outcome):
         return []
     if not plan or not _has_place_beside(words[0]):
         return []
@@ -204,5 +201,5 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     found = [(what, command_line("repair", words, given)) for what, given in ways]
     if config:
         more = "; --fix-config writes files of config/ from the best of the file, its .bak and what the log shows"
-        found = [(what + more, f"{command} {_FIX_CONFIG}") for what, command in found]
+        found = [(what + more, f"{command} {_FIX_CONFIG}" if command else "") for what, command in found]
     return found

@@ -27,7 +27,7 @@ from jobs.report.texts.judgement import (
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.store_titles import broker_name_of, store_title
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
-from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
+from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from jobs.report.texts.words.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
 from jobs.report.texts.words.replicas_words import choice_words, pair_words
 from jobs.report.texts.words.run_words import (
@@ -156,11 +156,11 @@ def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
     for topic in topics[:_LINES]:
         when = span_text(topic["first_store_time"], topic["last_store_time"])
-        lines.append(_row("", f"{topic['messages']:>9,}  {printable(topic['topic'], _NAME)}, {when}"))
+        lines.append(_row("", f"{topic['messages']:>9,}  {name_text(topic['topic'], _NAME)}, {when}"))
     lines += _more(len(topics) - _LINES, "topic")
     groups = outcome.loss.get("groups", ())
     for group in groups[:_LINES]:
-        who = f"group {printable(group['group'], _NAME)} on {printable(group['topic'], _NAME)}/{group['queue_id']}"
+        who = f"group {name_text(group['group'], _NAME)} on {name_text(group['topic'], _NAME)}/{group['queue_id']}"
         lines.append(_row("", f"{who} is at {group['offset']:,}, the queue would end at {group['new_max']:,}"))
     lines += _more(len(groups) - _LINES, "group")
     levels = outcome.loss.get("delay_levels", ())
@@ -239,11 +239,13 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
         lines += _rows("" if lines else "Next", text, 2)
     lines += _more(len(steps.others) - _LINES, "step")
     lines += _rows("Repair", steps.withheld) if steps.withheld else []
-    lines += [_row("Repair", command) for _, command in steps.repairs[:1]]
+    lines += _rows("Repair", steps.unshown) if steps.unshown else [_row("Repair", command) for _, command in steps.repairs[:1]]
     serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
     looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in serious)
     command, withheld = next(filter(any, looks), ("", ""))
-    return lines + (_rows("Closer", withheld, 2) if withheld else [_row("Closer", command)] if command else [])
+    if command or withheld in ("", steps.unshown):
+        return lines + ([_row("Closer", command)] if command else [])
+    return lines + _rows("Closer", withheld)
 
 
 def _run_the_repair(outcome: AuditOutcome) -> str:

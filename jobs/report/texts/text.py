@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from store_io.base.wording import count_text as count_text
+from store_io.base.wording import seen
 
 if TYPE_CHECKING:  # jobs.cli needs this module before there is an environment
     from schemas.rows import AuditOutcome
@@ -47,8 +48,7 @@ def _is_seen(character: str) -> bool:
 
 def name_text(name: object, limit: int = 0) -> str:
     """A topic, key or other name, `printable`; in quotes where it is empty, or begins or ends with a space."""
-    shown = printable(name, limit)
-    return f'"{shown}"' if shown != shown.strip(" ") or not shown else shown
+    return seen(printable(name, limit))
 
 
 def _escape(character: str) -> str:

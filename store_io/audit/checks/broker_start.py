@@ -14,7 +14,7 @@ from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import refusal_step
 from store_io.audit.loss import Loss
 from store_io.audit.queue_runs import matched
-from store_io.base.wording import count_text
+from store_io.base.wording import count_text, seen
 from store_io.formats import config_reader
 from store_io.formats.config.held_tables import HeldTable
 from store_io.formats.config_reader import StoreConfig
@@ -243,7 +243,7 @@ def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Ite
             queue_offset=row["offset"],
             expected=f"at most {row['new_max']}",
             actual=str(row["offset"]),
-            message=f"group {row['group']}",
+            message=f"group {seen(row['group'])}",
         )
 
 

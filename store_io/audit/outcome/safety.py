@@ -21,7 +21,7 @@ from schemas.finding_codes import (
 )
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.as_master import AsMaster, as_master
-from store_io.base.wording import count_text, names_text
+from store_io.base.wording import count_text, names_text, seen
 
 
 class Safety(StrEnum):
@@ -192,7 +192,10 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     if topics:
         number = sum(f.count for f in topics)
         there = f"{count_text(number, 'message')} {'is' if number == 1 else 'are'} there"
-        clauses.insert(0, f"clients cannot find {names_text([f.topic or 'other topics' for f in topics])}, although {there}")
+        clauses.insert(
+            0,
+            f"clients cannot find {names_text(['other topics' if f.topic is None else seen(f.topic) for f in topics])}, although {there}",
+        )
     if again:
         come = count_text(sum(f.count for f in again), "delayed message")
         clauses.append(f"up to {come} of {count_text(len(again), 'level')} are delivered again")
