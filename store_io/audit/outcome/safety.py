@@ -192,10 +192,8 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     if topics:
         number = sum(f.count for f in topics)
         there = f"{count_text(number, 'message')} {'is' if number == 1 else 'are'} there"
-        clauses.insert(
-            0,
-            f"clients cannot find {names_text(['other topics' if f.topic is None else seen(f.topic) for f in topics])}, although {there}",
-        )
+        named = names_text(["other topics" if f.topic is None else seen(f.topic) for f in topics])
+        clauses.insert(0, f"clients cannot find {named}, although {there}")
     if again:
         come = count_text(sum(f.count for f in again), "delayed message")
         clauses.append(f"up to {come} of {count_text(len(again), 'level')} are delivered again")
