@@ -78,6 +78,17 @@ def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release:
         assert not repair_commands(again, words, "/plan.json")  # another one would change nothing
 
 
+def test_a_light_queue_whose_file_cannot_be_made_is_left_out_alone(tmp_path: Path) -> None:
+    """Source: ConsumeQueue.doDispatchLmqQueue, which does not call makeLogicsQueueError."""
+    builder = StoreBuilder("5.3.3", lmq=True)
+    builder.put(Message("A", body=b"1", lmq=("%LMQ%" + "y" * 300, "%LMQ%b")))
+    builder.put(Message("A", body=b"2"))
+    builder.write(tmp_path / "store", clean=False, undispatched=2)
+    found = audit(tmp_path / "store", "5.3.3", builder.broker_conf()).outcome
+    ends = {row["topic"]: row["max_offset"] for row in found.plan["broker"]["after_dispatch"]["queues"]}
+    assert ends == {"A": 2, "%LMQ%b": 1, "%LMQ%" + "y" * 300: 0} and not found.loss["messages"]
+
+
 @pytest.mark.parametrize("in_files", [True, False])
 def test_a_file_under_the_name_of_the_last_segment_goes_and_what_is_made_anew_is_not_of_it(
     in_files: bool, tmp_path: Path
