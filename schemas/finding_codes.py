@@ -69,6 +69,9 @@ REBUILD_TWIN = (
     " rebuilt: a repair does it."
 )
 STARTS_DISPATCH = "Nothing by hand: a start of the release puts these entries."
+NO_QUEUE = (
+    "No queue can take these messages, after a start or a repair: list them with query, and send them again under another topic."
+)
 NO_COMPACTED_REPAIR = (
     "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
 )

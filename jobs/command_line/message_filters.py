@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from jobs.command_line.parser import Option
+from jobs.command_line.places import read_topic
 from store_io.base.errors import UsageError
 from store_io.explore.message_filter import MessageFilter, Range
 
 FILTER_OPTIONS = (
     Option("--topic", "NAME[,NAME]", "messages of these topics (write a comma in a name as \\,)"),
+    Option("--topic-file", "FILE", "of the one topic whose name is all of this file, but for a line end at its end", read_topic),
     Option("--queue", "ID[,ID]", "of these queue ids"),
     Option("--tag", "TAG[,TAG]", "with one of these tags, also as 'TAG || TAG'; '*' is any (write a comma in a tag as \\,)"),
     Option("--from-queue-offset", "N", "from this queue offset on"),
@@ -37,11 +39,15 @@ _LARGEST = (1 << 63) - 1
 
 def read_filter(options: Mapping[str, str]) -> MessageFilter:
     """The filter that these options ask for; options of other names are not looked at. Raises UsageError."""
-    queue_ids = None
+    queue_ids, topics = None, _names(options, "--topic")
     if "--queue" in options:
         queue_ids = frozenset(_number(text.strip(), "--queue", 31) for text in options["--queue"].split(","))
+    if "--topic-file" in options:
+        if topics is not None:
+            raise UsageError("--topic and --topic-file: give one of them")
+        topics = frozenset([options["--topic-file"]])
     return MessageFilter(
-        _names(options, "--topic"),
+        topics,
         queue_ids,
         _range(options, "--from-queue-offset", "--to-queue-offset", read_number),
         _range(options, "--from-phy-offset", "--to-phy-offset", read_number),

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, QUEUES
 from store_io.base.errors import UsageError
+from store_io.base.java_compat import decode_utf8
 from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, is_uri, name_node_and_path
 
 _OF_STORES = (COMMITLOG, QUEUES, BATCH_QUEUES)  # folders that only a store has
@@ -19,6 +20,7 @@ _NAME_KEPT = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _NAME_BYTES = 200  # a folder's name may have 255; "-2" and a file's suffix must fit too
 CONF_BYTES = 1 << 20
 SALT_BYTES = 4096
+TOPIC_BYTES = (1 << 15) + 1  # the longest name that a record can hold, and a line end
 
 
 def absolute(text: str, base: str | None = None) -> str:
@@ -187,6 +189,15 @@ def read_salt(path: str, option: str) -> str:
         return read_regular(absolute(path), SALT_BYTES).decode("latin-1").strip()
     except (OSError, ValueError) as problem:
         raise UsageError(f"{option} {path!r}: {reason_of(problem)}") from None
+
+
+def read_topic(path: str) -> str:
+    """The topic whose name the file holds, as a broker reads its bytes. Raises UsageError."""
+    try:
+        content = read_regular(absolute(path), TOPIC_BYTES)
+    except (OSError, ValueError) as problem:
+        raise UsageError(f"--topic-file {path!r}: {reason_of(problem)}") from None
+    return decode_utf8(content.removesuffix(b"\n"))
 
 
 def reason_of(problem: Exception) -> str:

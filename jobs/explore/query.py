@@ -237,7 +237,7 @@ def read_query(command: Command) -> Query:
     body = choice(options, "--body", BODY_FORMS)
     broker = choice(options, "--view", VIEWS) == "broker"
     wanted = read_filter(options)
-    if ("--from-queue-offset" in options or "--to-queue-offset" in options) and "--topic" not in options:
+    if ("--from-queue-offset" in options or "--to-queue-offset" in options) and wanted.topics is None:
         raise UsageError("a queue offset means something in a topic: say --topic and, for one queue, --queue")
     at = read_number(options["--phy-offset"], "--phy-offset") if "--phy-offset" in options else None
     offset_id = options.get("--offset-msg-id")

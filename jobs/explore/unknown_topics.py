@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from jobs.report.texts.text import printable
+from jobs.report.texts.text import name_text
 from store_io.base.errors import StoreError
 from store_io.base.wording import names_text
 from store_io.explore.open_store import OpenStore
@@ -29,5 +29,5 @@ def unknown_topics(store: OpenStore, topics: Iterable[str] | None) -> str:
     for name in unknown[:_CLOSE]:
         close |= dict.fromkeys(difflib.get_close_matches(name, known[:_LOOKED_AT], _CLOSE))
     lead = "this copy has no queue of the topic" if len(unknown) == 1 else "this copy has no queue of these topics:"
-    near = f"; it has {names_text([printable(name, _LETTERS) for name in close], _CLOSE)}" if close else ""
-    return f"{lead} {names_text([printable(name, _LETTERS) for name in unknown], _CLOSE)}{near}"
+    near = f"; it has {names_text([name_text(name, _LETTERS) for name in close], _CLOSE)}" if close else ""
+    return f"{lead} {names_text([name_text(name, _LETTERS) for name in unknown], _CLOSE)}{near}"

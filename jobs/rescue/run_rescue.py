@@ -25,7 +25,7 @@ from jobs.output import OutputFailed
 from jobs.report.hand_over.rescue_text import audit_text, choice_text, donor_text, first_text, steps_text, ways_text
 from jobs.report.hand_over.words import hand_over_text
 from jobs.report.pages.report_html import PageContext
-from jobs.report.texts.commands import command_line, config_helps, repair_withheld, store_words
+from jobs.report.texts.commands import command_line, config_helps, not_shown, repair_withheld, store_words
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
@@ -91,7 +91,7 @@ def _propose(command: Command, asked: Asked, outcome: AuditOutcome, ways: list[W
             f" copy of this broker{'' if no_donor else ', and name one with --donor'}"
         )
     words = _repair_words(command, asked, outcome, choice)
-    shown = command_line("repair", words, [])
+    shown = command_line("repair", words, []) or not_shown(words)
     run_it = YES in command.flags
     _say(choice_text(choice, shown, asked.folder, "" if run_it else "the same line with --yes runs this command"))
     if run_it or agreed("Run it now?"):

@@ -1,4 +1,4 @@
-"""Numbers in sentences. Standard library only: sentences are also made where there is no environment yet."""
+"""Numbers and names in sentences. Standard library only: sentences are also made where there is no environment yet."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def clause(sentence: str) -> str:
     text = sentence.rstrip(".")
     first, _, _ = text.partition(" ")
     return text if first == "Ext" or first[1:] != first[1:].lower() else text[:1].lower() + text[1:]
+
+
+def seen(name: str) -> str:
+    """The name; in quotes where it is empty, or begins or ends with a space, which nobody would see."""
+    return name if name and name == name.strip(" ") else f'"{name}"'
 
 
 def names_text(names: Sequence[str], most: int = 3) -> str:

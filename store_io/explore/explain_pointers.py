@@ -16,6 +16,7 @@ from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.java_compat import is_blank
+from store_io.base.wording import seen
 from store_io.explore.entry_rows import data_windows
 from store_io.explore.redaction import Redaction
 from store_io.formats.consumequeue_reader import entries_of, read_entries, unit_bytes
@@ -305,4 +306,4 @@ def _values(row: np.void) -> dict[str, int]:
 
 
 def _queue_name(key: QueueKey) -> str:
-    return f"{key[0]}, queue {key[1]}"
+    return f"{seen(key[0])}, queue {key[1]}"

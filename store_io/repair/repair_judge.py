@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from schemas.finding_codes import CATALOGUE, Part, Stays
 from schemas.rows import Finding, Row
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
-from store_io.repair.derived.queue_plan import is_findable
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
+from store_io.rules.loading import why_no_folder
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class _Accepted:
             return True
         if Stays.MOVED_MESSAGE in stays and ((f.topic, f.queue_id), f.phy_offset) in self.moved:
             return True
-        return Stays.PARTIAL_QUEUE in stays and ((f.topic, f.queue_id) in self.elsewhere or not is_findable(f.topic or "x"))
+        partial = (f.topic, f.queue_id) in self.elsewhere or f.topic is not None and why_no_folder(f.topic) != ""
+        return Stays.PARTIAL_QUEUE in stays and partial
 
 
 def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted) -> list[str]:
@@ -74,7 +75,7 @@ def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted) -> list[s
     if p.truncate_at != log.end and log.edits:
         return [f"the release would end the log at {p.truncate_at}, not at {log.end}"]
     by_queue = final.loss.by_queue if final.loss is not None else {}
-    lost = sum(q.messages for k, q in by_queue.items() if is_findable(k[0]) and k not in accepted.elsewhere)
+    lost = sum(q.messages for k, q in by_queue.items() if not why_no_folder(k[0]) and k not in accepted.elsewhere)
     return [f"the release would lose {lost} messages"] if lost else []
 
 

@@ -19,6 +19,7 @@ from schemas.store_names import TIMER_LOG
 from schemas.timer_layout import LARGEST_MAGIC, TIMER_CHECK, TIMER_TOPIC, UNIT_BYTES
 from schemas.timer_rows import UNIT_DTYPE
 from store_io.base.errors import StoreError
+from store_io.base.wording import seen
 from store_io.formats import config_reader
 from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import StoreConfig, is_offset, read_object
@@ -65,8 +66,10 @@ def beyond(
     """Rows of the report: whose offset it is, its value, and where the queue ends."""
     found: list[Row] = []
     for row in config_reader.groups_beyond(config, ends):
-        place = f"{row['offset']} of {row['topic']} queue {row['queue_id']}"
-        found.append({"kind": "group", **row, "sentence": f"group {row['group']} is at {place}, which ends at {row['new_max']}"})
+        place = f"{row['offset']} of {seen(row['topic'])} queue {row['queue_id']}"
+        found.append(
+            {"kind": "group", **row, "sentence": f"group {seen(row['group'])} is at {place}, which ends at {row['new_max']}"}
+        )
     for row in config_reader.delays_beyond(config, ends):
         sentence = f"delay level {row['level']} is at {row['offset']}, its queue ends at {row['new_max']}"
         found.append({"kind": "delay", **row, "sentence": sentence})

@@ -100,7 +100,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
         "timers": made.timers,
         "answered": answered,
         "moved": [row for q in made.queues for row in q.moved],
-        "unserved": [row for q in made.queues for row in q.unserved],
+        "unserved": [row for rows in (*(q.unserved for q in made.queues), *made.unfindable.values()) for row in rows],
     }
 
 

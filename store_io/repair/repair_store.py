@@ -55,6 +55,7 @@ from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
 from store_io.repair.writing.store_writer import WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
+from store_io.source.byte_source import open_source
 
 MOST_ROUNDS = 3  # of rebuilding what an audit finds wrong
 
@@ -79,6 +80,7 @@ def repair(
         if outcome.exit_code == 0:
             progress("writing it to the disk")
             copying.flush()
+            writer.narrow(open_source(request.location))
             writer.flush()
             with writer.placing():
                 try:

@@ -11,7 +11,7 @@ import numpy as np
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, QueueKey, SegmentSummary
 from store_io.rules.file_queues import FileQueues
 from store_io.rules.index_state import IndexState, NeedMarks
-from store_io.rules.loading import queue_folder
+from store_io.rules.loading import queue_folder, why_not_made
 from store_io.rules.prediction import Checkpoint, Needs, Refused, ScanId
 from store_io.rules.queue_pieces import Pieces
 from store_io.rules.queue_puts import QueuePuts, end_of
@@ -90,11 +90,11 @@ class Dispatch:
         self.scan_ids: list[object] = []  # of the pieces' scan numbers
         self.queues = FileQueues(rules, disk, self.scan_ids)
         self.index = IndexState(rules)
-        self.puts: Puts = (
-            puts
-            if puts is not None
-            else QueuePuts(self.find_queue, needs, self.look_at_queue, self.queues.are_many, self.queues.close)
+        self.unmade: set[QueueKey] = set()  # queues whose folder the broker fails to make
+        self._in_files = QueuePuts(
+            self.find_queue, needs, self.look_at_queue, self.queues.are_many, self.queues.close, self.unmade
         )
+        self.puts: Puts = self._in_files if puts is None else puts
         self.undecided = ""  # why nobody can say what the broker does
         self._scan_numbers: dict[ScanId, int] = {}
 
@@ -111,8 +111,21 @@ class Dispatch:
         queue = QueueState(key, batch, queue_folder(batch, key), self.rules, self.disk, pieces=Pieces(self.scan_ids))
         if batch:
             queue.revise()
+        if why_not_made(key[0], self.rules):
+            self.unmade.add(key)
         self.queues.add(queue)
         return queue
+
+    def stopped(self) -> str:
+        """Why the broker puts no more entries into queues in files; "" where nothing keeps it from that."""
+        if self._in_files.stopped_by is None:
+            return ""
+        at, (topic, _) = self._in_files.stopped_by
+        return (
+            f"no file can be made for the queue of the message at physical offset {at:,}, as"
+            f" {why_not_made(topic, self.rules)}; from there on the broker"
+            " puts nothing into queues, and it refuses new messages"
+        )
 
     def put(self, scan: ScanId, summary: SegmentSummary, choice: Choice) -> None:
         """Put a segment's runs into queues and index, in scan order. Raises Refused at a message whose LMQ offset is no number,

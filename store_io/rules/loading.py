@@ -6,6 +6,7 @@ ConsumeQueueStore.loadConsumeQueues and queueTypeShouldBe, IndexService.load (re
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,9 @@ from store_io.source.byte_source import TWIN, name_of
 from store_io.source.file_columns import FileColumns, FilesByPath
 
 _AFTER_SLASH = chr(ord("/") + 1)  # a folder's name and this: after all that is in the folder, and before what follows
+_NAME_BYTES = 255  # of a name in a folder, in every file system that brokers run on
+_PATH_BYTES = 4096 - 64  # of a topic in a path, beside the store's own folder and the queue's file
+_SHOWN = 50  # letters of a topic that is no folder's name
 NO_NUMBER = "the name is not a number"  # how the sentence about such a file ends
 
 
@@ -57,12 +61,39 @@ class LoadedStore:
     ledger: LedgerFiles | None = None
 
 
+def why_no_folder(topic: str) -> str:
+    """Why a topic's name is that of no folder, so that no start finds its queues; "" where it is a folder's."""
+    if not topic:
+        return "an empty topic is no folder's name"
+    if "\0" in topic:
+        return "a topic with a zero byte is no folder's name"
+    if "/" in topic or topic in (".", ".."):
+        return "a topic with '/', or '.' or '..', names a folder elsewhere"
+    size = len(topic.encode("utf-8", "surrogatepass"))
+    return f"a topic of {size:,} bytes is longer than a folder's name, {_NAME_BYTES} bytes" if size > _NAME_BYTES else ""
+
+
+def why_not_made(topic: str, rules: BrokerRules) -> str:
+    """Why a broker fails to make the first file of a queue of this topic; "" where it does not (recovery.md 7.3)."""
+    path = topic.encode("utf-8", "surrogatepass")
+    if len(path) > _PATH_BYTES or len(path) > _NAME_BYTES and max(map(len, path.split(b"/"))) > _NAME_BYTES:
+        return f"a topic of {len(path):,} bytes is too long for a folder's name"
+    if b"\0" in path:
+        return why_no_folder(topic)
+    if rules.splits_folder_names and b"," in path:
+        return "this release takes a topic with a comma for the names of several folders"
+    return ""
+
+
 def queue_folder(batch: bool, key: QueueKey) -> str:
     """The folder below the store root that a queue has, or would have. A topic that is no name of a folder, such as "a/b" or
-    "..", is escaped: what a store calls a topic never leads elsewhere."""
+    "..", is escaped, and a long one cut: what a store calls a topic never leads elsewhere."""
     topic = key[0]
-    if "/" in topic or "\0" in topic or topic in ("", ".", ".."):
-        topic = topic.replace("%", "%25").replace("/", "%2F").replace("\0", "%00").replace(".", "%2E")
+    if why_no_folder(topic):
+        topic = topic.replace("%", "%25").replace("/", "%2F").replace("\0", "%00").replace(".", "%2E") or "(empty)"
+        raw = topic.encode("utf-8", "surrogatepass")
+        if len(raw) > _NAME_BYTES:
+            topic = f"{topic[:_SHOWN]}({hashlib.sha256(raw).hexdigest()[:16]})"
     return f"{BATCH_QUEUES if batch else QUEUES}/{topic}/{key[1]}"
 
 

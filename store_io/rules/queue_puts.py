@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import numpy as np
 
 from schemas import consumequeue_layout as layout
-from schemas.rows import QueueKey, SegmentSummary
+from schemas.rows import RUN_LMQ, QueueKey, SegmentSummary
 from store_io.base import packed
 from store_io.rules.prediction import Needs, ScanId
 from store_io.rules.queue_pieces import PIECE_DTYPE
@@ -40,11 +40,17 @@ class QueuePuts:
         look_at: Callable[[QueueKey], QueueState] | None = None,
         many: Callable[[], bool] = lambda: False,
         close: Callable[[], None] = lambda: None,
+        unmade: Container[QueueKey] = (),
     ):
         """find_queue: gives a queue, made if there is none.  look_at: the same, of one that is not changed; None: as that.
-        many: whether they are found in less time in the order of their keys.  close: those that were given are not needed now."""
+        many: whether they are found in less time in the order of their keys.  close: those that were given are not needed now.
+        unmade: queues that no file can be made for.
+
+        `stopped_by`: (physical offset, queue) of the first message of these, after which a broker writes no more entries.
+        """
         self.find_queue, self.needs, self.look_at = find_queue, needs, look_at or find_queue
-        self._many, self._close = many, close
+        self._many, self._close, self._unmade = many, close, unmade
+        self.stopped_by: tuple[int, QueueKey] | None = None
         self.slots: dict[QueueKey, int] = {}
         self.keys: list[QueueKey] = []
         self.max_phy = np.zeros(0, np.int64)
@@ -53,6 +59,7 @@ class QueuePuts:
         self.file = np.zeros(0, np.int32)  # number of the file; -1: it has none yet
         self.file_start = np.zeros(0, np.int64)
         self.ahead = np.zeros(0, bool)  # of its QueueState
+        self.unmade = np.zeros(0, bool)
         self._log: list[tuple[np.ndarray, np.ndarray]] = []  # (slots, rows of pieces)
         self._log_rows = 0
         self._slow: list[tuple[int, tuple[int, ...]]] = []  # the same one by one, after the log's end
@@ -62,6 +69,11 @@ class QueuePuts:
         """Put these runs of a segment, in their order."""
         rows = summary.runs[numbers]
         slots = self._slots_of(summary, rows["queue"])
+        if self.stopped_by is not None:
+            return
+        if self.unmade[slots].any():
+            kept = self._before_stop(scan, rows, slots)
+            rows, slots, numbers = rows[kept], slots[kept], numbers[kept]
         order = np.argsort(slots, kind="stable")
         ordered = slots[order]
         first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
@@ -80,6 +92,22 @@ class QueuePuts:
         if self._log_rows + len(self._slow) > MOST_ROWS:
             self.settle()
             self._close()
+
+    def _before_stop(self, scan: ScanId, rows: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        """Which of these runs get entries. A message whose own queue's file cannot be made is the last that a broker puts into
+        a queue (makeLogicsQueueError); a multi-dispatch queue of this kind is left out alone."""
+        unmade = self.unmade[slots]
+        stops = unmade & (rows["kind"] != RUN_LMQ) & (end_of(rows["last_phy_offset"], rows["last_size"]) > self.max_phy[slots])
+        if not stops.any():
+            kept: np.ndarray = ~unmade
+            return kept
+        first = np.flatnonzero(stops)[np.argmin(rows["first_phy_offset"][stops])]
+        at = int(rows["first_phy_offset"][first])
+        self.stopped_by = at, self.keys[slots[first]]
+        if (~unmade & (rows["first_phy_offset"] < at) & (rows["last_phy_offset"] >= at)).any():
+            self.needs.phy_cuts[scan].add(at - 1)
+        kept = ~unmade & (rows["last_phy_offset"] < at)
+        return kept
 
     def _put_together(
         self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray, rows: np.ndarray, slots: np.ndarray
@@ -156,10 +184,11 @@ class QueuePuts:
             self.keys.append(key)
             if slot == len(self.max_phy):
                 more = max(64, slot)
-                for name in ("max_phy", "cursor", "room", "file", "file_start", "ahead"):
+                for name in ("max_phy", "cursor", "room", "file", "file_start", "ahead", "unmade"):
                     column = getattr(self, name)
                     setattr(self, name, np.concatenate([column, np.zeros(more, column.dtype)]))
             self._read(slot, self.look_at(key))
+            self.unmade[slot] = key in self._unmade
         return slot
 
     def _read(self, slot: int, state: QueueState) -> None:

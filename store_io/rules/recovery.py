@@ -90,6 +90,8 @@ class Fold:
         p.after_dispatch = self.memory()
         if self.rules.controller_mode:
             p.controller = elected(self)
+        if stop := self.dispatch.stopped():
+            p.skips.append(stop)
         return p
 
     def memory(self) -> Memory:

@@ -54,6 +54,7 @@ class ReleaseRules:
     lmq_leaves_out_schedule: bool = False
     lmq_leaves_out_system: bool = False
     lmq_leaves_out_slashes: bool = False  # queues with "/" in their name
+    splits_folder_names: bool = False  # a folder that is to be made at its commas, as if it were several
     refused_appends_use_offsets: bool = False  # a queue offset is consumed by an append that fails (pitfalls P14)
     # start() and serving (recovery.md 9)
     catches_up: bool = True  # from the queues' maximum on; else only with recheckReputOffsetFromCq
@@ -98,7 +99,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "4.9.1": {"old_property_parser": False},
     "4.9.2": {"late_delays": True, "ignores_misfits": True},
     "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},
-    "4.9.4": {},
+    "4.9.4": {"splits_folder_names": True},
     "4.9.5": {},
     "4.9.6": {},
     "4.9.7": {},

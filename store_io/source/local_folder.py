@@ -65,6 +65,14 @@ class LocalFolder:
     def has(self, relative: str) -> bool:
         return os.path.lexists(os.path.join(self.root, relative))
 
+    def mode(self, relative: str) -> int | None:
+        """The permissions of a file or folder; None where nothing of the store is there."""
+        real = self._real(relative) if relative else self.real
+        try:
+            return stat.S_IMODE(os.stat(real).st_mode) if self._inside(real) else None
+        except OSError:
+            return None
+
     def _inside(self, real: str) -> bool:
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.allowed)
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from jobs.report.hand_over.figures import RepairFigures
-from jobs.report.texts.commands import command_line, shell_word
+from jobs.report.texts.commands import command_line, not_shown, shell_word
 from jobs.report.texts.repair_text import (
     bridge_text,
     config_text,
@@ -23,12 +23,13 @@ from jobs.report.texts.repair_text import (
     moved_text,
     offsets_text,
     shown_text,
+    unserved_text,
 )
 from jobs.report.texts.step_text import step_text
 from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
-from store_io.base.wording import clause
+from store_io.base.wording import clause, seen
 from store_io.formats.commitlog import bridges
 from store_io.repair.repair_plan import SALVAGE
 
@@ -117,13 +118,14 @@ def parts(handed: HandOver) -> list[Part]:
     again, commands = _send_again(handed)
     steps = handed.report["steps"]
     settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
-    audit = tuple(filter(None, [_audit_again(handed)]))
+    audit, checks = tuple(filter(None, [_audit_again(handed)])), list(_checks(handed))
+    checks += [] if audit else [not_shown((handed.target, *handed.words[1:]))]
     return [
         Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed))),
         Part("seen", "What consumers will see", list(_seen(handed))),
         Part("places", "Which files go where", list(_places(handed)), True),
         Part("settings", "Which release, which settings", list(_settings(handed)), True, "Settings of this store", settings),
-        Part("checks", "What to check after the start", list(_checks(handed)), True, "Queues", list(_ends(handed)), audit),
+        Part("checks", "What to check after the start", checks, True, "Queues", list(_ends(handed)), audit),
         Part("again", "What to send again", again, bool(commands), commands=commands),
         Part("unknown", "What no check can see", _UNKNOWN),
     ]
@@ -160,7 +162,7 @@ def named_text(row: Row) -> str:
     """One message that could not be saved, in a line."""
     offsets = offsets_text(row["queue_offset"], row["queue_offset"] + row["messages"])
     at = f", physical offset {row['phy_offset']:,}" if row["phy_offset"] is not None else ""
-    return f"{row['topic']}, queue {row['queue_id']}, {offsets}{at}, key hash {hashes_text(row)} ({row['why']})"
+    return f"{seen(row['topic'])}, queue {row['queue_id']}, {offsets}{at}, key hash {hashes_text(row)} ({row['why']})"
 
 
 def hashes_text(row: Row) -> str:
@@ -235,7 +237,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
     yield from _some(report["answered"], missing_text, "range", handed)
     yield from _some(report["moved"], moved_text, "range", handed)
     for row in report["unserved"][:MOST_SEEN]:
-        yield "In the log, but in no queue: " + ", ".join(f"{key} {value}" for key, value in row.items())
+        yield "In the log, but in no queue: " + unserved_text(row)
     offsets, set_back = report.get("offsets", []), bool(report.get("offsets_set_back"))
     if offsets and set_back:
         number = count_text(report["positions_set_back"], "offset")
@@ -251,7 +253,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
         yield from _some(report["bridges"], bridge_text, "bridge", handed)
     unknown = report.get("topics_unknown", [])
     if unknown:
-        names = ", ".join(unknown[:MOST_SEEN])
+        names = ", ".join(map(seen, unknown[:MOST_SEEN]))
         yield f"Not in config/topics.json, so clients do not find them; create them first: {names}"
         yield from _more(len(unknown) - MOST_SEEN, "topic", handed)
     written = report["config_written"]
@@ -301,7 +303,7 @@ def _checks(handed: HandOver) -> Iterator[str]:
 
 def _ends(handed: HandOver) -> Iterator[str]:
     shown = handed.ends[:MOST_SEEN]
-    yield from (f"{topic}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
+    yield from (f"{seen(topic)}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
     if handed.queues > len(shown):
         left = count_text(handed.queues - len(shown), "more queue")
         yield f"and {left}: the audit below, before the start, lists all in its plan.json"
@@ -311,7 +313,7 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
     """(sentences, commands)."""
     if handed.files.resend:
         number = count_text(handed.report["lost"]["messages"], "message")
-        file = shell_word(handed.files.resend)
+        file, withheld = shell_word(handed.files.resend), not_shown((handed.files.resend,))
         said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
             " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already."
@@ -321,6 +323,8 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
                 "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Of those that wait in the new"
                 " store the broker delivers another copy by itself: sent as well, they come twice."
             )
+        if withheld:
+            return [*said, withheld], []
         return said, [
             f'java -cp "$ROCKETMQ_HOME/lib/*" examples/resend/Resend.java --namesrv HOST:9876 {more}{file}'
             for more in ("--dry-run ", "")

@@ -21,7 +21,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictU
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
-from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text, span_text
+from jobs.report.texts.text import bytes_text, count_text, name_text, printable, seconds_text, span_text
 from jobs.report.texts.words.code_words import all_codes
 from store_io.base.compiled.code_files import FOLDER, trusted
 
@@ -118,7 +118,7 @@ def _shown(value: object) -> object:
 
 def name_of(text: object, limit: int = 0) -> Markup:
     """A name from a store: text of its own direction, whatever it is."""
-    return Markup("<bdi>{}</bdi>").format(printable(text, limit))
+    return Markup("<bdi>{}</bdi>").format(name_text(text, limit))
 
 
 def code_of(text: object, limit: int = 0) -> Markup:

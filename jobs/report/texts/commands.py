@@ -1,5 +1,5 @@
-"""The commands that look closer at a finding, or repair a store, ready for a shell: quoted, and with nothing in them that steers
-a terminal."""
+"""The commands that look closer at a finding, or repair a store, ready for any POSIX shell: quoted, and with nothing in them that
+steers a terminal, or that cannot be seen. Where a word holds such letters there is a sentence instead."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 from jobs.environment.installation import COMMAND
 from jobs.report.texts.judgement import judge
-from jobs.report.texts.text import count_text, printable
-from schemas.finding_codes import CATALOGUE, CURED, Part
+from jobs.report.texts.text import count_text, name_text, printable
+from schemas.finding_codes import CATALOGUE, CURED, NO_QUEUE, Part
 from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
-from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault
+from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault, unqueueable
 from store_io.base.paths import is_hdfs, is_s3
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 
@@ -30,28 +30,34 @@ _CONFIG_CODES = frozenset(
     }
 )  # fmt: skip
 _RANGE = 100  # queue offsets that a query begins with
+_TOPIC = "--topic"
+_LONGEST = 100  # letters of a name in a sentence
 
 
 def shell_word(text: str) -> str:
-    """One word of a POSIX shell's command line; a text that holds what cannot be seen becomes bash's $'...' with escapes.
+    """One word of a POSIX shell's command line; "" where the text holds what cannot be seen: only some shells know escapes."""
+    return shlex.quote(text) if printable(text) == text else ""
 
-    "" where no word can hold it (a zero byte).
-    """
-    if "\0" in text:
-        return ""
-    if printable(text) == text:
-        return shlex.quote(text)
-    parts = []
-    for character in text:
-        if character in "\\'":
-            parts.append("\\" + character)
-        elif printable(character) == character:
-            parts.append(character)
-        else:
-            code = ord(character)
-            raw = bytes([code - 0xDC00]) if 0xDC80 <= code <= 0xDCFF else character.encode("utf-8", "surrogatepass")
-            parts.append("".join(f"\\x{byte:02x}" for byte in raw))
-    return "$'" + "".join(parts) + "'"
+
+def not_shown(words: Sequence[str], options: Sequence[tuple[str, object]] = ()) -> str:
+    """Why `command_line` gives none for these, and what to do; "" where it gives one."""
+    for option, value in options:
+        if not _option_word(value) and option == _TOPIC:
+            return (
+                f"No command line can show the topic {name_text(value, _LONGEST)}: write its name into a file, as UTF-8, and name"
+                " that with query --topic-file."
+            )
+    for word in (*words, *(str(value) for _, value in options)):
+        if not shell_word(word):
+            return (
+                f"No command line can show the path {name_text(word, _LONGEST)}: name the folder in a file for audit --fleet,"
+                " where TOML has escapes, and for other commands give it another name."
+            )
+    return ""
+
+
+def _option_word(value: object) -> str:
+    return shell_word(str(value)) if str(value).strip() not in ("", "--") else ""  # which no option takes
 
 
 def store_words(store: StoreArgument) -> tuple[str, ...]:
@@ -67,26 +73,50 @@ def store_words(store: StoreArgument) -> tuple[str, ...]:
 
 
 def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str, object]]) -> str:
-    """`./spark-submit.sh COMMAND STORE ... --option value`; "" where a word cannot be written."""
+    """`./spark-submit.sh COMMAND STORE ... --option value`; "" where a word cannot be written: see `not_shown`."""
     shown = [COMMAND, command, *map(shell_word, words)]
     for option, value in options:
-        text = shell_word(str(value))
+        text = _option_word(value)
         # A value that begins with a dash would be taken for an option of its own.
-        shown += [f"{option}={text}"] if str(value).startswith("-") else [option, text]
+        shown += [f"{option}={text}"] if text and str(value).startswith("-") else [option, text]
     return "" if "" in shown else " ".join(shown)
 
 
 def closer_look(finding: Finding, words: Sequence[str]) -> str:
-    """The command for one finding; "" where none would show more. words: as `store_words` gives them."""
+    """The command for one finding; "" where none would show more, or `closer_withheld` says why there is none. words: as
+    `store_words` gives them."""
+    look = _look(finding)
+    return "" if look is None else command_line(look[0], words, look[1])
+
+
+def closer_withheld(finding: Finding, words: Sequence[str]) -> str:
+    """Why no command looks closer at a finding although one would show more; "" where there is one, or none is needed."""
+    look = _look(finding)
+    return "" if look is None else not_shown(words, look[1])
+
+
+def queue_query(words: Sequence[str], topic: str, queue_id: int, first: int, end: int) -> tuple[str, str]:
+    """(the command that lists a queue's messages from one queue offset up to another, why there is none)."""
+    options = _range_options(topic, queue_id, first, end)
+    return command_line("query", words, options), not_shown(words, options)
+
+
+def _range_options(topic: str, queue_id: int, first: int, end: int) -> list[tuple[str, object]]:
+    queue = [("--queue", queue_id)] if queue_id >= 0 else []  # damage makes others, which the option does not take
+    return [(_TOPIC, topic.replace(",", "\\,")), *queue, ("--from-queue-offset", first), ("--to-queue-offset", end)]
+
+
+def _look(finding: Finding) -> tuple[str, list[tuple[str, object]]] | None:
+    """(the command that looks closer, its options); None where none would show more."""
     topic, queue_id, offset = finding.topic, finding.queue_id, finding.queue_offset
     if topic is not None and queue_id is not None and offset is not None and _about_queue(finding):
         first = max(0, offset)
-        options = [("--topic", topic.replace(",", "\\,")), ("--queue", queue_id)]
-        options += [("--from-queue-offset", first), ("--to-queue-offset", first + max(1, min(finding.count, _RANGE)))]
-        return command_line("query", words, options)
+        options = _range_options(topic, queue_id, first, first + max(1, min(finding.count, _RANGE)))
+        if not not_shown((), options) or finding.phy_offset is None:
+            return "query", options
     if finding.phy_offset is not None and finding.phy_offset >= 0:
-        return command_line("explain", words, [("--phy-offset", finding.phy_offset)])
-    return ""
+        return "explain", [("--phy-offset", finding.phy_offset)]
+    return None
 
 
 def _about_queue(finding: Finding) -> bool:
@@ -117,7 +147,7 @@ def _acts(outcome: AuditOutcome) -> bool:
     if planned:
         return any(step["action"] not in (COPY, CORRECT_OFFSETS) for step in planned)
     changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    return changes or any(finding.code in CURED and finding.severity != NOTE for finding in outcome.findings)
+    return changes or any(f.code in CURED and f.severity != NOTE and f.next != NO_QUEUE for f in outcome.findings)
 
 
 def _has_place_beside(store: str) -> bool:
@@ -135,7 +165,7 @@ def config_helps(outcome: AuditOutcome) -> bool:
 
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
     """(what it keeps, the command) for each way to repair this store, the one that keeps most first; none where nothing is to be
-    done or a repair would refuse.
+    done or a repair would refuse. A command is "" where `not_shown` of these words and the plan says why.
 
     words: as `store_words` gives them.  plan: where plan.json is.
     """
@@ -151,6 +181,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     options: list[tuple[str, object]] = [("--plan", plan), ("--to", words[0].rstrip("/") + "-repaired")]
     messages, lost = outcome.messages, lost_of(outcome)[0]
     cut = lost - counted(outcome, "broker_skips_messages")
+    lost -= unqueueable(outcome)
     if not broker.get("starts"):
         most = f"keeps {count_text(messages, 'message')} and removes what stops the release"
         less = "removes what stops the release, then keeps what the release keeps"
@@ -171,4 +202,4 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
     if config:
         more = "; --fix-config writes files of config/ from the best of the file, its .bak and what the log shows"
         found = [(what + more, f"{command} {_FIX_CONFIG}" if command else "") for what, command in found]
-    return [(what, command) for what, command in found if command]
+    return found

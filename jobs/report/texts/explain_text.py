@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from jobs.report.texts.judgement import lower
 from jobs.report.texts.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
-from jobs.report.texts.text import count_text, printable, time_text
+from jobs.report.texts.text import count_text, name_text, printable, time_text
 from schemas.finding_codes import STOP_REASONS
 from store_io.audit.healing.changes import Change, Healing
 from store_io.audit.healing.judgement import risk_text
@@ -103,7 +103,7 @@ def _change_text(change: Change) -> str:
 def _neighbour(n: Neighbour) -> str:
     when = time_text(n.store_time)
     return (
-        f"message at {n.phy_offset:,}, {count_text(n.size, 'byte')}: {printable(n.topic, 60)}, queue {n.queue_id},"
+        f"message at {n.phy_offset:,}, {count_text(n.size, 'byte')}: {name_text(n.topic, 60)}, queue {n.queue_id},"
         f" offset {n.queue_offset:,}, {when}"
     )
 
@@ -116,7 +116,7 @@ def _fields(said: Explanation, width: int, paint: Paint) -> Iterator[str]:
     room = max(_LEAST_VALUE, width - (8 + 1 + place + 2 + _HEX_WIDTH + 2 + _NAME_WIDTH + 1))
     for field in said.fields:
         rows = list(_hex_rows(field))
-        value = printable(field.value)
+        value = printable(field.value) or ("" if field.size or field.wrong else "(empty)")
         values = [value[i : i + room] for i in range(0, len(value), room)] or [""]
         wrong = f"{'<- ' if not value else ''}{printable(field.wrong, 300)}" if field.wrong else ""
         marks = [wrong[i : i + room] for i in range(0, len(wrong), room)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jobs.report.texts.commands import repair_commands, repair_withheld
+from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
 from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, SWITCH_OFF
@@ -34,6 +34,7 @@ _BEYOND = "consumer_offset_beyond_end"
 class NextSteps:
     """nothing: what to do with a consistent store, if anything; else "".  optional: all that differs can be left to a start.
     first: what to try before a repair, or what that start does, "" where there is nothing.  repairs: (what it keeps, command).
+    unshown: why these commands are "", if they are.
     withheld: why there is none although there is something to do.  start: what a start of the release does instead, "" where it
     does not start or that is not known.  others: (sentence, the files that it is about) of the findings, the most severe
     first."""
@@ -42,6 +43,7 @@ class NextSteps:
     optional: bool = False
     first: str = ""
     repairs: list[tuple[str, str]] = field(default_factory=list)
+    unshown: str = ""
     withheld: str = ""
     start: str = ""
     others: list[tuple[str, list[str]]] = field(default_factory=list)
@@ -95,7 +97,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     if lacking:
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)
-    return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, withheld, start, others)
+    unshown = not_shown((*words, plan)) if repairs else ""
+    return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, unshown, withheld, start, others)
 
 
 def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import Any
 
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.terminal import BOLD, PLAIN, YELLOW
-from jobs.report.texts.text import printable
+from jobs.report.texts.text import name_text, printable
 from schemas.rows import Row
 
 FIRST_ROWS = 200  # by which a table's widths are chosen
@@ -18,7 +19,8 @@ LONGEST = 300  # characters of a cell, however wide the terminal is
 LEAST = 6  # characters that a text is cut to, before the table is wider than the terminal
 _GAP = "  "
 _NUMBERS = int | float
-_FORMULA = tuple("=+-@＝＋－＠")  # what begins one; tabs and line ends, which do too, are escapes before they are looked at
+# What begins one, at the start of a cell, of whatever spreadsheet: tabs and line ends are escapes before they are looked at.
+_FORMULA = re.compile(r'^(?= *[=+\-@＝＋－＠])|(?<=[,;])(?=[ "]*[=+\-@＝＋－＠])')
 
 
 class JsonLines:
@@ -40,8 +42,9 @@ class Csv:
     """A head and a record a line, as RFC 4180 has them: CRLF, quotes doubled. Texts are in quotes, so that null, which is empty
     and without, is no empty text. What cannot be seen is an escape, so a record is one line.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe before it: producers choose tags, keys and bodies.
-    Base64 stays as it is, to be decoded.
+    A text that a spreadsheet would take for a formula gets an apostrophe before it, and so does each part of it that a
+    spreadsheet with another separator takes for a cell: producers choose tags, keys and bodies. Base64 stays as it is, to be
+    decoded.
     """
 
     def __init__(self, columns: Sequence[str], body: str, write: Callable[[str], object]):
@@ -68,8 +71,8 @@ class Csv:
             return str(shown)
         text = printable(row_line(shown).rstrip("\n") if isinstance(shown, dict) else shown)
         exact = isinstance(value, bytes) and self._body == "base64"  # without "(", "|" and "!", which formulas do harm with
-        if text.lstrip(" ").startswith(_FORMULA) and not exact:
-            text = "'" + text
+        if not exact:
+            text = _FORMULA.sub("'", text)
         return '"' + text.replace('"', '""') + '"'
 
 
@@ -121,6 +124,8 @@ class Table:
             self._fixed[number] = True
             return value.strftime("%Y-%m-%d %H:%M:%S.") + f"{value.microsecond // 1000:03d}"
         value = _plain(value, self._body)
+        if value == "" and self._columns[number] != "note":
+            return name_text(value)
         return printable(" ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else value, LONGEST)
 
     def _begin(self) -> None:

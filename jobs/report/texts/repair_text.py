@@ -11,7 +11,7 @@ from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
-from store_io.base.wording import clause
+from store_io.base.wording import clause, seen
 from store_io.repair.config.config_changes import LOG
 
 MOST, MOST_STEPS = 12, 100
@@ -60,7 +60,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
         yield "Healed", healed["records"], healed_text
         yield "Not healed", healed["not_healed"], _left
     yield "Left out", report["dropped"], left_out_text
-    yield "Left out", report["unserved"], lambda row: ", ".join(f"{key} {value}" for key, value in row.items())
+    yield "Left out", report["unserved"], unserved_text
     yield "Removed", report["removed"], _removed
     database = report.get("database")  # which holds all queues
     yield "Queue", [row for row in report["queues"] if not database or row["folder"] != database["folder"]], _queue
@@ -171,7 +171,9 @@ def bridge_text(bridge: Row) -> str:
 def healed_text(row: Row) -> str:
     """One row of a repair's report."""
     where = f"{row['file']} {row['position']:,}, {row['field']}: {row['old']} becomes {row['new']}"
-    queue = f" ({row['topic']}, queue {row['queue_id']}, offset {row['queue_offset']:,})" if row["topic"] is not None else ""
+    queue = (
+        f" ({seen(row['topic'])}, queue {row['queue_id']}, offset {row['queue_offset']:,})" if row["topic"] is not None else ""
+    )
     return f"risk {risk_text(row['risk'])}: {where}{queue}, as {row['reason']}"
 
 
@@ -216,20 +218,25 @@ def offsets_text(first: int, end: int) -> str:
 def missing_text(row: Row) -> str:
     """Queue offsets without a message."""
     whom = "it" if row["end"] - row["first"] == 1 else "them"
-    where = f"{row['topic']}, queue {row['queue_id']}, {offsets_text(row['first'], row['end'])}"
+    where = f"{seen(row['topic'])}, queue {row['queue_id']}, {offsets_text(row['first'], row['end'])}"
     return f"No message at {where}: consumers skip {whom} or see the next message twice."
 
 
 def left_out_text(row: Row) -> str:
     """A message that a repair had to leave out, and why."""
-    return f"{_range(row)}, {row['topic']}, queue {row['queue_id']}, offset {row['queue_offset']:,}: {row['reason']}"
+    return f"{_range(row)}, {seen(row['topic'])}, queue {row['queue_id']}, offset {row['queue_offset']:,}: {row['reason']}"
+
+
+def unserved_text(row: Row) -> str:
+    """Messages of the log that no queue entry leads to, and why where that is known."""
+    return ", ".join(f"{key} {seen(str(value))}" for key, value in row.items())
 
 
 def moved_text(row: Row) -> str:
     """Messages at other queue offsets than they store."""
     count, where = row["end"] - row["first"], offsets_text(row["first"], row["end"])
     stored = offsets_text(row["stored"], row["stored"] + count)
-    queue = f"{row['topic']}, queue {row['queue_id']}"
+    queue = f"{seen(row['topic'])}, queue {row['queue_id']}"
     return f"{count_text(count, 'message')} of {queue}: at {where}, as {stored} is taken or too far away"
 
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
-from jobs.report.texts.commands import closer_look, words_of
+from jobs.report.texts.commands import closer_look, closer_withheld, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
@@ -27,7 +27,7 @@ from jobs.report.texts.judgement import (
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.store_titles import broker_name_of, store_title
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
-from jobs.report.texts.text import bytes_text, count_text, not_read_texts, printable, seconds_text, span_text
+from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from jobs.report.texts.words.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
 from jobs.report.texts.words.replicas_words import choice_words, pair_words
 from jobs.report.texts.words.run_words import (
@@ -38,7 +38,7 @@ from jobs.report.texts.words.run_words import (
     would_be_lost,
 )
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, TAKEN, AuditOutcome, Row
-from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, setting_that_cuts
+from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, setting_that_cuts, unqueueable
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 
@@ -156,11 +156,11 @@ def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
     topics = sorted(outcome.loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"]))
     for topic in topics[:_LINES]:
         when = span_text(topic["first_store_time"], topic["last_store_time"])
-        lines.append(_row("", f"{topic['messages']:>9,}  {printable(topic['topic'], _NAME)}, {when}"))
+        lines.append(_row("", f"{topic['messages']:>9,}  {name_text(topic['topic'], _NAME)}, {when}"))
     lines += _more(len(topics) - _LINES, "topic")
     groups = outcome.loss.get("groups", ())
     for group in groups[:_LINES]:
-        who = f"group {printable(group['group'], _NAME)} on {printable(group['topic'], _NAME)}/{group['queue_id']}"
+        who = f"group {name_text(group['group'], _NAME)} on {name_text(group['topic'], _NAME)}/{group['queue_id']}"
         lines.append(_row("", f"{who} is at {group['offset']:,}, the queue would end at {group['new_max']:,}"))
     lines += _more(len(groups) - _LINES, "group")
     levels = outcome.loss.get("delay_levels", ())
@@ -239,21 +239,25 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
         lines += _rows("" if lines else "Next", text, 2)
     lines += _more(len(steps.others) - _LINES, "step")
     lines += _rows("Repair", steps.withheld) if steps.withheld else []
-    lines += [_row("Repair", command) for _, command in steps.repairs[:1]]
+    lines += _rows("Repair", steps.unshown) if steps.unshown else [_row("Repair", command) for _, command in steps.repairs[:1]]
     serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
-    command = next((line for line in (closer_look(finding, words) for finding in serious) if line), "")
-    return lines + ([_row("Closer", command)] if command else [])
+    looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in serious)
+    command, withheld = next(filter(any, looks), ("", ""))
+    if command or withheld in ("", steps.unshown):
+        return lines + ([_row("Closer", command)] if command else [])
+    return lines + _rows("Closer", withheld)
 
 
 def _run_the_repair(outcome: AuditOutcome) -> str:
     """The sentence about the Repair line."""
     lost, _ = lost_of(outcome)
+    kept_more = lost - unqueueable(outcome)
     kept = f"keeps {'the' if outcome.messages == 1 else 'all'} {count_text(outcome.messages, 'message')}"
     if not (outcome.plan.get("broker") or {}).get("starts"):
         does = f"{kept} and removes what stops the release"
-    elif lost:
+    elif kept_more:
         verb = "cut" if lost > counted(outcome, "broker_skips_messages") else "lose"
-        does = f"keeps the {count_text(lost, 'message')} that a start would {verb}"
+        does = f"keeps the {count_text(kept_more, 'message')} that a start would {verb}"
     else:
         does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
     return f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it {does}."

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from store_io.base.wording import count_text as count_text
+from store_io.base.wording import seen
 
 if TYPE_CHECKING:  # jobs.cli needs this module before there is an environment
     from schemas.rows import AuditOutcome
@@ -14,21 +15,40 @@ if TYPE_CHECKING:  # jobs.cli needs this module before there is an environment
 CLEAR_LINE = "\r\x1b[2K"  # takes a line that redraws itself off the terminal
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999  # the end of the year 9999
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+# Letters, marks and symbols that are shown as nothing: those of Default_Ignorable_Code_Point (Unicode,
+# DerivedCoreProperties.txt) whose category does not say so, and blanks by their names.
+_BLANK = frozenset(
+    map(chr, (
+        0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0x180B, 0x1810), 0x3164, *range(0xFE00, 0xFE10), 0xFFA0,
+        *range(0xE0000, 0xE1000),
+        0x2800, 0x16FE4, 0x1D159, 0x13441, 0x13442,
+    ))
+)  # fmt: skip
 
 
 def printable(text: object, limit: int = 0) -> str:
     """The text with everything that steers a terminal or a page, or that cannot be seen, written as an escape.
 
-    Controls, newlines, bidirectional and zero-width characters, lone surrogates and unassigned code points become \\x1b,
-    \\u202e and the like. limit > 0: at most that many characters of the result, the last one then an ellipsis.
+    Controls, newlines, bidirectional and zero-width characters, spaces but the usual one, letters that are shown as nothing,
+    lone surrogates and unassigned code points become \\x1b, \\u202e and the like. limit > 0: at most that many characters of
+    the result, the last one then an ellipsis.
     """
     raw = str(text)
     if not (raw.isascii() and raw.isprintable()):
-        raw = "".join(_escape(c) if unicodedata.category(c) in _HIDDEN else c for c in raw)
+        raw = "".join(c if _is_seen(c) else _escape(c) for c in raw)
     if limit and len(raw) > limit:
         raw = raw[: limit - 1] + "…"
     return raw
+
+
+def _is_seen(character: str) -> bool:
+    return character == " " or unicodedata.category(character) not in _HIDDEN and character not in _BLANK
+
+
+def name_text(name: object, limit: int = 0) -> str:
+    """A topic, key or other name, `printable`; in quotes where it is empty, or begins or ends with a space."""
+    return seen(printable(name, limit))
 
 
 def _escape(character: str) -> str:

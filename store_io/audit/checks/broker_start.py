@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout, dledger_layout
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import CATALOGUE, COMPACTED_FILES, CORRECT_LINE, SWITCH_OFF
+from schemas.finding_codes import CATALOGUE, COMPACTED_FILES, CORRECT_LINE, NO_QUEUE, SWITCH_OFF
 from schemas.rows import LOSS, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import refusal_step
 from store_io.audit.loss import Loss
 from store_io.audit.queue_runs import matched
-from store_io.base.wording import count_text
+from store_io.base.wording import count_text, seen
 from store_io.formats import config_reader
 from store_io.formats.config.held_tables import HeldTable
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.config.reading import config_rules
-from store_io.rules.loading import NOT_NAMED, queue_folder
+from store_io.rules.loading import NOT_NAMED, queue_folder, why_no_folder
 from store_io.rules.prediction import BrokerQueue, Prediction
 from store_io.rules.rocksdb.combination import line_to_correct
 from store_io.rules.rocksdb.queue import RocksQueue
@@ -154,6 +154,7 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
             count = count_text(lost.messages - lost.cut, "message")
             queue = queues.get(key)
             left = f"a start leaves {count} without a queue entry"
+            lasting = not evidence.copy.rules.rocksdb_queues and not isinstance(queue, RocksQueue) and why_no_folder(key[0])
             yield Finding(
                 "broker_skips_messages",
                 evidence.views[key].folder if key in evidence.views else queue_folder(False, key),
@@ -163,7 +164,7 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
                 message=_end_unread(queue, count)
                 or _below_minimum(evidence, queue, key, count)
                 or left + (_why_skipped(prediction, queue) or first_left_out),
-                next=_start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
+                next=NO_QUEUE if lasting else _start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
             )
 
 
@@ -245,7 +246,7 @@ def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Ite
             queue_offset=row["offset"],
             expected=f"at most {row['new_max']}",
             actual=str(row["offset"]),
-            message=f"group {row['group']}",
+            message=f"group {seen(row['group'])}",
         )
 
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from schemas.checkpoint_layout import CHECKPOINT_FILE
-from schemas.finding_codes import STOP_REASONS
+from schemas.finding_codes import NO_QUEUE, STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTION, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
@@ -142,7 +142,7 @@ def _queue_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanSte
         folder = table.database.folder
         steps = _rebuilds(serious, lambda file: folder if file == folder or file.startswith(f"{folder}/") else "")
         return [*steps.values()]
-    rebuilt = _rebuilds(serious, _queue_folder)
+    rebuilt = _rebuilds([finding for finding in serious if finding.next != NO_QUEUE], _queue_folder)
     return [*rebuilt.values(), *_queue_cuts(evidence, rebuilt.keys())]
 
 

@@ -12,6 +12,7 @@ from schemas.finding_codes import (
     BY_A_START,
     CATALOGUE,
     CORRECT_LINE,
+    NO_QUEUE,
     SETTING_OF_STOP,
     STARTS_DISPATCH,
     SWITCH_OFF,
@@ -20,7 +21,7 @@ from schemas.finding_codes import (
 )
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.audit.as_master import AsMaster, as_master
-from store_io.base.wording import count_text, names_text
+from store_io.base.wording import count_text, names_text, seen
 
 
 class Safety(StrEnum):
@@ -191,7 +192,8 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     if topics:
         number = sum(f.count for f in topics)
         there = f"{count_text(number, 'message')} {'is' if number == 1 else 'are'} there"
-        clauses.insert(0, f"clients cannot find {names_text([f.topic or 'other topics' for f in topics])}, although {there}")
+        named = names_text(["other topics" if f.topic is None else seen(f.topic) for f in topics])
+        clauses.insert(0, f"clients cannot find {named}, although {there}")
     if again:
         come = count_text(sum(f.count for f in again), "delayed message")
         clauses.append(f"up to {come} of {count_text(len(again), 'level')} are delivered again")
@@ -241,6 +243,11 @@ def end_of_log(broker: Row) -> int:
 def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
     """(messages, bytes) of this copy that consumers would not get after a start."""
     return int(outcome.loss.get("messages", 0)), int(outcome.loss.get("bytes", 0))
+
+
+def unqueueable(outcome: AuditOutcome) -> int:
+    """Lost messages that no repair brings back to consumers either."""
+    return sum(finding.count for finding in outcome.findings if finding.severity == LOSS and finding.next == NO_QUEUE)
 
 
 def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:

@@ -23,6 +23,7 @@ import numpy as np
 from schemas import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
+from store_io.base.wording import seen
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.message_search import SingleMessages
 from store_io.explore.open_store import OpenStore, QueueFiles
@@ -112,7 +113,7 @@ def _choice(
 
 
 def _name(key: QueueKey) -> str:
-    return f"topic {key[0]}, queue {key[1]}"
+    return f"topic {seen(key[0])}, queue {key[1]}"
 
 
 class _Taken(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any
 from schemas import commitlog_layout as layout
 from schemas.rows import Row
 from store_io.base.java_compat import parse_number
+from store_io.base.wording import seen
 from store_io.explore.explain_record import offset_msg_id
 from store_io.explore.message_batch import COMPRESSIONS, LAST_TIME_MS, TRANSACTIONS, compression_code, transaction_code
 from store_io.explore.scans import MAX_BODY_BYTES, NOTE
@@ -70,8 +71,8 @@ def _note(view: BrokerView, one: Served, key: str | None) -> str | None:
     properties = view.bytes_at(one.file or "", one.position + m.properties_position, max(0, m.properties_length))
     multi = multi_dispatch(view.rules, (m.topic, m.queue_id), properties).entries
     if ((one.topic, one.queue_id), one.queue_offset) in multi:
-        return f"of {m.topic}, queue {m.queue_id}, by multi-dispatch"
-    return f"the message says {m.topic}, queue {m.queue_id}, offset {m.queue_offset}"
+        return f"of {seen(m.topic)}, queue {m.queue_id}, by multi-dispatch"
+    return f"the message says {seen(m.topic)}, queue {m.queue_id}, offset {m.queue_offset}"
 
 
 def _of(get: Callable[[Message], Any]) -> Callable[[BrokerView, Served], Any]:

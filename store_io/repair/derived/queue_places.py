@@ -71,10 +71,12 @@ class BridgedRanges:
         return lost // MIN_SIZE_V1_BYTES + (1 if lost else 0)
 
 
-def runs_of(view: QueueView, segments: Sequence[SegmentSummary]) -> list[QueueRun]:
-    """The queue's runs along the log."""
+def runs_of(view: QueueView, segments: Sequence[SegmentSummary], kind: int | None = None) -> list[QueueRun]:
+    """The queue's runs along the log. kind: those alone that are of it (`schemas.rows.RUN_*`)."""
     found = []
     for row, position, number in zip(view.runs.rows, view.runs.positions.tolist(), view.runs.segments.tolist(), strict=True):
+        if kind is not None and row["kind"] != kind:
+            continue
         last = int(row["last_phy_offset"])
         run = QueueRun(
             offset=int(row["queue_offset"]), records=int(row["records"]), first=position, last=last,

@@ -18,7 +18,7 @@ from schemas.store_names import EXT
 from store_io.audit.queue_views import QueueView
 from store_io.base.ranges import total
 from store_io.repair.derived.queue_places import BridgedRanges, QueueRun, place_runs, runs_of
-from store_io.rules.loading import Tree, queue_folder
+from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import name_of
 
@@ -90,11 +90,6 @@ class NewLog:
     start: int
     bridged: BridgedRanges
     serve_all: bool
-
-
-def is_findable(topic: str) -> bool:
-    """Whether a broker finds the queues of that topic again when it starts: only where its name can be that of a folder."""
-    return queue_folder(False, (topic, 0)).split("/")[1] == topic
 
 
 def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> QueuePlan | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from schemas.rows import Finding, QueueKey, Row
+from schemas.rows import RUN_QUEUE, Finding, QueueKey, Row
 from store_io.audit.queue_views import QueueView
 from store_io.base.errors import StoreError
 from store_io.repair.derived import index_plan, keyed_rebuild, queue_files, queue_plan
@@ -18,8 +18,8 @@ from store_io.repair.derived.index_link import link_index
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.derived.keyed_plan import KeyedQueuePlan
 from store_io.repair.derived.keyed_rebuild import RawFile
-from store_io.repair.derived.queue_places import BridgedRanges
-from store_io.repair.derived.queue_plan import NewLog, QueuePlan, is_findable
+from store_io.repair.derived.queue_places import BridgedRanges, runs_of
+from store_io.repair.derived.queue_plan import NewLog, QueuePlan
 from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
 from store_io.repair.derived.twin_plan import plan_twins
 from store_io.repair.log.edits import LogPlan
@@ -27,6 +27,7 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import Work
 from store_io.repair.tables.table_rebuild import rebuild_tables
+from store_io.rules.loading import why_no_folder
 
 
 @dataclass
@@ -34,7 +35,8 @@ class Rebuilt:
     """What all rounds so far have made: each queue as it was made last, and the index.
 
     timers: the report's row on the timer's files; None where they fit.  database: that on the queues' database; None where it
-    stays, or there is none.  tables: the same of index and transactions in rocksdbstore/.
+    stays, or there is none.  tables: the same of index and transactions in rocksdbstore/.  unfindable: rows of the report on
+    messages that stay in the log alone, by queue.
     """
 
     queues: list[QueuePlan] = field(default_factory=list)
@@ -42,6 +44,7 @@ class Rebuilt:
     timers: Row | None = None
     database: Row | None = None
     tables: Row | None = None
+    unfindable: dict[QueueKey, list[Row]] = field(default_factory=dict)
 
     def add(self, queues: Sequence[QueuePlan], index: IndexPlan) -> None:
         again = {plan.key for plan in queues}
@@ -64,7 +67,7 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
 def _rebuild_files(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> list[QueuePlan]:
     """Index and queues in files: which were made. Raises StoreError."""
     views = audit.file_views
-    queues = _plan_queues(work, log, before, audit, views)
+    queues = _plan_queues(work, log, before, audit, views, made)
     index = index_plan.prepare_index(work, audit)
     queue_files.remove_strays(work, audit)
     made.add(queues, index)
@@ -82,7 +85,7 @@ def _rebuild_files(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
 
 
 def _plan_queues(
-    work: Work, log: LogPlan, before: Audited, audit: Audited, views: Mapping[QueueKey, QueueView]
+    work: Work, log: LogPlan, before: Audited, audit: Audited, views: Mapping[QueueKey, QueueView], made: Rebuilt
 ) -> list[QueuePlan]:
     blamed = queue_plan.serious_by_folder(audit.serious, {folder: key for key, folder in audit.queue_folders.items()})
     new_log, served = _new_log(work, log, audit), _served(before)
@@ -90,7 +93,13 @@ def _plan_queues(
     for key, view in sorted(views.items()):
         if view.deleted_topic and work.request.policy == BROKER and key not in served:
             continue
-        if view.of_other_kind or not is_findable(key[0]):
+        if view.of_other_kind:
+            continue
+        if why := why_no_folder(key[0]):
+            made.unfindable[key] = [
+                {**queue_plan.queue_row(key, run.offset, run.end_offset, run.first), "why": why}
+                for run in runs_of(view, audit.segments, RUN_QUEUE)
+            ]
             continue
         refusal = view.summary.refusal if view.summary is not None else ""
         if refusal and not blamed.get(key):

@@ -9,7 +9,8 @@ from collections.abc import Collection, Mapping
 from schemas.rows import QueueKey
 from store_io.audit.queue_views import QueueView
 from store_io.repair.derived.keyed_plan import KeyedQueuePlan, plan_keyed_queue
-from store_io.repair.derived.queue_plan import NewLog, QueuePlan, is_findable
+from store_io.repair.derived.queue_plan import NewLog, QueuePlan
+from store_io.rules.loading import why_no_folder
 from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
 
 
@@ -20,7 +21,7 @@ def plan_twins(
     are not in config/ must be among; None: no such condition."""
     found = []
     for key, view in sorted(views.items()):
-        if view.of_other_kind or not is_findable(key[0]) or view.deleted_topic and served is not None and key not in served:
+        if view.of_other_kind or why_no_folder(key[0]) or view.deleted_topic and served is not None and key not in served:
             continue
         plan = _plan_twin(view, in_files.get(key), log)
         if plan is not None:

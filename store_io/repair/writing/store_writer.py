@@ -139,6 +139,28 @@ class StoreWriter:
             _rename_new(self.root, self.target)
             _sync_path(os.path.dirname(self.target))
 
+    def narrow(self, source: ByteSource) -> None:
+        """Let nobody but the owner do more with a file or folder than with the source's of that path; where the source has none,
+        than with any of them. Raises WriteFailed."""
+        least, others = {False: 0o7777, True: 0o7777}, []
+        with _write_errors(self.target):
+            for full in (self.root, *_paths_below(self.root)):
+                is_folder, mode = os.path.isdir(full), source.mode(full[len(self.root) + 1 :])
+                if mode is None:
+                    others.append((full, is_folder))
+                else:
+                    least[is_folder] &= mode
+                    self._narrow(full, is_folder, mode)
+            for full, is_folder in others:
+                self._narrow(full, is_folder, least[is_folder])
+
+    def _narrow(self, full: str, is_folder: bool, mode: int) -> None:
+        before = stat.S_IMODE(os.lstat(full).st_mode)
+        after = before & (mode | (0o700 if is_folder else 0o600))  # a broker writes all of it
+        if after != before:
+            os.chmod(full, after)
+            self.flushed.wrote(full)
+
     def flush(self) -> None:
         """Have on the disk what was written so far. Raises WriteFailed, as all that follow do."""
         with _write_errors(self.target):

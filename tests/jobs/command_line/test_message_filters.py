@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from jobs.command_line import options
 from jobs.command_line.message_filters import read_filter, read_time
+from jobs.command_line.places import read_topic
 from store_io.base.errors import UsageError
 from store_io.explore.message_filter import MessageFilter
 
@@ -31,6 +35,24 @@ def test_all_options() -> None:
         (1100, 9223372036854775807),
         (1795209622000, 1795209622001),
     )
+
+
+@pytest.mark.parametrize("topic", ["", " ", "--", "a\nb", "a\n", "a\r", "\0", "a,b", "消", "\ufffd"])
+def test_a_topic_in_a_file_is_taken_letter_by_letter(topic: str, tmp_path: Path) -> None:
+    (tmp_path / "topic").write_bytes(topic.encode() + b"\n")
+    asked = options.parse(["query", "/s", "--topic-file", str(tmp_path / "topic")]).options
+    assert read_filter(asked) == MessageFilter(frozenset({topic}))
+    with pytest.raises(UsageError, match="give one of them"):
+        read_filter({**asked, "--topic": "t"})
+
+
+def test_a_topic_file_is_read_as_a_broker_reads_a_record(tmp_path: Path) -> None:
+    (tmp_path / "topic").write_bytes(b"a\xff")
+    assert read_topic(str(tmp_path / "topic")) == "a\ufffd"
+    (tmp_path / "topic").write_bytes(b"a" * 40_000)
+    for path in (tmp_path / "topic", tmp_path / "gone", tmp_path):
+        with pytest.raises(UsageError, match="--topic-file"):
+            options.parse(["query", "/s", "--topic-file", str(path)])
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,7 @@ def test_places_that_are_the_same_are_counted() -> None:
 def test_csv_is_that_of_rfc_4180_and_runs_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     builder = StoreBuilder("5.3.3", SIZES)
     tags = ["=1+1", "+1", "-1", "@SUM(1)", "plain", 'a "b", c', "line\nbreak", "\t=1", " =1", "＝1", "\x1b[31m", None]
+    tags += ["x;=cmd|'/C calc'!A0", "x,=1", 'x; "=1"', "a;b,c", "x;\t-1", "x\r\n@1", "a=b-c", "", "\u3164"]
     for tag in tags:
         builder.put(Message("T", tags=tag, body=b"=cmd()" if tag == "plain" else b"x"))
     made = builder.write(tmp_path / "store")
@@ -179,9 +180,10 @@ def test_csv_is_that_of_rfc_4180_and_runs_no_formula(tmp_path: Path, capsys: pyt
     assert head == ["tags", "queue_offset", "store_time", "inner_batch", "body", "body_status"]
     assert [row[0] for row in rows] == [
         "'=1+1", "'+1", "'-1", "'@SUM(1)", "plain", 'a "b", c', "line\\x0abreak", "\\x09=1", "' =1", "'＝1", "\\x1b[31m", "",
+        "x;'=cmd|'/C calc'!A0", "x,'=1", 'x;\' "=1"', "a;b,c", "x;\\x09-1", "x\\x0d\\x0a@1", "a=b-c", "", "\\u3164",
     ]  # fmt: skip
     assert rows[4][1:5] == ["4", rows[4][2], "false", "'=cmd()"] and rows[4][2].endswith("Z")
-    assert out.splitlines()[-1].startswith(",11,") and out.splitlines()[1].startswith('"\'=1+1",0,')
+    assert out.splitlines()[12].startswith(",11,") and out.splitlines()[1].startswith('"\'=1+1",0,')
     assert Csv(["body"], "base64", str)._cell(b"\xf8\x00\x01") == '"+AAB"'  # to be decoded, and no formula
     assert cli.main([*words_of(made), "--format", "csv", "--topic", "none", "--columns", "tags"]) == 0
     assert capsys.readouterr().out == "tags\r\n"

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import StoreFile
-from store_io.rules.loading import Tree, load_store
+from store_io.base.paths import is_inner_path
+from store_io.rules.loading import Tree, load_store, queue_folder, why_no_folder, why_not_made
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
 from store_io.source.byte_source import folder_of, name_of
 
@@ -25,6 +26,22 @@ def log(*entries: tuple[str, int] | str) -> Tree:
         name, size = entry if isinstance(entry, tuple) else (entry, None)
         files.append(StoreFile(f"commitlog/{name}", "directory" if size is None else "file", size or 0))
     return Tree(files)
+
+
+@given(st.text(max_size=300), st.integers(-(1 << 31), (1 << 31) - 1))
+def test_no_topic_leads_elsewhere(topic: str, queue_id: int) -> None:
+    path = queue_folder(False, (topic, queue_id))
+    names = path.split("/")
+    assert is_inner_path(path) and len(names) == 3 and all(len(name.encode("utf-8", "surrogatepass")) <= 255 for name in names)
+    assert (names[1] == topic) is not bool(why_no_folder(topic))
+
+
+def test_a_comma_in_a_topic_stops_later_releases() -> None:
+    for topic, releases in {"a,b": ("4.9.4", "5.5.0"), "a\0": ("4.8.0", "5.5.0"), "a/b": ()}.items():
+        stopped = [release for release in ("4.8.0", "4.9.3", "4.9.4", "5.0.0", "5.5.0") if why_not_made(topic, rules(release))]
+        assert tuple(stopped[:: max(1, len(stopped) - 1)]) == releases, topic
+    assert why_not_made("a" * 256, rules("5.1.0")) and not why_not_made("a/" * 200, rules("5.1.0"))
+    assert why_not_made("a/" * 2100, rules("5.1.0"))  # no path is so long
 
 
 GOOD, NEXT = (f"{0:020d}", SIZE), (f"{SIZE:020d}", SIZE)

@@ -2,9 +2,10 @@
 
 import json
 import struct
+from contextlib import suppress
 from pathlib import Path
 
-from tests.support.second_witness.files import Disk, FileQueue, Refused
+from tests.support.second_witness.files import Disk, FileQueue, NotMade, Refused
 from tests.support.second_witness.index import Index
 from tests.support.second_witness.java import I16, I32, I64, parse_number, split_dropping_tail
 from tests.support.second_witness.queues import BatchConsumeQueue, ConsumeQueue
@@ -21,6 +22,7 @@ class Broker:
         self.index = Index(self.root / "index", self.conf, self.rules, self.disk)
         self.queues = {}
         self.start_segment = self.stop_reason = None
+        self.queues_stopped = False  # RunningFlags.makeLogicsQueueError
         self.batch_topics = self.find_batch_topics()
 
     def find_batch_topics(self):
@@ -244,11 +246,19 @@ class Broker:
     def dispatch(self, r):
         if r.in_queue:
             q = self.find_queue(r.topic, r.queue_id)
-            q.put(r)
-            if isinstance(q, ConsumeQueue) and not isinstance(q, BatchConsumeQueue):
-                self.dispatch_lmq(r)
+            if not self.queues_stopped:
+                self.put_into_queues(q, r)
         if self.conf.messageIndexEnable:
             self.index.build(r)
+
+    def put_into_queues(self, q, r):
+        try:
+            q.put(r)
+        except NotMade:
+            self.queues_stopped = True
+            return
+        if isinstance(q, ConsumeQueue) and not isinstance(q, BatchConsumeQueue):
+            self.dispatch_lmq(r)
 
     def dispatch_lmq(self, r):
         rules, names, offsets = self.rules, r.props.get("INNER_MULTI_DISPATCH", ""), r.props.get("INNER_MULTI_QUEUE_OFFSET", "")
@@ -269,7 +279,8 @@ class Broker:
             if q is None:
                 raise Refused(f"commitlog at {r.phy_offset}: LMQ offset {offset!r}")
             queue_id = 0 if self.conf.enableLmq and name.startswith("%LMQ%") else r.queue_id
-            self.find_queue(name, queue_id).put_entry(r.phy_offset, r.size, r.tags_code, q)
+            with suppress(NotMade):
+                self.find_queue(name, queue_id).put_entry(r.phy_offset, r.size, r.tags_code, q)
 
     # ---------------------------------------------------------------- start
     def start(self):

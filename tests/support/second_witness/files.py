@@ -11,6 +11,10 @@ class Refused(Exception):
     """load() returns false (or throws)."""
 
 
+class NotMade(Exception):
+    """A file cannot be made where it belongs."""
+
+
 class Segment:
     def __init__(self, path, start, size, data):
         self.path, self.start, self.size, self.data = path, start, size, data
@@ -114,6 +118,8 @@ class FileQueue:
         if self.files and not self.last.full:
             return self.last, False
         first = not self.files
+        if not self.can_be_made():
+            raise NotMade
         start = start_offset - start_offset % self.file_size if first else self.last.start + self.file_size
         path = self.folder / f"{start:020d}"
         f = Segment(path, start, self.file_size, mmap.mmap(-1, self.file_size))
@@ -121,6 +127,13 @@ class FileQueue:
         self.files.append(f)
         self.disk.create(path)
         return f, first
+
+    def can_be_made(self):
+        """ensureDirOK and RandomAccessFile: whether the folder is there or can be made."""
+        path = os.path.relpath(self.folder, self.disk.root)
+        if "\0" in path or len(path.encode()) > 4000 or any(len(name.encode()) > 255 for name in path.split("/")):
+            return False
+        return "," not in path or not self.rules.at_least("4.9.4") or self.folder.is_dir()
 
     def find(self, offset):
         for f in self.files:

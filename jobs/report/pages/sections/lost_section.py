@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 
 from jobs.report.pages.page import MAX_ROWS, View
-from jobs.report.texts.commands import command_line
+from jobs.report.texts.commands import queue_query
 from jobs.report.texts.words.comparison_words import least_text, lost_text, release_lines, setting_lines
 from schemas.rows import AuditOutcome, Comparison, Row
 
@@ -19,25 +19,27 @@ def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -
     lost = (broker or {}).get("lost") or {}
     by_queue = lost.get("by_queue", ())
     queues = nsmallest(MAX_ROWS, by_queue, key=lambda q: (-q["messages"], q["topic"], q["queue_id"]))
+    listing = list(_commands(outcome, queues[:MAX_COMMANDS], words))
     return {
         "topics": sorted(loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"])),
         "queues": queues,
         "queue_count": len(by_queue),
-        "commands": list(filter(None, _commands(outcome, queues[:MAX_COMMANDS], words))),
+        "commands": [command for command, _ in listing if command],
+        "withheld": list(dict.fromkeys(why for _, why in listing if why)),
         "groups": sorted(loss.get("groups", ()), key=lambda g: (-(g["offset"] - g["new_max"]), g["group"], g["topic"])),
         "levels": loss.get("delay_levels", ()),
     }
 
 
-def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]) -> Iterator[str]:
+def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """As `queue_query` gives them."""
     wanted = {(queue["topic"], queue["queue_id"]) for queue in queues}  # of all rows, which may be a million
     known = {key: row for row in outcome.queues if (key := (row["topic"], row["queue_id"])) in wanted} if wanted else {}
     for queue in queues:
         row = known.get((queue["topic"], queue["queue_id"]), {})
         end, first = row.get("log_end_offset"), row.get("dispatch_max_offset")
         if end is not None and first is not None and first < end:
-            options = [("--topic", queue["topic"]), ("--queue", queue["queue_id"])]
-            yield command_line("query", words, [*options, ("--from-queue-offset", first), ("--to-queue-offset", end)])
+            yield queue_query(words, queue["topic"], queue["queue_id"], first, end)
 
 
 def compared_view(outcome: AuditOutcome, compared: Comparison) -> View:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from jobs.report.pages.page import View
-from jobs.report.texts.commands import repair_commands, repair_withheld
+from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld
 from jobs.report.texts.step_text import VERBS, numbers_text
 from schemas.rows import AuditOutcome, Row
 
@@ -64,6 +64,7 @@ def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
     repairs, planned = repair_commands(outcome, words, plan), outcome.plan.get("repair") or {}
     return {
         "withheld": repair_withheld(outcome),
+        "unshown": not_shown((*words, plan)) if repairs else "",
         "repairs": repairs,
         "policies": [_policy(name, planned[name]) for name in ("salvage", "broker") if repairs and name in planned],
     }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from jobs.report.texts.text import count_text
 from schemas.rows import Row
+from store_io.base.wording import seen
 
 _OTHER_HAS = {
     "missing": "has no file there",
@@ -43,7 +44,7 @@ def pair_words(pair: Row) -> str:
     first = pair["first_difference"]
     if relation == "equal" or first is None:
         return text
-    place = f"{first['topic']}/{first['queue_id']} at queue offset {first['queue_offset']:,}"
+    place = f"{seen(first['topic'])}/{first['queue_id']} at queue offset {first['queue_offset']:,}"
     where = f"in {first['field']} of the message of {place}" if first["field"] else f"at the message of {place}"
     return f"{text}: {where}; {first['other']} {_OTHER_HAS.get(first['other_has'], 'differs there')}"
 

@@ -15,7 +15,7 @@ from store_io.audit.checks.config.narrow_topics import narrow_topics
 from store_io.audit.evidence import Evidence
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.packed import PackedMap, items_of
-from store_io.base.wording import count_text
+from store_io.base.wording import count_text, seen
 from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.built_in import SYSTEM_PREFIXES, built_in_topics
@@ -61,7 +61,7 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[Queue
     place = evidence.copy.entry_range(TOPICS)
     for topic in names[:MAX_TOPICS]:
         what = f"{count_text(messages[topic], 'message')} in {count_text(queues[topic], 'queue')}"
-        message = f"clients cannot find topic {topic} although {what} are there"
+        message = f"clients cannot find topic {seen(topic)} although {what} are there"
         yield Finding(
             "topic_not_in_table", TOPICS, *place, topic=topic, count=messages[topic], message=message,
             next=step,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from schemas.rows import Finding, QueueKey
 from store_io.audit.evidence import Evidence
-from store_io.base.wording import count_text
+from store_io.base.wording import count_text, seen
 from store_io.rules.config.files import TOPICS
 
 MAX_TOPICS = 1000
@@ -30,5 +30,5 @@ def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[
             "queue_beyond_topic", file, *evidence.copy.entry_range(file), topic=name, queue_id=min(key[1] for key in keys),
             count=count, expected=f"at most {max(row['readQueueNums'], row['writeQueueNums'])} queues",
             actual=f"{max(key[1] for key in keys) + 1} queues",
-            message=f"topic {name}: {count_text(count, 'message')} in queues beyond its numbers of queues",
+            message=f"topic {seen(name)}: {count_text(count, 'message')} in queues beyond its numbers of queues",
         )  # fmt: skip

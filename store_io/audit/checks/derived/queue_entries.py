@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 
-from schemas.finding_codes import STARTS_DISPATCH
+from schemas.finding_codes import NO_QUEUE, STARTS_DISPATCH
 from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_views import QueueView, never_put
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, subtract, union
+from store_io.rules.loading import why_no_folder
 from store_io.rules.releases import BrokerRules
 
 
@@ -71,7 +72,8 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
     size = rules.batch_file_bytes if view.batch else rules.queue_file_bytes
     size -= size % view.unit
     by_start = {f.start: f for f in view.files}
-    severity = NOTE if view.deleted_topic else ""
+    why = "" if view.keyed else why_no_folder(view.key[0])
+    severity = NOTE if view.deleted_topic or why else ""
     code = "queue_topic_unknown" if view.deleted_topic else "queue_entry_missing"
     ranges = subtract(view.missing, union(wrong))
     run_at = _MissingRuns(view) if ranges else None
@@ -99,6 +101,8 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
                     expected=f"phy_offset {named[2]}, size {named[3]}" if named else None,
                     actual="no entry" if known or view.keyed else "no file",
                     count=end - at,
+                    message=f"no start finds such a queue: {why}" if why else "",
+                    next=NO_QUEUE if why else "",
                 )
             )
             at = end

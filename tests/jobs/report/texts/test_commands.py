@@ -2,27 +2,96 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from jobs.command_line import options
+from jobs.command_line.message_filters import read_filter
 from jobs.command_line.stores import StoreArgument
-from jobs.report.texts.commands import closer_look, command_line, repair_commands, shell_word, store_words
+from jobs.report.hand_over.words import HandOverFiles, hand_over_text
+from jobs.report.texts.commands import (
+    closer_look,
+    closer_withheld,
+    command_line,
+    not_shown,
+    queue_query,
+    repair_commands,
+    shell_word,
+    store_words,
+)
 from jobs.report.texts.text import printable
 from schemas.rows import Finding
 from tests.support.handmade import samples
+from tests.support.handmade.handed import saved
 from tests.support.handmade.samples import HOSTILE_NAMES
 from tests.support.texts.pages import WORDS
 
+SHELLS = [shell for shell in (["dash"], ["bash"], ["busybox", "sh"]) if shutil.which(shell[0])]
+HOSTILE_WORDS = [
+    *HOSTILE_NAMES, "\n'; touch X; #", "'; touch X; '", "\\'; touch X; #", '"; touch X; "', "$(touch X)", "`touch X`",
+    "a && touch X", ">X", "$'\\x41'", "~", "!!", "*", "a=b", "{a,b}", "a\\", "a,b", "a\\,b", "a  b --to /x", " ", "",
+    "\u3164", "\xa0", "\x85", "\udcff",
+]  # fmt: skip
 
-def test_words_survive_a_shell() -> None:
-    words = [word for word in HOSTILE_NAMES if "\0" not in word] + ["", " ", "a\nb", "\\", "\x7f\\x41", "\udcff"]
-    line = "printf '%s\\0' " + " ".join(map(shell_word, words))
-    assert printable(line.encode("utf-8", "strict").decode()) == line  # nothing in it steers a terminal
-    told = subprocess.run(["bash", "-c", line], capture_output=True, check=True).stdout.split(b"\0")[:-1]
-    expected = [b"\xff" if word == "\udcff" else word.encode("utf-8", "surrogatepass") for word in words]
-    assert told == expected
+
+def words_in(shell: list[str], command: str, folder: Path) -> list[str]:
+    """The words that a shell makes of a command after its first one."""
+    assert printable(command) == command  # nothing in it steers a terminal
+    line = "printf '%s\\0' " + command.removeprefix("./spark-submit.sh ")
+    done = subprocess.run([*shell, "-c", line], capture_output=True, check=True, cwd=folder)
+    return done.stdout.decode("utf-8").split("\0")[:-1]
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
+def test_words_survive_a_shell(shell: list[str], tmp_path: Path) -> None:
+    shown = [word for word in HOSTILE_WORDS if shell_word(word)]
+    assert shown == [word for word in HOSTILE_WORDS if word == printable(word)]
+    assert words_in(shell, " ".join(map(shell_word, shown)), tmp_path) == shown and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: shell[0])
+@pytest.mark.parametrize("word", HOSTILE_WORDS, ids=lambda word: f"{word[:20]!a}")
+def test_no_printed_command_runs_anything_else(word: str, shell: list[str], tmp_path: Path) -> None:
+    """Topics and folder names, in every command that is shown: the product gets them letter by letter, or a sentence says why
+    there is none."""
+    folder, outcome = f"/d/x{word}", samples.damaged()
+    conf = tmp_path / "b'c $(touch X).conf"
+    conf.write_text("maxIndexNum=5")
+    entry = Finding("queue_entry_missing", f"consumequeue/{word}/3/0", topic=word, queue_id=3, queue_offset=70)
+    for path, topic in ((folder, "t"), ("/d", word)):
+        words = (path, "--release", "4.9.8", "--broker-conf", str(conf))
+        handed = replace(saved(), words=words, target=path, files=HandOverFiles("/r", resend=f"{path}.jsonl"))
+        lines = [text.strip() for text in hand_over_text(handed).splitlines()]
+        commands = [closer_look(replace(entry, topic=topic), words), queue_query(words, topic, 3, 70, 71)[0]]
+        commands += [command for _, command in repair_commands(outcome, words, f"{path}/plan.json")]
+        commands += [line for line in lines if line.startswith("./spark-submit.sh ")]
+        sent = [line for line in lines if line.startswith("java ")]
+        if not shell_word(path):
+            assert not any(commands) and len(commands) == 4 and not sent
+            assert "--fleet" in not_shown(words) and sum("No command line can show the path" in line for line in lines) == 2
+            continue
+        withheld = "" if topic.strip() not in ("", "--") and shell_word(topic) else "--topic-file"
+        assert withheld in closer_withheld(replace(entry, topic=topic), words) and bool(commands[0]) is not bool(withheld)
+        for command in filter(None, commands):
+            parsed = options.parse(words_in(shell, command, tmp_path))
+            store = options.single_store(parsed) if parsed.audit is None else parsed.audit.stores[0]
+            assert store.path == os.path.abspath(path)
+            if parsed.name == "query":
+                assert read_filter(parsed.options).topics == {topic}
+        for line in sent:
+            assert words_in(shell, line, tmp_path)[-1] == f"{path}.jsonl"
+    assert list(tmp_path.iterdir()) == [conf]
+
+
+def test_what_no_shell_can_be_given_is_looked_at_where_it_lies() -> None:
+    entry = Finding("queue_entry_missing", "consumequeue/t/3/0", topic="a\n", queue_id=3, queue_offset=70, phy_offset=5)
+    assert closer_look(entry, ("/s",)) == "./spark-submit.sh explain /s --phy-offset 5" and not closer_withheld(entry, ("/s",))
+    assert "--queue " not in closer_look(replace(entry, topic="t", queue_id=-1), ("/s",))
 
 
 def test_the_command_that_looks_closer() -> None:

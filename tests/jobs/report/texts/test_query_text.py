@@ -33,6 +33,15 @@ def test_a_table_steers_nothing_and_is_no_wider_than_asked() -> None:
     assert "\x1b[1m" in table(60, colour=True)
 
 
+def test_an_empty_text_is_seen_in_a_table_and_an_absent_one_is_none() -> None:
+    written: list[str] = []
+    shown = Table(("topic", "tags", "keys", "note"), "text", 80, False, written.append)
+    shown.add({"topic": "", "tags": None, "keys": "\u3164", "note": "said"})
+    shown.add({"topic": "t", "tags": "", "keys": "k", "note": ""})
+    shown.finish()
+    assert [line.split() for line in written[1:]] == [['""', "\\u3164", "said"], ["t", '""', "k"]]
+
+
 def test_json_lines_hold_what_was_stored() -> None:
     written: list[str] = []
     for body in ("text", "base64"):

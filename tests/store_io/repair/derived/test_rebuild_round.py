@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from jobs.report.files.json_text import document
+from jobs.report.texts.commands import repair_commands
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.derived.queue_plan import QueuePlan
-from store_io.repair.derived.rebuild_round import Rebuilt, is_findable
-from tests.support.answers.repaired import plan_of, repaired
+from store_io.repair.derived.rebuild_round import Rebuilt
+from tests.support.answers.differential import plan_differences
+from tests.support.answers.product import audit
+from tests.support.answers.repaired import Served, plan_of, plan_with_steps, repaired
 from tests.support.damage import copy_under_wrong_name, remove
+from tests.support.second_witness import broker as witness
+from tests.support.stores.builders import V2, Message, Sizes, StoreBuilder
 from tests.support.stores.rocksdb_stores import keyed_store
+from tests.support.texts.json_schemas import faults
 
 
 def test_a_queue_counts_as_it_was_made_last_and_the_index_as_long_as_nothing_blames_it_again() -> None:
@@ -24,9 +31,67 @@ def test_a_queue_counts_as_it_was_made_last_and_the_index_as_long_as_nothing_bla
     assert [plan.end for plan in made.queues] == [2, 3] and made.index == index
 
 
-@pytest.mark.parametrize(("topic", "found"), [("T", True), ("%RETRY%g", True), ("a/b", False), ("..", False)])
-def test_a_broker_finds_a_queue_again_by_its_folder(topic: str, found: bool) -> None:
-    assert is_findable(topic) is found
+# topic -> whether a start of 4.9.8 and of 5.3.3 ends all writing of queues at its message; seen with real brokers of both.
+BAD_TOPICS = {
+    "": (False, False), ".": (False, False), "..": (False, False), "a/b": (False, False), "../x": (False, False),
+    "a\0b": (True, True), "a,b": (True, True), "x,../y": (True, True), "y" * 255: (None, False), "y" * 256: (None, True),
+    "y" * 32_000: (None, True), "消" * 42: (False, False), "消" * 86: (None, True), "a\nb": (False, False), " ": (False, False),
+}  # fmt: skip
+FOUND_AGAIN = {"y" * 255, "消" * 42, "a\nb", " ", "a,b"}
+
+
+@pytest.mark.parametrize("topic", BAD_TOPICS, ids=lambda topic: f"{topic[:9]!a}-{len(topic)}")
+@pytest.mark.parametrize("release", ["4.9.8", "5.3.3"])
+def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release: str, tmp_path: Path) -> None:
+    """The audit says what a start does, and the repair makes every queue that a broker can find again."""
+    stops = BAD_TOPICS[topic][release == "5.3.3"]
+    if stops is None:
+        return  # a release that has no V2 record holds no such topic
+    builder = StoreBuilder(release, Sizes(segment=131072))
+    version = V2 if len(topic.encode()) > 127 else None
+    builder.put(Message("A", body=b"1"))
+    at = builder.put(Message(topic, body=b"2", version=version)).at
+    builder.put(Message("A", body=b"3"))
+    builder.put(Message("B", body=b"4"))
+    builder.write(tmp_path / "store", clean=False, undispatched=4)
+
+    found = audit(tmp_path / "store", release, builder.broker_conf()).outcome
+    ends = {(row["topic"], row["queue_id"]): row["max_offset"] for row in found.plan["broker"]["after_dispatch"]["queues"]}
+    assert [ends["A", 0], ends[topic, 0], ends["B", 0]] == ([1, 0, 0] if stops else [2, 1, 1])
+    assert found.loss["messages"] == (3 if stops else 0) and found.complete
+    told, _ = witness.run(tmp_path / "store", release, builder.broker_conf())
+    assert not [line for line in plan_differences(found.plan["broker"], told) if line.startswith("after_dispatch.queue")]
+    skipped = [f.message for f in found.findings if f.code == "broker_skips_messages"]
+    assert len(skipped) == (3 if stops else 0) and all(f"physical offset {at:,}, as" in message for message in skipped)
+
+    for policy in ("broker", "salvage"):
+        plan = plan_with_steps(tmp_path / "store", release, builder.broker_conf(), policy)
+        outcome = repaired(tmp_path / "store", tmp_path / policy, plan, policy)
+        assert outcome.exit_code == 0, outcome.report["problems"]
+        assert not faults("repair", document({**outcome.report, "made_at": "2026-11-22 08:00:05"}))
+        assert outcome.report["steps_from"] == "plan"
+        served = sorted(record.topic for record in Served(tmp_path / policy, 131072).records())
+        assert len(served) == 4
+        queues = {path.parent.parent.name for path in (tmp_path / policy / "consumequeue").rglob("0" * 20)}
+        assert queues == {"A", "B"} | {topic} & FOUND_AGAIN
+        left = [(row["topic"], row["phy_offset"]) for row in outcome.report["unserved"]]
+        assert left == ([] if topic in FOUND_AGAIN else [(topic, at)])
+        again = audit(tmp_path / policy, release, builder.broker_conf()).outcome
+        assert again.loss["messages"] == len(left) and again.complete
+        words = (str(tmp_path / policy), "--release", release)
+        assert not repair_commands(again, words, "/plan.json")  # another one would change nothing
+
+
+def test_a_light_queue_whose_file_cannot_be_made_is_left_out_alone(tmp_path: Path) -> None:
+    """Source: ConsumeQueue.doDispatchLmqQueue, which does not call makeLogicsQueueError."""
+    builder = StoreBuilder("5.3.3", lmq=True)
+    builder.put(Message("A", body=b"1", lmq=("%LMQ%" + "y" * 300, "%LMQ%b")))
+    builder.put(Message("A", body=b"2"))
+    builder.write(tmp_path / "store", clean=False, undispatched=2)
+    found = audit(tmp_path / "store", "5.3.3", builder.broker_conf()).outcome
+    ends = {row["topic"]: row["max_offset"] for row in found.plan["broker"]["after_dispatch"]["queues"]}
+    assert ends == {"A": 2, "%LMQ%b": 1, "%LMQ%" + "y" * 300: 0} and not found.loss["messages"]
+    assert not plan_differences(found.plan["broker"], witness.run(tmp_path / "store", "5.3.3", builder.broker_conf())[0])
 
 
 @pytest.mark.parametrize("in_files", [True, False])

@@ -24,6 +24,33 @@ def test_a_run_that_is_under_way_is_left_alone(damaged: tuple[Path, RepairPlan, 
     assert [p.name for p in tmp_path.iterdir()] == ["new"]
 
 
+@pytest.mark.parametrize(("umask", "named", "made"), [(0o022, 0o640, 0o600), (0o077, 0o600, 0o600), (0o000, 0o640, 0o600)])
+def test_modes_are_the_sources_and_never_wider(
+    umask: int, named: int, made: int, damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path
+) -> None:
+    """A file that the source lacks gets the narrowest of them."""
+    root, plan, _ = damaged
+    for path in [root, *root.rglob("*")]:
+        path.chmod(0o750 if path.is_dir() else 0o440 if path.parent.name == "commitlog" else 0o640)
+    (root / "lock").write_bytes(b"")
+    (root / "lock").chmod(0o600)
+    before = os.umask(umask)
+    try:
+        assert repaired(root, tmp_path / "new", plan).exit_code == 0
+    finally:
+        os.umask(before)
+    modes = {str(p.relative_to(tmp_path / "new")): p.stat().st_mode & 0o7777 for p in [*(tmp_path / "new").rglob("*")]}
+    assert modes["checkpoint"] == named & ~umask and modes["lock"] == 0o600
+    for path, mode in modes.items():
+        if (tmp_path / "new" / path).is_dir():
+            assert mode == 0o750 & ~umask, path
+        elif not (root / path).exists():
+            assert mode == made, path
+        elif path.startswith("commitlog/"):
+            assert mode == (0o640 if named == 0o640 else 0o600) & ~umask | 0o600, path
+    assert (tmp_path / "new").stat().st_mode & 0o7777 == 0o750 & ~umask
+
+
 def test_killed_while_the_hidden_folder_goes(damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path) -> None:
     """However far the removal came, what is left still has its lock, or is empty: the next run finishes it."""
     hidden = tmp_path / ".new.repairing-00000000"

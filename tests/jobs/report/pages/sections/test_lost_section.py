@@ -24,5 +24,10 @@ def test_those_that_lose_most_come_first_and_a_command_lists_what_each_queue_los
     view = lost_view(outcome, {"lost": {"by_queue": many}}, ("/s",))
     assert view["queue_count"] == MAX_ROWS + 5
     assert view["queues"] == sorted(many, key=lambda q: (-q["messages"], q["queue_id"]))[:MAX_ROWS]
-    nothing = {"topics": [], "queues": [], "queue_count": 0, "commands": [], "groups": [], "levels": []}
+    for queue in (*outcome.queues, *queues):
+        queue["topic"] = "b\n"
+    view = lost_view(outcome, {"lost": {"by_queue": queues}}, ("/s",))
+    assert view["commands"] == [] and len(view["withheld"]) == 1  # type: ignore[arg-type]
+    assert "--topic-file" in view["withheld"][0]  # type: ignore[index]
+    nothing = {"topics": [], "queues": [], "queue_count": 0, "commands": [], "withheld": [], "groups": [], "levels": []}
     assert lost_view(samples.clean(), None, ("/s",)) == nothing
