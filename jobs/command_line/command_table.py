@@ -252,6 +252,11 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
             " offsets back as well",
         ),
         Option(
+            "--empty-config",
+            "",
+            "with --fix-config: a table of which nothing in the copy can be read begins empty; else its file stays as it is",
+        ),
+        Option(
             "--heal",
             "",
             "first make damaged records whole by a single changed field or byte, where everything else in the store leads to it",

@@ -89,6 +89,11 @@ _ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]]
         lambda way: count_text(len((way.report["donor"] or {}).get("taken", ())), "range"),
     ),
     ("offsets set back", lambda outcome: "-", lambda way: f"{way.offsets:,}"),
+    (
+        "entries of config/ that only another form has",
+        lambda outcome: "-",
+        lambda way: f"{way.not_kept:,}",
+    ),
     ("written, about", lambda outcome: "-", lambda way: bytes_text(way.written)),
     ("time, about", lambda outcome: "-", lambda way: seconds_text(way.run_seconds)),
     (
