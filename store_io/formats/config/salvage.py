@@ -30,7 +30,7 @@ _INT, _LONG = 1 << 31, 1 << 63
 _STRING_BODY = rb"(?:[^%s\\\x00-\x1f]|\\[\x20-\xff])*+"
 _TOKEN = re.compile(
     rb"(?P<space>[\t\n\f\r\b ]++|//[^\n]*+)"
-    rb'|(?P<string>"' + _STRING_BODY % b'"' + rb"\"?|'" + _STRING_BODY % b"'" + rb"'?)"
+    rb'|(?P<string>"' + _STRING_BODY % b'"' + rb"\"?|'" + _STRING_BODY % b"'\"{}" + rb"'?)"
     rb"|(?P<number>[+-]?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?[LSBFD]?(?![0-9A-Za-z_.$\x80-\xff]))"
     rb"|(?P<word>[A-Za-z_$][0-9A-Za-z_$]*+)"
     rb"|(?P<sign>[{}\[\]:,])"
@@ -96,9 +96,10 @@ class Salvaged:
 
 def salvaged(data: bytes, layouts: Sequence[Layout]) -> Salvaged:
     """Never raises over bytes."""
-    reader = _Reader(data.rstrip(b"\0").removeprefix(b"\xef\xbb\xbf"), layouts)
-    reader.read()
-    return reader.found
+    data = data.rstrip(b"\0").removeprefix(b"\xef\xbb\xbf")
+    reader = _Reader(data, layouts)
+    found = reader.read()
+    return found if layouts[0].name in (*found.tables, *reader.named) else _Reader(data, layouts, by_shape=True).read()
 
 
 def entries_of(table: Mapping[Any, Any], layout: Layout) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -158,7 +159,10 @@ _OTHER = Layout("", ())  # a part of the text that is no table
 
 
 class _Reader:
-    def __init__(self, data: bytes, layouts: Sequence[Layout]):
+    def __init__(self, data: bytes, layouts: Sequence[Layout], by_shape: bool = False):
+        """by_shape: a table whose name is not known is the file's own, if its entries look so."""
+        self._by_shape = by_shape
+        self.named: set[str] = set()  # tables that are named in the text
         self.found = Salvaged()
         self._data, self._layouts = data, layouts
         self._by_name = {layout.name: layout for layout in layouts} | {"dataVersion": _OTHER}
@@ -169,7 +173,7 @@ class _Reader:
         self._open_comment = False
         self._texts: dict[bytes, str] = {}
 
-    def read(self) -> None:
+    def read(self) -> Salvaged:
         data, at, size, tokens = self._data, 0, len(self._data), 0
         while at < size and tokens < _MOST_TOKENS:
             tokens += 1
@@ -184,15 +188,19 @@ class _Reader:
                 pass
             elif kind == "sign":
                 self._sign(data[at])
-            elif kind is None or kind == "string" and (end - at < 2 or data[end - 1] != data[at]):
+            elif kind == "string" and (end - at < 2 or data[end - 1] != data[at]):
+                self._damage(1)
+                end = at + 1  # what follows a quote that is not closed may be no text
+            elif kind is None:
                 end = self._comment_end(at) or end
                 if end == match.end():
                     self._damage(end - at)
             elif not self._scalar(kind, data[at:end], end):
                 end = at + 1  # a quote that opens nothing: what follows may be no text
             at = end
-        self.found.whole = at >= size and self._ended and not self._damaged and len(self._frames) == 1
+        self.found.whole = at >= size and self._ended and not self._damaged and len(self._frames) == 1 and not self._by_shape
         self._give_up_open()
+        return self.found
 
     def _common_parts(self, frame: _Frame, at: int) -> int:
         """Where what a broker writes ends: queues with their offsets, or one whole entry."""
@@ -247,6 +255,8 @@ class _Reader:
         if sign in b"{[":
             self._open(frame, sign == ord("{"))
         elif sign in b"}]":
+            if sign == ord("}"):
+                frame = self._leave_lists(frame)
             if self._lost and len(self._frames) == 2:  # of what was open before
                 self._commit(frame)
                 frame.state = _SKIP
@@ -268,11 +278,26 @@ class _Reader:
         elif frame.state != _SKIP:
             self._damage(1)
 
+    def _leave_lists(self, frame: _Frame) -> _Frame:
+        """The object around lists whose bracket is missing."""
+        while not frame.is_object and len(self._frames) > 2:
+            self._damage(1)
+            if self._frames[-1] is not frame:
+                break
+            self._frames.pop()
+            self._frames[-1].broken, self._frames[-1].state = True, _SKIP
+            frame = self._frames[-1]
+        return self._frames[-1]
+
     def _scalar(self, kind: str, token: bytes, end: int) -> bool:
         """Take a text, number or word. False where a text is not in its place."""
         frame = self._frames[-1]
+        if not frame.is_object and self._follows(end, b":"):
+            if len(self._frames) == 1:
+                self._damage(1)
+            frame = self._leave_lists(self._frames[-1])
         if frame.is_object and (frame.state == _KEY or frame.state == _SKIP and kind == "string"):
-            if not self._colon_follows(end):
+            if not self._follows(end, b":"):
                 if frame.state == _KEY or kind == "string":
                     self._damage(1)
                 return kind != "string"
@@ -283,19 +308,19 @@ class _Reader:
                 frame.key, frame.state = key, _COLON
             return True
         if frame.state == _SKIP:
-            return True
+            return kind != "string" or self._follows(end, b",}]")
         if frame.state == _VALUE and (frame.is_object or len(self._frames) > 1):
-            value = self._value(kind, token)
+            value = self._value(kind, token) if kind != "string" or self._follows(end, b",}]") else _NONE
             if value is not _NONE:
                 frame.pending, frame.state = value, _AFTER
                 return True
         self._damage(1 if kind == "string" else len(token))
         return kind != "string"
 
-    def _colon_follows(self, at: int) -> bool:
+    def _follows(self, at: int, signs: bytes) -> bool:
         while (match := _TOKEN.match(self._data, at)) is not None and match.lastgroup == "space":
             at = match.end()
-        return self._data[at : at + 1] == b":"
+        return at < len(self._data) and self._data[at] in signs
 
     def _key(self, kind: str, token: bytes) -> Any:
         if kind == "string":
@@ -338,13 +363,16 @@ class _Reader:
             return
         if frame.state != _VALUE or len(self._frames) == 1 and (self._ended or not is_object):
             self._damage(1)
-            frame = self._frames[-1]
-            self._frames.append(_Frame(is_object, None, (), False))
+            if is_object:
+                self._frames.append(_Frame(is_object, None, (), False))
             return
         if len(self._frames) == 1:
             self._frames.append(_Frame(is_object, None, (), False))
             return
         table, path = self._place(frame)
+        if self._damaged and path and not (table or self._section).fields:  # of two with one name the later may be another table's
+            known = entry_at(self.found.tables.get((table or self._section).name, {}), path)
+            table = _OTHER if known is not None else table
         keeps = table is None or len(path) >= len(table.levels) and (bool(table.fields) or table is _OTHER)
         self._frames.append(_Frame(is_object, table, path, keeps))
 
@@ -353,9 +381,14 @@ class _Reader:
         if not frame.is_object:
             return frame.table, (*frame.path, 0)
         named = self._by_name.get(frame.key) if isinstance(frame.key, str) else None
+        if named is None and self._by_shape and len(self._frames) == 2 and not self._damaged:
+            named = self._layouts[0]
         if named is not None and (len(self._frames) == 2 or self._damaged):
+            self.named.add(named.name)
             self._section = named if named is not _OTHER else self._section
             return named, (frame.key,) if named is _OTHER else ()
+        if self._damaged and frame.path == ("dataVersion",):  # whose bracket is missing: no object is in it
+            return None, (frame.key,)
         if frame.table is not None:
             return frame.table, (*frame.path, frame.key)
         return (None if self._damaged else _OTHER), (*frame.path, frame.key)
@@ -403,22 +436,23 @@ class _Reader:
         if frame.table is not None:
             layouts: tuple[Layout, ...] = (frame.table,)
         elif self._damaged:
-            layouts = (self._section, *self._layouts)
+            layouts = tuple(each for each in (self._section, *self._layouts) if each.name != FORBIDDEN)
         else:
             return
         for layout in layouts:
-            keys = _keys_of(layout, path)
+            keys = _keys_of(layout, path[-len(layout.levels) :] if self._damaged else path)
             if keys is None and self._damaged and isinstance(value, dict) and layout.own:
                 texts = [value.get(name) for name in layout.own]
                 keys = (texts[0], layout.levels[1], texts[1]) if all(isinstance(text, str) for text in texts) else None
-            if keys is not None and self._fits(layout, value):
+            if keys is not None and self._fits(layout, keys, value):
                 put_entry(self.found.tables.setdefault(layout.name, {}), keys, value, keep=self._damaged)
                 return
 
-    def _fits(self, layout: Layout, value: Any) -> bool:
+    def _fits(self, layout: Layout, keys: Sequence[Any], value: Any) -> bool:
         if not layout.fields:
-            return type(value) is int and -_LONG <= value < _LONG
-        return isinstance(value, dict) and (not self._damaged or not layout.fields.isdisjoint(value))
+            named = not self._unsure or layout.levels[0] == INT or layout.name == FORBIDDEN or "@" in keys[0]
+            return named and type(value) is int and -_LONG <= value < _LONG
+        return isinstance(value, dict) and (not self._unsure or not layout.fields.isdisjoint(value))
 
     # ---- damage --------------------------------------------------------------------------------------------------------
 
@@ -441,6 +475,11 @@ class _Reader:
                 self._note_broken(frame.table, keys)
         self._damaged = True
         frame.broken, frame.pending = True, _NONE
+
+    @property
+    def _unsure(self) -> bool:
+        """Whether the place of an entry alone does not say what it is."""
+        return self._damaged or self._by_shape
 
     def _give_up_open(self) -> None:
         for frame in self._frames:
