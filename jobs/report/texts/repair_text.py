@@ -241,7 +241,7 @@ def moved_text(row: Row) -> str:
 def config_text(row: Row, written: bool) -> str:
     """One file of config/ that --fix-config replaces."""
     if row["left_out"]:
-        return f"{row['file']} stays as it is, as {row['reason']}. Not known: {row['unproven']}"
+        return f"{row['file']} is not mended: {row['reason']}. Not known: {row['unproven']}"
     verb = f"{'' if written else 'could be '}{'removed' if row['removed'] else 'written'}"
     taken = ["the log" if name == LOG else name for name in row["taken_from"]]
     if taken and row["time_ms"] is not None:

@@ -370,7 +370,9 @@ class _Reader:
             self._frames.append(_Frame(is_object, None, (), False))
             return
         table, path = self._place(frame)
-        if self._damaged and path and not (table or self._section).fields:  # of two with one name the later may be another table's
+        if (
+            self._damaged and path and not (table or self._section).fields
+        ):  # of two with one name the later may be another table's
             known = entry_at(self.found.tables.get((table or self._section).name, {}), path)
             table = _OTHER if known is not None else table
         keeps = table is None or len(path) >= len(table.levels) and (bool(table.fields) or table is _OTHER)

@@ -34,7 +34,7 @@ _UNPROVEN = {
 }
 _UNPROVEN[LMQ_OFFSETS] = _UNPROVEN[CONSUMER_OFFSETS]
 _OLDER = "what changed after that was written"
-_LEFT_OUT = "what it held: the file stays as it is. Take it from another copy of this broker; with --empty-config it begins empty"
+_LEFT_OUT = "what it held: take it from another copy of this broker, or let the table begin empty with --empty-config"
 _OTHER = "what it held: a start begins without it"
 
 

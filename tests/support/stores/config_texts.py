@@ -75,11 +75,11 @@ def config_text(path: str, random: Random, pretty: bool) -> ConfigText:
         made.filters({name: {f"g{n}": _filter(name, f"g{n}") for n in range(random.randrange(1, 4))} for name in names})
     elif path.endswith("consumerOrderInfo.json"):
         row = {"a": "attempt", "cm": 0, "i": 60000, "l": 17, "o": [0, 3], "oc": {1: 1}, "popTime": 5}
-        made.nested("table", {f"{name}@g": {q: row for q in range(2)} for name in names})
+        made.nested("table", {f"{name}@g": dict.fromkeys(range(2), row) for name in names})
     elif path.endswith("topicQueueMapping.json"):
         held_queue = [{"bname": "b", "endOffset": -1, "gen": 0, "logicOffset": 0, "queueId": 0, "startOffset": 0}]
         row = {"bname": "b", "currIdMap": {0: 0}, "epoch": 1, "hostedQueues": {0: held_queue}, "totalQueues": 1}
-        made.rows("topicQueueMappingInfoMap", {name: row for name in names})
+        made.rows("topicQueueMappingInfoMap", dict.fromkeys(names, row))
     else:
         made.rows("timingCount", {name: {"count": random.randrange(9), "timeStamp": 17} for name in names})
     made.add("}")
