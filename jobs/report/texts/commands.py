@@ -173,6 +173,6 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
         ]
     found = [(what, command_line("repair", words, given)) for what, given in ways]
     if config:
-        more = "; --fix-config writes files of config/ from the best of the file, its .bak and what the log shows"
+        more = "; --fix-config writes files of config/ from what can be read of them in the copy and what the log shows"
         found = [(what + more, f"{command} {_FIX_CONFIG}" if command else "") for what, command in found]
     return [(what, command) for what, command in found if command]

@@ -29,6 +29,16 @@ def report(**more: Any) -> dict[str, Any]:
     return base | more
 
 
+def config_row(**more: Any) -> dict[str, Any]:
+    """A file of config/ that --fix-config replaces, as the report has it."""
+    base: dict[str, Any] = {
+        "file": "config/consumerOffset.json", "removed": False, "left_out": False, "emptied": False, "lost": 0, "reason": "r",
+        "taken_from": [], "time_ms": None, "time_from": None, "entries": 0, "added": [], "added_count": 0, "not_kept": [],
+        "unproven": "",
+    }  # fmt: skip
+    return base | more
+
+
 def named(number: int, **more: Any) -> dict[str, Any]:
     """One message that could not be saved."""
     row = {"why": "missing", "topic": HOSTILE, "queue_id": 0, "queue_offset": number, "messages": 1, "phy_offset": 500 + number}
