@@ -248,8 +248,8 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
         Option(
             "--fix-config",
             "",
-            "also write damaged and lost files of config/ from the best of the file, its .bak, other forms in the copy and what"
-            " the log shows; sets offsets back as well",
+            "also write damaged and lost files of config/ from what can be read of them in the copy and what the log shows; sets"
+            " offsets back as well",
         ),
         Option(
             "--empty-config",

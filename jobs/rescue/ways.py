@@ -75,7 +75,7 @@ class Way(RepairFigures):
 
     @property
     def not_kept(self) -> int:
-        """How many entries of tables of config/ stand in a form that is not taken, and in no table of the new store."""
+        """How many entries of tables of config/ are in a form that is not taken, and in no table of the new store."""
         return sum(int(form["count"]) for row in self.report["config"] for form in row["not_kept"])
 
     @property

@@ -289,7 +289,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
 
 
 def _not_kept(handed: HandOver) -> Iterator[Part]:
-    """What stands in one form of a table of config/ and not in the new store."""
+    """What one form of a table of config/ has and the new store has not."""
     pairs = [(row, form) for row in handed.report["config"] for form in row["not_kept"]]
     if pairs:
         lines = list(_some(pairs, not_kept_text, "form", handed, 2 * _SENTENCE))

@@ -257,7 +257,7 @@ def config_text(row: Row, written: bool) -> str:
 
 
 def _form_time(row: Row) -> str:
-    """When a form of a table was written, as far as the copy says."""
+    """When a form of a table was written, by what the copy says."""
     return f"{'of' if row['time_from'] == FROM_VERSION else 'last changed'} {time_text(row['time_ms'])} UTC"
 
 

@@ -1,4 +1,4 @@
-"""What stands readable in a file of config/ that no parser takes: torn, with zeros or garbage in it, of an unknown syntax.
+"""What can be read in a file of config/ that no parser takes: torn, with zeros or garbage in it, of an unknown syntax.
 
     found = salvaged(data, LAYOUTS[path])
 
@@ -22,7 +22,7 @@ from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS,
 TEXT, INT = "text", "int"  # kinds of keys
 PULL_OFFSETS, FORBIDDEN = "pullOffsetTable", "forbiddenTable"
 OFFSETS, LIGHT_OFFSETS, FILTERS = "offsetTable", "lmqOffsetTable", "filterDataByTopic"
-MOST_BROKEN = 1000  # names that are kept of entries that do not stand whole
+MOST_BROKEN = 1000  # names that are kept of entries without a whole value
 _MOST_DEPTH = 64  # of brackets; a broker writes at most 8
 _MOST_TOKENS = 16_000_000  # and no part that is read at once; a broker's largest file has 12 million
 _MOST_GARBAGE = 7  # bytes that cannot hide the end of one entry and the begin of another one: },"a@b":{
@@ -48,7 +48,7 @@ _QUOTE = re.compile(r"(\\.)|\"", re.DOTALL)
 
 @dataclass(frozen=True)
 class Layout:
-    """One table of a file. levels: of the keys that lead from it to an entry: TEXT, INT, or a name that is always there.
+    """One table of a file. levels: of the keys that lead from it to an entry: TEXT, INT, or a name that all have.
 
     fields: the names of which an entry has at least one; none where an entry is a number.  own: fields of an entry that say its
     place again.
@@ -81,9 +81,9 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
 
 @dataclass
 class Salvaged:
-    """tables: name -> the entries that stand whole, nested as in the file.  whole: nothing else is in the text.
+    """tables: name -> the whole entries, nested as in the file.  whole: nothing else is in the text.
 
-    broken, broken_count: (table, keys) of entries that are there without a whole value, and how many.  version: fields of
+    broken, broken_count: (table, keys) of entries without a whole value, and how many.  version: fields of
     dataVersion.
     """
 
@@ -116,7 +116,7 @@ def _entries(held: Mapping[Any, Any], depth: int, above: tuple[Any, ...]) -> Ite
 
 
 def put_entry(table: dict[Any, Any], keys: Sequence[Any], value: Any, keep: bool = False) -> None:
-    """Put an entry at its place. keep: one that is there stays."""
+    """Put an entry at its place. keep: an older one stays."""
     for key in keys[:-1]:
         table = table.setdefault(key, {})
     if not keep or keys[-1] not in table:
@@ -141,7 +141,7 @@ _KEY, _COLON, _VALUE, _AFTER, _SKIP = range(5)  # what comes next; _SKIP: nothin
 
 class _Frame:
     """An open bracket. table, path: where it lies; table is None where nothing says so.  held: what is in it, None where it is
-    not kept.  key: of the value that comes next.  broken: not all of it stands."""
+    not kept.  key: of the value that comes next.  broken: a part of it is not readable."""
 
     __slots__ = ("broken", "held", "is_object", "key", "path", "pending", "state", "table")
 
@@ -168,7 +168,7 @@ class _Reader:
         self._by_name = {layout.name: layout for layout in layouts} | {"dataVersion": _OTHER}
         self._section = layouts[0]  # the table that was named last
         self._frames = [_Frame(False, None, (), False)]
-        self._damaged = self._lost = self._ended = False  # lost: the second frame stands for all that were open
+        self._damaged = self._lost = self._ended = False  # lost: the second frame is for all that were open
         self._garbage = 0  # bytes since the last whole pair
         self._open_comment = False
         self._texts: dict[bytes, str] = {}

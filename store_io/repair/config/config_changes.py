@@ -1,6 +1,7 @@
-"""Which files of config/ a repair replaces, by what, and why: the best of the file, its .bak and what the copy shows.
+"""Which files of config/ a repair replaces, by which form of their table and what the log shows, and why.
 
-A file that the release reads as it was written stays. Source: ConfigManager.load, loadBak and persist (docs/config.md 2, 4, 9).
+A file that the release reads as it was written stays; so does one of which nothing can be read. Source: ConfigManager.load,
+loadBak and persist (docs/config.md 2, 4, 9).
 """
 
 from __future__ import annotations
@@ -232,7 +233,7 @@ def _is_older(audit: Audited, path: str, done: Load) -> bool:
 
 
 def _add_topics(audit: Audited, rows: dict[str, Row]) -> list[str]:
-    """Add topics that the rest of the copy shows, and queues and types of those that are there: the names of new ones."""
+    """Add topics that the rest of the copy shows, and queues and types of known ones: the names of new ones."""
     rules, added = config_rules(audit.copy.rules), []
     for name, topic in shown_topics(audit.config, audit.views).items():
         if name not in rows:

@@ -1,7 +1,7 @@
 """The forms in which a copy holds one table of config/, which of them a repair takes, and what only the others show.
 
 A form is a file, its .bak, a text that a kill left as .tmp, the file that takes its place with other settings, or a table in a
-database. One is taken, never a mixture: what stands in the file itself, else in its .bak, else in another form. What no parser
+database. One is taken, never a mixture: what is in the file itself, else in its .bak, else in another form. What no parser
 takes is read by `formats.config.salvage` (docs/config.md 9).
 """
 
@@ -83,7 +83,7 @@ class Form:
 
 
 def forms_of(audit: Audited, path: str, others: bool = True) -> list[Form]:
-    """All that are there, the file and its .bak first. others: those besides these too. Never raises over bytes."""
+    """All of them, the file and its .bak first. others: those besides these too. Never raises over bytes."""
     found = [_of_file(audit, path, name) for name in (path, path + BACKUP)]
     if others:
         found.append(_of_file(audit, path, f"{path}.tmp"))
@@ -228,7 +228,7 @@ class WrittenTables:
 
 
 def written_tables(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, rules: ConfigRules) -> WrittenTables | None:
-    """The file with these tables, as far as the release holds them; None where the release would not take it."""
+    """The file with these tables that the release can hold; None where the release would not take it."""
     own, *more = LAYOUTS[path]
     bean = entry_of(name_of(path), rules)
     held: dict[str, Mapping[Any, Any]] = {own.name: tables.get(own.name, {})}

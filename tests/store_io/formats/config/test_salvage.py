@@ -1,4 +1,4 @@
-"""What the lenient reader keeps of a damaged file: each entry that stands whole, nothing that the file never said."""
+"""What the lenient reader keeps of a damaged file: each whole entry, nothing that the file never said."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def damages(text: ConfigText, random: Random) -> Iterator[tuple[bytes, int, int]
 @pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.soak)], ids=["few", "many"])
 @pytest.mark.parametrize("pretty", [False, True], ids=["a line", "lines"])
 @pytest.mark.parametrize("path", FILES)
-def test_each_entry_that_stands_whole_is_kept_and_none_is_invented(path: str, pretty: bool, seeds: range) -> None:
+def test_each_whole_entry_is_kept_and_none_is_invented(path: str, pretty: bool, seeds: range) -> None:
     for seed in seeds:
         random = Random(seed)
         text = config_text(path, random, pretty)

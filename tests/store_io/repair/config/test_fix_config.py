@@ -289,7 +289,7 @@ def test_fields_that_the_release_refuses_get_their_default(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["consumerFilter.json", "consumerOrderInfo.json", "timermetrics", "topicQueueMapping.json"])
-def test_the_other_files_keep_what_stands_whole(name: str, tmp_path: Path) -> None:
+def test_the_other_files_keep_what_is_whole(name: str, tmp_path: Path) -> None:
     text = config_text(f"config/{name}", Random(3), pretty=False)
     torn = text.data[: len(text.data) * 3 // 4].decode("utf-8", "ignore")
     made = store(tmp_path / "store", "5.3.3", {name: torn, f"{name}.bak": torn})
