@@ -24,7 +24,7 @@ PULL_OFFSETS, FORBIDDEN = "pullOffsetTable", "forbiddenTable"
 OFFSETS, LIGHT_OFFSETS, FILTERS = "offsetTable", "lmqOffsetTable", "filterDataByTopic"
 MOST_BROKEN = 1000  # names that are kept of entries without a whole value
 _MOST_DEPTH = 64  # of brackets; a broker writes at most 8
-_MOST_TOKENS = 16_000_000  # and no part that is read at once; a broker's largest file has 12 million
+MOST_TOKENS = 16_000_000  # and no part that is read at once; a broker's largest file has 12 million
 _MOST_GARBAGE = 7  # bytes that cannot hide the end of one entry and the begin of another one: },"a@b":{
 _INT, _LONG = 1 << 31, 1 << 63
 _STRING_BODY = rb"(?:[^%s\\\x00-\x1f]|\\[\x20-\xff])*+"
@@ -175,7 +175,7 @@ class _Reader:
 
     def read(self) -> Salvaged:
         data, at, size, tokens = self._data, 0, len(self._data), 0
-        while at < size and tokens < _MOST_TOKENS:
+        while at < size and tokens < MOST_TOKENS:
             tokens += 1
             frame = self._frames[-1]
             if frame.table is not None and (frame.state == _KEY or frame.state == _VALUE and frame.is_object):

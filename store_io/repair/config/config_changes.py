@@ -141,8 +141,9 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int])
         added = _add_groups(audit, table.setdefault(own, {}))
     elif levels:
         reason = reason or f"{count_text(len(levels), 'level')} with messages without an offset"
-        found = {level: max(first, delivered.get(level, 0)) for level, first in levels.items() if level not in table.get(own, {})}
-        table[own] = dict(sorted({**table.get(own, {}), **found}.items()))
+        known = {**done.entries, **table.get(own, {})}
+        found = {level: max(first, delivered.get(level, 0)) for level, first in levels.items() if level not in known}
+        table[own] = dict(sorted({**known, **found}.items()))
         added = [f"level {level}: {table[own][level]}" for level in found]
     return _made(audit, path, reason, _Sources(forms, form, sources), table, added)
 
@@ -243,13 +244,15 @@ def _add_topics(audit: Audited, rows: dict[str, Row]) -> list[str]:
         if topic.queues > _queues(rows[name]):
             rows[name] = {**rows[name], "readQueueNums": topic.queues}
         if topic.attributes:
-            rows[name] = {**rows[name], "attributes": {**(rows[name].get("attributes") or {}), **topic.attributes}}
+            held = rows[name].get("attributes")
+            rows[name] = {**rows[name], "attributes": {**(held if isinstance(held, dict) else {}), **topic.attributes}}
     return added
 
 
 def _queues(row: Row) -> int:
-    numbers = [row.get("readQueueNums", 16), row.get("writeQueueNums", 16)]
-    return max((int(number) for number in numbers if number is not None), default=0)
+    """The larger number of queues; one that is no number counts as 0."""
+    numbers = [str(row.get(name, 16)) for name in ("readQueueNums", "writeQueueNums")]
+    return max((int(number) for number in numbers if number.isdecimal() and len(number) < 20), default=0)
 
 
 def _add_groups(audit: Audited, rows: dict[str, Row]) -> list[str]:

@@ -282,7 +282,8 @@ def test_entries_that_only_another_form_has_are_listed(tmp_path: Path) -> None:
 
 
 def test_fields_that_the_release_refuses_get_their_default(tmp_path: Path) -> None:
-    text = '{"topicConfigTable":{"T":{"topicName":"T","perm":"x","readQueueNums":4,"writeQueueNums":4,"later":5}},"z":{1:{}}}'
+    row = '{"topicName":"T","perm":"x","readQueueNums":"y","writeQueueNums":4,"attributes":3,"later":5}'
+    text = '{"topicConfigTable":{"T":' + row + '},"z":{1:{}}}'
     made = store(tmp_path / "store", "5.4.0", {"topics.json": text, "topics.json.bak": text})
     assert fixed(made, tmp_path / "new").exit_code == 0
     assert (tables(tmp_path / "new", made).topics or {})["T"]["perm"] == 6
