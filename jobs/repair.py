@@ -199,6 +199,8 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         raise UsageError(
             f"--plan {given['--plan']!r}: its release, {plan.release}, was assumed: name the broker's own with --release"
         )
+    if "--empty-config" in command.flags and "--fix-config" not in command.flags:
+        raise UsageError("--empty-config: it says how --fix-config decides; name that, too")
     settings = _compare_settings(store.broker_conf, plan)
     location = StoreLocation(store.path, store.parts)
     donor = donor_of(given["--donor"], location, target) if "--donor" in given else None
@@ -211,6 +213,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         donor,
         fix_offsets="--fix-offsets" in command.flags,
         fix_config="--fix-config" in command.flags,
+        empty_config="--empty-config" in command.flags,
         settings=settings,
         heal_risk=_heal_risk(command),
     )

@@ -248,8 +248,13 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
         Option(
             "--fix-config",
             "",
-            "also write damaged and lost files of config/ from the best of the file, its .bak and what the log shows; sets"
+            "also write damaged and lost files of config/ from what can be read of them in the copy and what the log shows; sets"
             " offsets back as well",
+        ),
+        Option(
+            "--empty-config",
+            "",
+            "with --fix-config: a table of which nothing in the copy can be read begins empty; else its file stays as it is",
         ),
         Option(
             "--heal",

@@ -171,17 +171,18 @@ def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]
     the risks of all records together are not below the bound of one."""
     request = request_of(outcome, asked.location, asked.target, asked.donor)
     wanted = [replace(request, fix_config=True)] if config_helps(outcome) else []
-    ways: list[Way] = []
+    first: list[Way] = []  # whose refusals say most, where none goes
     left = 0.0
     for heal_risk in (DEFAULT_RISK, None):
         for each in (*wanted, request):
             ways = work_out_ways(replace(each, heal_risk=heal_risk), run_tasks, _progress)
+            first = first or ways
             left = max(left, *(way.risk for way in ways))
             if left >= MOST_RISK and heal_risk is not None:
                 break
             if any(way.consistent for way in ways):
                 return [replace(way, risk_left=left if left >= MOST_RISK else 0.0) for way in ways]
-    return ways
+    return first
 
 
 def _write(asked: Asked, outcome: AuditOutcome) -> None:

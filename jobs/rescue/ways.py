@@ -74,6 +74,11 @@ class Way(RepairFigures):
         return int(self.report.get("positions_set_back", 0))
 
     @property
+    def not_kept(self) -> int:
+        """How many entries of tables of config/ are in a form that is not taken, and in no table of the new store."""
+        return sum(int(form["count"]) for row in self.report["config"] for form in row["not_kept"])
+
+    @property
     def written(self) -> int:
         """Bytes of the copy that it writes; what it makes anew replaces some of them."""
         return sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)

@@ -258,6 +258,14 @@ def load(source: ByteSource, listing: StoreListing, path: str, rules: ConfigRule
     return done
 
 
+def taken_from(name: str, data: bytes, rules: ConfigRules) -> Load:
+    """What the release makes of such a text; `Load.name` is empty where it takes nothing. Never raises over bytes."""
+    done = Load()
+    if data:
+        _take(done, name, data, rules)
+    return done
+
+
 def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
     """Whether this file is the one that is taken. The entries of one that fails after it was added stay."""
     path = name.removesuffix(BACKUP)

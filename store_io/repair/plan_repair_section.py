@@ -20,6 +20,7 @@ from store_io.base.errors import StoreError
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import run_task
 from store_io.base.wording import count_text
+from store_io.repair.config.table_forms import FROM_FILE
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
@@ -66,9 +67,15 @@ def section_of(outcome: RepairOutcome) -> Row:
         return refused_section("the new store would not be consistent: " + "; ".join(report["problems"][:3]))
     return {
         "refused": None, "messages_before": report["messages_before"], "messages_after": report["messages_after"],
-        "lost": report["lost"], "given_up": report["given_up"]["messages"], "config": report["config"],
-        "steps": report["steps"],
+        "lost": report["lost"], "given_up": report["given_up"]["messages"],
+        "config": [_timeless(row) for row in report["config"]], "steps": report["steps"],
     }  # fmt: skip
+
+
+def _timeless(row: Row) -> Row:
+    """A row of the report without modification times: the same bytes have the same plan."""
+    found = {**row, "not_kept": [_timeless(form) for form in row["not_kept"]]} if "not_kept" in row else row
+    return {**found, "time_ms": None} if row["time_from"] == FROM_FILE else found
 
 
 def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTask]:

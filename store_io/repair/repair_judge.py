@@ -3,6 +3,7 @@ that may stay (`finding_codes.Stays`), which the report names."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from schemas.finding_codes import CATALOGUE, Part, Stays
@@ -32,15 +33,17 @@ class NewStoreVerdict:
         return CONSISTENT if self.consistent else LOST if self.loss else DERIVED
 
 
-def judge_new_store(before: Audited, final: Audited, log: LogPlan, made: Rebuilt) -> NewStoreVerdict:
-    """before, final: the audits of the copy and of the new store."""
+def judge_new_store(
+    before: Audited, final: Audited, log: LogPlan, made: Rebuilt, advice: Callable[[str], str] = lambda why: ""
+) -> NewStoreVerdict:
+    """before, final: the audits of the copy and of the new store.  advice: what helps against a refusal of the release."""
     accepted = _Accepted(before, log, made)
     kept = [f for f in final.serious if accepted.takes(f)]
     left = [f for f in final.serious if f not in kept]
     problems = [f"{f.code}: {f.file} {f.start}: {f.message} {f.expected} {f.actual}" for f in left]
     if not final.complete:
         problems += final.outcome.incomplete
-    problems += _start_problems(final, log, accepted)
+    problems += _start_problems(final, log, accepted, advice)
     return NewStoreVerdict(problems, [_finding_row(f) for f in kept], any(f.severity == "loss" for f in left))
 
 
@@ -67,11 +70,11 @@ class _Accepted:
         return Stays.PARTIAL_QUEUE in stays and partial
 
 
-def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted) -> list[str]:
+def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted, advice: Callable[[str], str]) -> list[str]:
     """What a start of the release would do to the new store, where that is anything."""
     p = final.prediction
     if p is None or not p.starts:
-        return ["the release would not start: " + (p.refusal if p else "nothing is predicted")]
+        return ["the release would not start: " + (p.refusal + advice(p.refusal) if p else "nothing is predicted")]
     if p.truncate_at != log.end and log.edits:
         return [f"the release would end the log at {p.truncate_at}, not at {log.end}"]
     by_queue = final.loss.by_queue if final.loss is not None else {}

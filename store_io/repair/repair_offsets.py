@@ -6,7 +6,6 @@ Source: ConsumerOffsetManager, LmqConsumerOffsetManager, ScheduleMessageService,
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ from store_io.base.errors import StoreError
 from store_io.base.wording import seen
 from store_io.formats import config_reader
 from store_io.formats.commitlog import bridges
+from store_io.formats.config.written import config_text
 from store_io.formats.config_reader import StoreConfig, is_offset, read_object
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import CORRECT_OFFSETS
@@ -33,7 +33,7 @@ from store_io.source.store_dir import StoreListing, list_store
 
 _QUEUE_OFFSET, _MASTER_OFFSET = slice(16, 24), slice(24, 32)  # in the timer's checkpoint: queue offsets read up to
 _WINDOW_UNITS = 1 << 15
-_INTEGER_KEY = re.compile(r'([{,]\s*)"(-?[0-9]+)"(\s*:)')
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
 def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
@@ -128,14 +128,14 @@ def set_back(writer: StoreWriter, source: ByteSource, config: StoreConfig, rows:
         tables = [table.get(name) or {} for name in ("offsetTable", "lmqOffsetTable")] if table is not None else []
         done = sum(_set_groups(one, groups) for one in tables)
         if done:
-            writer.put(path, _written(table))
+            writer.put(path, config_text(_as_written(table), config.rules))
             changed[path] = done
     delays = [row for row in rows if row["kind"] == "delay"]
     table = _table(source, config, DELAY_OFFSETS) if delays else None
     if table is not None:
         for row in delays:
             table.setdefault("offsetTable", {})[str(row["level"])] = row["new_max"]
-        writer.put(DELAY_OFFSETS, _written(table))
+        writer.put(DELAY_OFFSETS, config_text(_as_written(table), config.rules))
         changed[DELAY_OFFSETS] = len(delays)
     for row in rows:
         if row["kind"] == "timer_queue":
@@ -172,6 +172,8 @@ def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
     return changed
 
 
-def _written(table: Any) -> bytes:
-    """JSON as the broker writes it: integer keys without quotes."""
-    return _INTEGER_KEY.sub(r"\1\2\3", json.dumps(table, ensure_ascii=False, indent=1)).encode("utf-8", "surrogatepass")
+def _as_written(held: Any) -> Any:
+    """The table with integers for keys where a broker writes them, without quotes."""
+    if isinstance(held, dict):
+        return {int(key) if _INTEGER.fullmatch(key) else key: _as_written(value) for key, value in held.items()}
+    return held

@@ -12,6 +12,7 @@ from schemas.rows import Row
 from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings
 from store_io.audit.queue_runs import message_runs
 from store_io.explore.manifest import manifest_row
+from store_io.repair.config.fix_config import written_files
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.given_up import given_up
 from store_io.repair.log.edits import LogPlan
@@ -63,7 +64,7 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
     found["messages_after"] = ended.final.outcome.messages
     found |= ended.offsets
     found |= {"config": work.config, "config_written": request.fix_config}
-    written = [row["file"] for row in work.config] if request.fix_config else []
+    written = written_files(work.config) if request.fix_config else []
     found["digests"] = _digests(work, [*found.get("offsets_set_back", []), *written])
     found |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}
     found["log_tail"] = log_tail(work.source, segments_of(work.tree, work.rules), begun.log.end)
@@ -83,6 +84,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
         "donor": begun.donor,
         "healed": begun.healed,
         "healed_at": _healed_at(begun.healed),
+        "emptied": [{"file": row["file"], "lost": row["lost"]} for row in work.config if row["emptied"]],
         "zeroed_bytes": log.zeroed_bytes,
         "log_end": log.end,
         "bridges": log.bridges,

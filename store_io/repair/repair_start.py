@@ -19,20 +19,12 @@ from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_steps import RESIZE, ZERO
 from store_io.repair.repair_work import Work
-from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.loading import Tree
 from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, line_to_correct
 from store_io.rules.rocksdb.place import database_folder
 from store_io.source.byte_source import name_of
 
 MAX_UNBLOCKED = 50
-# Files in config/ without which a broker starts and works. Those of topics, groups and consumer offsets are never removed.
-_SPARE_CONFIG = (
-    DELAY_OFFSETS,
-    "config/consumerFilter.json",
-    "config/consumerOrderInfo.json",
-    "config/timermetrics",
-)
 
 
 def unblock(work: Work, audit: Audited) -> Audited:
@@ -53,7 +45,7 @@ def unblock(work: Work, audit: Audited) -> Audited:
         if short is not None and _zero_half_record(work, audit, path, short):
             audit = audit_changed(work, "the copy")
     if work.request.policy == BROKER and not audit.starts:
-        raise _no_start(audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
+        raise _no_start(work, audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
     return audit
 
 
@@ -69,13 +61,20 @@ def _check_settings(audit: Audited) -> None:
         )
 
 
-def _no_start(why: str) -> StoreError:
-    return StoreError(f"under policy broker nothing can be done, as the release would not start: {why}{_advice(why)}")
+def _no_start(work: Work, why: str) -> StoreError:
+    advice = config_advice(work, why)
+    return StoreError(f"under policy broker nothing can be done, as the release would not start: {why}{advice}")
 
 
-def _advice(why: str) -> str:
-    """What writes a file that the release needs and cannot read."""
-    return ". Repair with --fix-config" if why.startswith("config/") else ""
+def config_advice(work: Work, why: str) -> str:
+    """What writes a file of config/ that the release needs and cannot read; "" for another refusal."""
+    if not why.startswith("config/"):
+        return ""
+    if not work.request.fix_config:
+        return ". Repair with --fix-config"
+    if not any(row["left_out"] for row in work.config):
+        return ""
+    return ". Nothing of it can be read: take it from another copy of this broker; with --empty-config it begins empty"
 
 
 def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
@@ -85,7 +84,7 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
     if top == COMMITLOG and segment is not None and path in audit.holding:
         size = work.rules.segment_bytes
         if segment.size == size:
-            raise _no_start(refusal)
+            raise _no_start(work, refusal)
         work.steps.add(RESIZE, path, start=0, end=size, reason=refusal, lost={"bytes": max(0, segment.size - size)})
         work.writer.resize(path, size)
     elif _of_group(audit, path):
@@ -96,11 +95,6 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
         epochs.unblock(work, audit, refusal)
     elif timers.is_timer_file(path) and timers.unblock(work, audit):
         pass
-    elif path in _SPARE_CONFIG:
-        there = Tree(work.source.list_tree("config"))
-        for name in (path, path + ".bak"):
-            if there.exists(name):
-                work.remove(name, refusal, there)
     elif _is_of_database(work, path):
         for file in _opened_by(work, top):
             work.remove(file, refusal, work.tree)
@@ -111,7 +105,7 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
             if work.tree.exists(folder):
                 work.remove(folder, refusal, work.tree)
     else:
-        raise _no_start(refusal)
+        raise _no_start(work, refusal)
 
 
 def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> bool:

@@ -11,7 +11,7 @@ What each step refuses, a StoreError (docs/contract.md, 6, says when, and has th
   group of several.
 * 1, `plan_copy`: a segment name in two CommitLog folders; too little space.
 * 2, `audit_copy`: a copy that differs from the plan, or that no audit can read completely.
-* 3, `fix_config`: tables in a database; a file of config/ that cannot be read.
+* 3, `fix_config`: nothing but tables in a database; a file of config/ that cannot be read.
 * 3, `unblock`: policy broker where no change lets the release start.
 * 4, `heal`: a donor that is no store, or no copy of this log.
 * 6, `plan_log`: segment names that make no log; a segment without room for a filler.  `plan_ledger`: no sound entry; damage in
@@ -29,6 +29,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import Row
@@ -50,7 +51,7 @@ from store_io.repair.repair_copy import check_source
 from store_io.repair.repair_judge import judge_new_store
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_report import Begun, Ended, queue_ends, report, unsaved_of
-from store_io.repair.repair_start import unblock
+from store_io.repair.repair_start import config_advice, unblock
 from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
 from store_io.repair.writing.store_writer import WriteFailed
@@ -195,6 +196,7 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
     """Queues, index and checkpoint, until the new store's audit finds nothing to rebuild, or rebuilding does not help; then the
     timer's files, by what that audit says."""
     log, made = begun.log, Rebuilt()
+    advice = partial(config_advice, work)
     for _ in range(MOST_ROUNDS):
         rebuild(work, log, begun.audit, audit, made)  # 9
         if work.steps.changed or checkpoint.is_blamed(audit):
@@ -207,13 +209,13 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
             if work.rules.rocksdb_queues or work.rules.combined_queues:
                 rebuild(work, log, begun.audit, final, made)
                 final = repair_audit.audit_new_store(work)
-        ended = Ended(final, judge_new_store(begun.audit, final, log, made), made)  # 12
+        ended = Ended(final, judge_new_store(begun.audit, final, log, made, advice), made)  # 12
         if ended.verdict.consistent or final is audit:
             break
         audit = final
     if ended.verdict.consistent and timers.mend(work, ended.final, made):
         final = repair_audit.audit_new_store(work)
-        ended = Ended(final, judge_new_store(begun.audit, final, log, made), made)
+        ended = Ended(final, judge_new_store(begun.audit, final, log, made, advice), made)
     return ended
 
 

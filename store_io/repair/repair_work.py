@@ -26,7 +26,8 @@ RunTasks = Callable[[Sequence[Task], str], list[Any]]
 @dataclass(frozen=True)
 class RepairRequest:
     """What to do. target: a new folder.  uploaded: the URI at which its files are afterwards, "" where they stay.  settings: a
-    sentence for the report on where they come from.  heal_risk: damaged records are healed where the risk is below it; None:
+    sentence for the report on where they come from.  empty_config: with fix_config, a table of which nothing can be read begins
+    empty.  heal_risk: damaged records are healed where the risk is below it; None:
     none is."""
 
     name: str
@@ -37,6 +38,7 @@ class RepairRequest:
     donor: StoreLocation | None = None
     fix_offsets: bool = False
     fix_config: bool = False
+    empty_config: bool = False
     settings: str = "the plan's"
     heal_risk: float | None = None
     uploaded: str = ""

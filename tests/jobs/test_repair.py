@@ -326,6 +326,13 @@ def test_spark_s_words_reach_it() -> None:
     assert command == Command("repair", ("--master", "local[2]"), None, ("S",), {"--plan": "p", "--to": "n"}, flags)
 
 
+def test_a_table_begins_empty_only_where_tables_are_written(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(store, "--to", str(tmp_path / "new"), "--empty-config") == 2
+    assert "--empty-config: it says how --fix-config decides" in capsys.readouterr().err
+
+
 def test_a_risk_that_makes_no_sense(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = str(tmp_path / "new")
     for words, said in (

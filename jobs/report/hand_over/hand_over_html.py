@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from jobs.report.hand_over.words import MOST_NAMED, HandOver, hashes_text, headline, parts, unsaved_lines
 from jobs.report.pages.page import View, page
+from jobs.report.texts.repair_text import emptied_text
 from jobs.report.texts.text import printable
 
 
@@ -19,6 +20,7 @@ def hand_over_html(handed: HandOver) -> Iterator[str]:
         "title": f"{printable(handed.target.rpartition('/')[2], 100)}: hand-over of a repaired RocketMQ store",
         "handed": handed,
         "headline": headline(handed),
+        "emptied": [emptied_text(row) for row in handed.emptied],
         "first": first,
         "parts": others,
         "unsaved": unsaved_lines(handed),

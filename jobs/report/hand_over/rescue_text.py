@@ -52,7 +52,8 @@ def donor_text(problem: str) -> str:
 def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
     """The ways beside one another, and a plain start."""
     heads = ["", "a plain start", *(f"policy {way.policy}" for way in ways)]
-    rows = [heads, *(_row(title, start, said, outcome, ways) for title, start, said in _ROWS)]
+    keeps_all = not any(way.not_kept for way in ways if way.outcome is not None)
+    rows = [heads, *(_row(*row, outcome, ways) for row in _ROWS if row is not _ENTRIES or not keeps_all)]
     lines = ["  " + line for line in in_columns(rows, range(1, len(heads)), [""] * len(rows), Paint(False))]
     lines += [_line(way.policy.capitalize(), f"does not go: {way.problem()}") for way in ways if not way.consistent]
     return "\n".join(lines) + "\n"
@@ -78,6 +79,11 @@ def _start_loses(outcome: AuditOutcome) -> str:
     return f"{lost_of(outcome)[0]:,}{more}" if _starts(outcome) else "-"
 
 
+_ENTRIES: tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]] = (
+    "table entries left",  # which only a form of a table of config/ has that is not taken
+    lambda outcome: "-",
+    lambda way: f"{way.not_kept:,}",
+)
 _ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]] = (
     ("messages kept", _start_keeps, lambda way: f"{way.kept:,}"),
     ("valid ones lost", _start_loses, lambda way: f"{int(way.report['lost']['messages']):,}"),
@@ -89,6 +95,7 @@ _ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]]
         lambda way: count_text(len((way.report["donor"] or {}).get("taken", ())), "range"),
     ),
     ("offsets set back", lambda outcome: "-", lambda way: f"{way.offsets:,}"),
+    _ENTRIES,
     ("written, about", lambda outcome: "-", lambda way: bytes_text(way.written)),
     ("time, about", lambda outcome: "-", lambda way: seconds_text(way.run_seconds)),
     (

@@ -16,11 +16,13 @@ from jobs.report.texts.commands import command_line, not_shown, shell_word
 from jobs.report.texts.repair_text import (
     bridge_text,
     config_text,
+    emptied_text,
     healed_text,
     healing_text,
     left_out_text,
     missing_text,
     moved_text,
+    not_kept_text,
     offsets_text,
     shown_text,
     unserved_text,
@@ -33,7 +35,7 @@ from store_io.base.wording import clause, seen
 from store_io.formats.commitlog import bridges
 from store_io.repair.repair_plan import SALVAGE
 
-MOST_NAMED, MOST_STEPS, MOST_SEEN = 100, 40, 20
+MOST_NAMED, MOST_STEPS, MOST_SEEN, MOST_ENTRIES = 100, 40, 20, 200
 _SENTENCE = 300
 
 
@@ -79,11 +81,25 @@ class HandOver(RepairFigures):
         return str(self.report["release"])
 
     @property
+    def emptied(self) -> list[Row]:
+        """Tables of config/ that begin empty, rows of the report."""
+        return [row for row in self.report["config"] if row["emptied"]]
+
+    @property
+    def left_out(self) -> list[Row]:
+        """Tables of config/ of which nothing could be read, and whose file stays as it is."""
+        return [row for row in self.report["config"] if row["left_out"]]
+
+    @property
     def style(self) -> str:
-        """Its colour: green only where all was saved, nothing was assumed or judged by a risk, and nothing stays wrong."""
+        """Its colour: green only where all was saved, nothing was assumed or judged by a risk, and nothing stays wrong; red where
+        a table begins empty."""
         report = self.report
         open_ends = self.healed or report.get("topics_unknown") or report["config"] and not report["config_written"]
+        open_ends = open_ends or self.left_out or any(row["not_kept"] for row in report["config"])
         loses = self.given_up or report["given_up"]["signs"] or report["moved"] or report["unserved"]
+        if self.emptied:
+            return "stop"
         return "care" if loses or open_ends or self.assumed or self.unsafe or report["kept"] else "safe"
 
 
@@ -106,11 +122,20 @@ def headline(handed: HandOver) -> str:
     report = handed.report
     holds = f"holds {count_text(report['messages_after'], 'message')}"
     holds += f" ({handed.healed:,} of them healed)" if handed.healed else ""
+    end = _config_end(handed)
     if handed.given_up:
-        return f"The new store is consistent and {holds}; {count_text(handed.given_up, 'message')} could not be saved"
+        return f"The new store is consistent and {holds}; {count_text(handed.given_up, 'message')} could not be saved{end}"
     if report["given_up"]["signs"]:
-        return f"The new store is consistent and {holds}; others are missing, how many is not known"
-    return f"The new store is consistent and {holds}, all that the copy shows"
+        return f"The new store is consistent and {holds}; others are missing, how many is not known{end}"
+    return f"The new store is consistent and {holds}, all that the copy shows{end}"
+
+
+def _config_end(handed: HandOver) -> str:
+    """What the headline says of tables of which nothing could be read."""
+    lost = sum(row["lost"] for row in handed.emptied)
+    end = f"; tables begin empty: {', '.join(row['file'] for row in handed.emptied)}" if handed.emptied else ""
+    end += f", {count_text(lost, 'entry', 'entries')} lost" if lost else ""
+    return end + (f"; not mended: {', '.join(row['file'] for row in handed.left_out)}" if handed.left_out else "")
 
 
 def parts(handed: HandOver) -> list[Part]:
@@ -123,6 +148,7 @@ def parts(handed: HandOver) -> list[Part]:
     return [
         Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed))),
         Part("seen", "What consumers will see", list(_seen(handed))),
+        *_not_kept(handed),
         Part("places", "Which files go where", list(_places(handed)), True),
         Part("settings", "Which release, which settings", list(_settings(handed)), True, "Settings of this store", settings),
         Part("checks", "What to check after the start", checks, True, "Queues", list(_ends(handed)), audit),
@@ -149,6 +175,7 @@ def unsaved_lines(handed: HandOver) -> list[str]:
     if given_up["signs"]:
         signs = "; ".join(clause(CATALOGUE[code].meaning) for code in given_up["signs"])
         lines.append(f"Messages are missing, and nothing says how many: {signs}.")
+    lines += [f"{emptied_text(row)}." for row in handed.emptied]
     if not lines:
         return ["Nothing: every message that the copy holds or shows is in the new store."]
     if handed.not_named:
@@ -263,6 +290,17 @@ def _seen(handed: HandOver) -> Iterator[str]:
     yield "Some messages come twice, as after any crash: what was consumed after the last stored offset is delivered again."
 
 
+def _not_kept(handed: HandOver) -> Iterator[Part]:
+    """What one form of a table of config/ has and the new store has not."""
+    pairs = [(row, form) for row in handed.report["config"] for form in row["not_kept"]]
+    if pairs:
+        lines = list(_some(pairs, not_kept_text, "form", handed, 2 * _SENTENCE))
+        names = [f"{form['file']}: {name}" for _, form in pairs for name in form["entries"]]
+        count = sum(int(form["count"]) for _, form in pairs)
+        more = [*names[:MOST_ENTRIES], *_more(count - min(len(names), MOST_ENTRIES), "entry", handed)]
+        yield Part("tables", "What only other forms of config/ have", lines, False, count_text(count, "entry", "entries"), more)
+
+
 def _places(handed: HandOver) -> Iterator[str]:
     named = dict(handed.places)
     yield f"Keep the damaged directory and its copy: {handed.copy}"
@@ -274,15 +312,19 @@ def _places(handed: HandOver) -> Iterator[str]:
         if folder:
             yield f"broker.conf keeps {folder} elsewhere ({name}): put {handed.target}/{folder} in the place of {path}."
     yield "Put no abort file there: the new store has none, so the broker starts as after a clean stop."
-    config = [row["file"] for row in handed.report["config"]] if not handed.report["config_written"] else []
-    if config:
+    left = {row["file"] for row in handed.left_out}
+    config = [row["file"] for row in handed.report["config"] if row["file"] not in left]
+    if config and not handed.report["config_written"]:
         names = ", ".join(config[:MOST_SEEN])
         yield f"Put the broker's own {names} into it, from another copy, or make them with repair --fix-config."
-    yield f"Keep {handed.files.report} beside the store, under the store's name: later audits then know of this repair."
-    left = handed.report["not_copied"]
     if left:
-        yield f"Not copied, as they are no files: {', '.join(left[:MOST_SEEN])}"
-        yield from _more(len(left) - MOST_SEEN, "name", handed)
+        names = ", ".join(sorted(left))
+        yield f"Put the broker's own {names} into it, from another copy: nothing of it could be read in this one."
+    yield f"Keep {handed.files.report} beside the store, under the store's name: later audits then know of this repair."
+    not_copied = handed.report["not_copied"]
+    if not_copied:
+        yield f"Not copied, as they are no files: {', '.join(not_copied[:MOST_SEEN])}"
+        yield from _more(len(not_copied) - MOST_SEEN, "name", handed)
 
 
 def _settings(handed: HandOver) -> Iterator[str]:
@@ -354,7 +396,8 @@ def _some(rows: Sequence[Any], said: Callable[[Any], str], noun: str, handed: Ha
 
 def _more(number: int, noun: str, handed: HandOver) -> Iterator[str]:
     if number > 0:
-        yield f"and {count_text(number, f'more {noun}')}: {handed.files.report}"
+        many = f"more {noun[:-1]}ies" if noun.endswith("y") else ""
+        yield f"and {count_text(number, f'more {noun}', *filter(None, [many]))}: {handed.files.report}"
 
 
 def _audit_again(handed: HandOver) -> str:

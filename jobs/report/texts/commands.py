@@ -16,6 +16,8 @@ from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault, unqueueable
 from store_io.base.paths import is_hdfs, is_s3
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
+from store_io.rules.config.databases import DATABASE_TABLES
+from store_io.rules.config.files import CONFIG_FILES
 
 if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
@@ -157,10 +159,12 @@ def _has_place_beside(store: str) -> bool:
 
 def config_helps(outcome: AuditOutcome) -> bool:
     """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
+    refused_by = ((outcome.plan.get("broker") or {}).get("config") or {}).get("refused_by")
+    files = [f.file for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE]
+    files += [f"config/{refused_by}"] if refused_by else []
     if outcome.config_database:
-        return False
-    loads = (outcome.plan.get("broker") or {}).get("config") or {}
-    return bool(loads.get("refused_by")) or any(f.code in _CONFIG_CODES and f.severity != NOTE for f in outcome.findings)
+        return any(file in {each.path for each in CONFIG_FILES} - {*DATABASE_TABLES} for file in files)
+    return bool(files)
 
 
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
@@ -200,6 +204,6 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
         ]
     found = [(what, command_line("repair", words, given)) for what, given in ways]
     if config:
-        more = "; --fix-config writes files of config/ from the best of the file, its .bak and what the log shows"
+        more = "; --fix-config writes files of config/ from what can be read of them in the copy and what the log shows"
         found = [(what + more, f"{command} {_FIX_CONFIG}" if command else "") for what, command in found]
     return found

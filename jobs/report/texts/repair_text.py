@@ -13,6 +13,8 @@ from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause, seen
 from store_io.repair.config.config_changes import LOG
+from store_io.repair.config.table_forms import FROM_VERSION
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 
 MOST, MOST_STEPS = 12, 100
 _SENTENCE, _LONG, _ENTRY = 300, 600, 60
@@ -26,7 +28,7 @@ def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
         verb = "would not be made: the result would not be consistent" if dry else "not made: the result was not consistent"
     lines = [f"{printable(store)}: a store for RocketMQ {report['release']}, policy {report['policy']}, {verb}"]
     for title, items, sentence in _sections(report):
-        most = _LONG if title in ("Healed", "Config") else _SENTENCE
+        most = _LONG if title in ("Healed", "Config", "Not kept") else _SENTENCE
         lines += [f"  {title:<10} {printable(sentence(item), most)}" for item in items[:MOST]]
         if len(items) > MOST:
             lines.append(f"             and {count_text(len(items) - MOST)} more")
@@ -79,7 +81,10 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Topics", [names] if names else [], lambda text: f"not in config/topics.json, so clients do not find them: {text}"
     config = report.get("config", [])
     yield "Config", config, lambda row: config_text(row, report["config_written"])
-    yield "", ["write these files with --fix-config"] if config and not report["config_written"] else [], str
+    yield "Lost", [row for row in config if row["emptied"]], emptied_text
+    yield "Not kept", [(row, form) for row in config for form in row["not_kept"]], not_kept_text
+    waits = not all(row["left_out"] for row in config) and not report["config_written"]
+    yield "", ["write these files with --fix-config"] if waits else [], str
     yield "Kept", report.get("kept", []), _finding
     yield "Settings", [report["settings"]], str
 
@@ -242,8 +247,12 @@ def moved_text(row: Row) -> str:
 
 def config_text(row: Row, written: bool) -> str:
     """One file of config/ that --fix-config replaces."""
+    if row["left_out"]:
+        return f"{row['file']} is not mended: {row['reason']}. Not known: {row['unproven']}"
     verb = f"{'' if written else 'could be '}{'removed' if row['removed'] else 'written'}"
     taken = ["the log" if name == LOG else name for name in row["taken_from"]]
+    if taken and row["time_ms"] is not None:
+        taken[0] += f" ({_form_time(row)})"
     source = f" from {' and '.join(taken)}" if taken else ""
     held = f", with {count_text(row['entries'], 'entry', 'entries')}" if row["entries"] else ""
     open_end = f". Not proven: {row['unproven']}" if row["unproven"] else ""
@@ -252,6 +261,31 @@ def config_text(row: Row, written: bool) -> str:
         return head + end
     new = f", {count_text(row['added_count'])} of them new: "
     return f"{head}{new}{_names(row, _SENTENCE - len(head + new + end))}{end}"
+
+
+def _form_time(row: Row) -> str:
+    """When a form of a table was written, by what the copy says."""
+    return f"{'of' if row['time_from'] == FROM_VERSION else 'last changed'} {time_text(row['time_ms'])} UTC"
+
+
+def emptied_text(row: Row) -> str:
+    """A table that begins empty, as was asked for."""
+    noun = "offset" if row["file"].removesuffix(".bak") in (CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS) else "entry"
+    lost = f": {count_text(row['lost'], noun, 'offsets' if noun == 'offset' else 'entries')} lost" if row["lost"] else ""
+    return f"{row['file']} begins empty, by --empty-config{lost}"
+
+
+def not_kept_text(pair: tuple[Row, Row]) -> str:
+    """The entries that a form of a table shows and the new store does not have."""
+    row, form = pair
+    time = f" ({_form_time(form)})" if form["time_ms"] is not None else ""
+    count = count_text(form["count"], "entry", "entries")
+    head = f"{count} of {form['file']}{time}, not in the new {row['file']}: "
+    names = [printable(name, _ENTRY) for name in form["entries"]]
+    while len(names) > 1 and len(", ".join(names)) > _SENTENCE - len(head):
+        names.pop()
+    left = int(form["count"]) - len(names)
+    return head + ", ".join(names) + (f" and {left:,} more" if left > 0 else "")
 
 
 def _names(row: Row, room: int) -> str:

@@ -1,8 +1,8 @@
-"""Whether a repair has made this store and gave up messages: else it would look like one that never had them.
+"""Whether a repair has made this store and gave up messages or tables: else it would look like one that never had them.
 
-A repair writes what it gave up, and which records it healed, into its report, NEW.repair.json beside the new store. The report
-counts only where the store's log still holds the bytes with which that repair ended it: one that belongs to another store says
-nothing.
+A repair writes what it gave up, which records it healed and which tables it let begin empty, into its report, NEW.repair.json
+beside the new store. The report counts only where the store's log still holds the bytes with which that repair ended it: one that
+belongs to another store says nothing.
 The file is ordinary input: only its first bytes are read, and what is not the report of such a repair gives no note.
 """
 
@@ -21,6 +21,7 @@ from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.rules.config.files import CONFIG_FILES, LMQ_OFFSETS
 from store_io.rules.message_verdict import VALID
 from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
 from store_io.source.segment_window import SegmentWindow
@@ -30,12 +31,13 @@ if TYPE_CHECKING:  # pages word its note, and need no decoder for that
 
 REPORT_SUFFIX = ".repair.json"
 HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound
-HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "healed_at")
+HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "healed_at", "emptied")
 NOT_KNOWN = "messages whose number is not known"
 TAIL_BYTES = 4096
 _WINDOW_BYTES = 1 << 16
 REPAIRED = "store_repaired"
 HEALED = "message_healed"
+EMPTIED = "config_table_emptied"
 MOST_HEALED = 500  # records that a report names in its first bytes
 _TIME = "%Y-%m-%d %H:%M:%S"
 _MEMBER = re.compile(r'\s*[{,]\s*"([a-z_]+)"\s*:\s*')
@@ -49,12 +51,13 @@ class _Report:
     unknown: bool  # more than are counted, or some where none is
     tail: Row
     healed: tuple[Row, ...] = ()  # phy_offset, bytes
+    emptied: tuple[Row, ...] = ()  # file, lost
 
 
 def repaired(evidence: Evidence) -> list[Finding]:
-    """The notes on a store that a repair has made: messages given up, records healed; none on any other."""
+    """The notes on a store that a repair has made: messages given up, records healed, tables emptied; none on any other."""
     report = _report_beside(evidence, evidence.request.location)
-    return [*_given_up(report), *_healed(evidence, report)] if report is not None else []
+    return [*_given_up(report), *_healed(evidence, report), *_emptied(report)] if report is not None else []
 
 
 def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Finding]:
@@ -97,6 +100,16 @@ def _healed(evidence: Evidence, report: _Report) -> list[Finding]:
         if holder is not None and start is not None:
             text = f"a repair on {report.made_at} UTC has healed this record: its report has the old and the new bytes"
             found.append(Finding(HEALED, holder.path, start, start + row["bytes"], phy_offset=phy, message=text))
+    return found
+
+
+def _emptied(report: _Report) -> list[Finding]:
+    """A note on each table of config/ that the repair has let begin empty."""
+    found = []
+    for row in report.emptied:
+        lost = f", {count_text(row['lost'], 'entry', 'entries')} lost" if row["lost"] else ""
+        text = f"{row['file']}: a repair on {report.made_at} UTC let this table begin empty, by --empty-config{lost}"
+        found.append(Finding(EMPTIED, row["file"], message=text, count=max(1, row["lost"])))
     return found
 
 
@@ -157,7 +170,9 @@ def _read(data: bytes) -> _Report | None:
         return None
     rows = report.get("healed_at")
     healed = [r for r in rows[:MOST_HEALED] if _is_place(r)] if isinstance(rows, list) else []
-    return _Report(made_at, given["messages"], bool(given.get("signs")), tail, tuple(healed))
+    rows = report.get("emptied")
+    emptied = [r for r in rows if _is_emptied(r)] if isinstance(rows, list) else []
+    return _Report(made_at, given["messages"], bool(given.get("signs")), tail, tuple(healed), tuple(emptied))
 
 
 def _first_members(text: str) -> dict[str, Any]:
@@ -187,6 +202,17 @@ def _is_count(value: Any) -> bool:
 
 def _is_place(row: Any) -> bool:
     return isinstance(row, dict) and row.keys() == {"phy_offset", "bytes"} and all(map(_is_count, row.values()))
+
+
+def _is_emptied(row: Any) -> bool:
+    files = {file.path for file in CONFIG_FILES} | {LMQ_OFFSETS}
+    return (
+        isinstance(row, dict)
+        and row.keys() == {"file", "lost"}
+        and isinstance(row["file"], str)
+        and row["file"] in files
+        and _is_count(row["lost"])
+    )
 
 
 def _is_digest(value: Any) -> bool:

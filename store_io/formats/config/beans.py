@@ -138,3 +138,9 @@ def _is_plain(held: dict[str, Any]) -> bool:
 def other_of(name: str) -> Any:
     """What a file is read as of which no entry is kept; None where that is not known."""
     return _OTHERS.get(name)
+
+
+def entry_of(name: str, rules: ConfigRules) -> Bean | None:
+    """What an entry of a file's own table is read as; None of one that is a number."""
+    made = {"topics.json": topic_of(rules), "subscriptionGroup.json": group_of(rules)}
+    return made.get(name) or {"consumerOrderInfo.json": _ORDER, "topicQueueMapping.json": _MAPPING, **_ENTRIES}.get(name)

@@ -13,6 +13,7 @@ from schemas.rows import Row, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.config import records
 from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, Pairs, parse_tolerant, parse_written
+from store_io.formats.config.salvage import Layout, put_entry, salvaged
 from store_io.formats.config.tables import Offset, SharedSettings, Table, integer, member
 from store_io.formats.config.values import NotExact
 from store_io.formats.rocksdb.database import Batch, Database, DatabaseDamaged
@@ -75,6 +76,70 @@ def read_held(
     except StoreError as why:
         held.problem = str(why)
     return held
+
+
+@dataclass
+class ShownTable:
+    """What a database shows, whatever a release makes of it. entries: nested as in a file.  broken: keys whose value cannot be
+    read.  version: fields of its dataVersion."""
+
+    entries: dict[str, Any] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    version: Row = field(default_factory=dict)
+
+
+def show_held(
+    source: ByteSource, files: Sequence[StoreFile], place: TablePlace, layout: Layout, rules: ConfigRules
+) -> ShownTable | None:
+    """All that can be read there, up to bad bytes; None without such a table. rules: how values are parsed. Raises StoreError."""
+    database = find_database(files, place.folder)
+    if database.absent:
+        return None
+    shown = ShownTable()
+    with database.open(source, skips_bad_log=True) as opened:
+        if place.family not in opened.families:
+            return None
+        records_there = records.Records(place.number, lambda read: read, rules)
+        bounds = records.key_range(place.number) if place.number else ()
+        size = 0
+        try:
+            for batch in opened.scan(place.family, *bounds):
+                size += len(batch.keys) + len(batch.values)
+                if size > MAX_TABLE_BYTES:
+                    raise StoreError(f"{place.folder}/: more than is read of a table of config/")
+                for key, value in batch.pairs():
+                    if place.number:
+                        _show_record(shown, records_there, key, value)
+                    else:
+                        _show_value(shown, layout, key, value)
+            if place.versions and place.versions in opened.families:
+                text = opened.get(place.versions, VERSION_KEY) or b""
+                shown.version = salvaged(b'{"dataVersion":' + text + b"}", (layout,)).version
+        except DatabaseDamaged as why:
+            shown.broken.append(f"what lies after bad bytes of {why.path}")
+    for (group, topic, queue), offset in records_there.offsets.items():
+        put_entry(shown.entries, (f"{topic}@{group}", queue), offset)
+    shown.entries |= records_there.named
+    return shown
+
+
+def _show_record(shown: ShownTable, taken: records.Records, key: bytes, value: bytes) -> None:
+    try:
+        taken.take(key, value, _parse)
+    except (records.BadRecord, _ValueFault):
+        shown.broken.append(taken.words(key))
+
+
+def _show_value(shown: ShownTable, layout: Layout, key: bytes, value: bytes) -> None:
+    name = key.decode("utf-8", "replace")
+    if layout.fields:
+        found = salvaged(b'{"%b":{"":%b}}' % (layout.name.encode(), value), (layout,)).tables.get(layout.name, {}).get("")
+    else:
+        found = salvaged(value, (Layout(layout.name, layout.levels[1:]),)).tables.get(layout.name)
+    if found is None:
+        shown.broken.append(name)
+    else:
+        shown.entries[name] = found
 
 
 def _folder_refusal(files: Sequence[StoreFile], folder: str) -> str:

@@ -1,12 +1,13 @@
-"""Which files of config/ a repair replaces, by what, and why: the best of the file, its .bak and what the copy shows.
+"""Which files of config/ a repair replaces, by which form of their table and what the log shows, and why.
 
-A file that the release reads as it was written stays. Source: ConfigManager.load, loadBak and persist (docs/config.md 2, 4, 9).
+A file that the release reads as it was written stays; so does one of which nothing can be read. Source: ConfigManager.load,
+loadBak and persist (docs/config.md 2, 4, 9).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemas import commitlog_layout
@@ -15,15 +16,17 @@ from store_io.audit.checks.config.against_queues import delay_levels_lost, table
 from store_io.audit.checks.config.lost_tables import is_lost
 from store_io.audit.queue_views import QueueView
 from store_io.base.wording import count_text
+from store_io.formats.config.salvage import LAYOUTS, entries_of
 from store_io.formats.config.written import config_text, group_row, topic_row, version_row
 from store_io.formats.config_reader import BACKUP, Load, held_by, read_bounded
 from store_io.repair.config.shown_tables import held_queues, shown_groups, shown_topics
+from store_io.repair.config.table_forms import MOST_NAMES, Form, chosen_form, forms_of, not_kept, written_tables
 from store_io.repair.repair_audit import Audited
+from store_io.rules.config.databases import DATABASE_TABLES
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules
 
 LOG = "log"  # what a file was made of, beside names of files
-MOST_NAMES = 1000
 _UNPROVEN = {
     TOPICS: "of added topics: queues beyond the last one with messages, permissions, attributes; topics without messages",
     GROUPS: "the settings of groups: those that are added have a broker's defaults",
@@ -31,16 +34,18 @@ _UNPROVEN = {
     DELAY_OFFSETS: "deliveries whose copies are no longer in the log: those messages come again",
 }
 _UNPROVEN[LMQ_OFFSETS] = _UNPROVEN[CONSUMER_OFFSETS]
-_OLDER = "what changed after its .bak was written"
+_OLDER = "what changed after that was written"
+_LEFT_OUT = "what it held: take it from another copy of this broker, or let the table begin empty with --empty-config"
 _OTHER = "what it held: a start begins without it"
 
 
 @dataclass
 class ConfigChange:
-    """One file, and what it is replaced by. data: its new content; None: it is removed.
+    """One file, and what it is replaced by. data: its new content; None: it is removed, or stays as it is with `left_out`.
 
-    taken_from: the files that give entries, and `LOG`.  entries: how many it has then.  added: names that no file had.
-    unproven: what could not be found out, a clause.
+    taken_from: the forms that give entries, and `LOG`; form: the one that was taken.  entries: how many it has then.
+    added: names that no form had.  not_kept: what forms show and the new file lacks, rows.  unproven: what could not be found
+    out, a clause.  emptied: the table begins empty, as was asked for.  keeps_backup: the .bak stays, as a start can take it.
     """
 
     path: str
@@ -50,62 +55,156 @@ class ConfigChange:
     entries: int = 0
     added: list[str] = field(default_factory=list)
     unproven: str = ""
+    form: Form | None = None
+    not_kept: list[Row] = field(default_factory=list)
+    left_out: bool = False
+    emptied: bool = False
+    keeps_backup: bool = False
+
+    @property
+    def lost(self) -> int:
+        """How many entries a form shows of a table that begins empty."""
+        return max((row["count"] for row in self.not_kept), default=0) if self.emptied else 0
 
     @property
     def row(self) -> Row:
         """As NEW.repair.json has it."""
+        form = self.form
         return {
-            "file": self.path, "removed": self.data is None, "reason": self.reason, "taken_from": self.taken_from,
-            "entries": self.entries, "added": self.added[:MOST_NAMES], "added_count": len(self.added), "unproven": self.unproven,
+            "file": self.path, "removed": self.data is None and not self.left_out, "left_out": self.left_out,
+            "emptied": self.emptied, "lost": self.lost, "reason": self.reason, "taken_from": self.taken_from,
+            "time_ms": form.time_ms or None if form is not None else None,
+            "time_from": form.time_from if form is not None else None,
+            "entries": self.entries, "added": self.added[:MOST_NAMES], "added_count": len(self.added),
+            "not_kept": self.not_kept, "unproven": self.unproven,
         }  # fmt: skip
 
 
-def config_changes(audit: Audited, delivered: Mapping[int, int]) -> Iterator[ConfigChange]:
-    """The changes, file by file. Raises StoreError where a file that is to be taken cannot be read.
+def config_changes(audit: Audited, delivered: Mapping[int, int], may_empty: bool = False) -> Iterator[ConfigChange]:
+    """The changes, file by file; also those that are left out, as nothing of the table can be read. Raises StoreError where a
+    file that is to be taken cannot be read.
 
     delivered: delay level -> the position after the last message of its queue whose delivery the log shows.
+    may_empty: a table of which nothing can be read begins empty.
     """
     config = audit.config
-    if config.database:
-        return
     for path, done in config.loads.items():
-        if done.problems:
+        if done.problems or config.database and path in DATABASE_TABLES:
             continue
-        changes = list(_of_file(audit, path, done, delivered))
-        yield from changes
-        if not changes and path + BACKUP in config.useless_backups:
-            data = read_bounded(audit.copy.source, path)
-            yield ConfigChange(path + BACKUP, data, "it cannot be used; the file itself is good", [path])
+        change = _change(audit, path, done, delivered)
+        if change is not None:
+            yield from _with_backup(audit, _emptied(audit, change) if change.left_out and may_empty else change)
+        elif path + BACKUP in config.useless_backups:
+            yield _good_copy(audit, path)
 
 
-def _of_file(audit: Audited, path: str, done: Load, delivered: Mapping[int, int]) -> Iterator[ConfigChange]:
-    change = _change(audit, path, done, delivered)
-    if change is None:
-        return
-    if change.data is not None or audit.copy.listing.is_file(path):
+def _with_backup(audit: Audited, change: ConfigChange) -> Iterator[ConfigChange]:
+    """The change of a file, and that of a .bak that cannot be used: else the next fault finds nothing good."""
+    listing, backup = audit.copy.listing, change.path + BACKUP
+    if change.left_out or change.data is not None or listing.is_file(change.path):
         yield change
-    backup = path + BACKUP
-    if audit.copy.listing.is_file(backup) and backup not in change.taken_from:  # else the next fault finds nothing good
-        yield ConfigChange(backup, change.data, "it cannot be used either", change.taken_from, change.entries)
+    if listing.is_file(backup) and not (change.left_out or change.keeps_backup):
+        yield replace(change, path=backup, reason="it cannot be used either", added=[], not_kept=[], unproven="", emptied=False)
+
+
+def _good_copy(audit: Audited, path: str) -> ConfigChange:
+    """The file's content for a .bak that cannot be used."""
+    data = read_bounded(audit.copy.source, path)
+    own, backup = forms_of(audit, path, others=False)
+    rows = not_kept([backup], own.tables)
+    reason = "it cannot be used; the file itself is good"
+    return ConfigChange(path + BACKUP, data, reason, [path], own.count, form=own, not_kept=rows)
 
 
 def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int]) -> ConfigChange | None:
-    state = _state(audit, path, done)
-    if path == TOPICS:
-        return _topics(audit, done, state)
-    if path == GROUPS:
-        return _groups(audit, done, state) if state else None
-    if path == DELAY_OFFSETS:
-        return _delays(audit, done, state, delivered)
-    if not state:
+    levels = levels_without_offset(audit) if path == DELAY_OFFSETS else {}
+    wrong_topics = path == TOPICS and table_is_wrong(audit.copy, held_queues(audit.views))
+    forms: list[Form] = []
+    reason = _state(audit, path, done)
+    if not reason and not done.name and not done.entries and path in _UNPROVEN:
+        forms = forms_of(audit, path)
+        held = chosen_form(forms)
+        reason = f"a start begins without this table, which {held.name} holds" if held is not None else ""
+    if not reason and not levels and not wrong_topics:
         return None
-    backup = _good_backup(done)
-    if backup:
-        data = read_bounded(audit.copy.source, backup)
-        return ConfigChange(path, data, state, [backup], len(done.entries), unproven=_OLDER)
-    if path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
-        return ConfigChange(path, _text(audit, "offsetTable", {}, done.counter), state, unproven=_UNPROVEN[path])
-    return ConfigChange(path, None, state, unproven=_OTHER)
+    forms = forms or forms_of(audit, path)
+    form = chosen_form(forms, _is_older(audit, path, done))
+    table, sources = _taken(form, forms)
+    own = LAYOUTS[path][0].name
+    added: list[str] = []
+    if path == TOPICS:
+        added = _add_topics(audit, table.setdefault(own, {}))
+        reason = reason or ("it does not name topics that have messages" if added else "")
+        if not reason:
+            return None
+    elif path == GROUPS:
+        added = _add_groups(audit, table.setdefault(own, {}))
+    elif levels:
+        reason = reason or f"{count_text(len(levels), 'level')} with messages without an offset"
+        known = {**done.entries, **table.get(own, {})}
+        found = {level: max(first, delivered.get(level, 0)) for level, first in levels.items() if level not in known}
+        table[own] = dict(sorted({**known, **found}.items()))
+        added = [f"level {level}: {table[own][level]}" for level in found]
+    return _made(audit, path, reason, _Sources(forms, form, sources), table, added)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    forms: list[Form]
+    form: Form | None
+    names: list[str]
+
+
+def _made(
+    audit: Audited, path: str, reason: str, sources: _Sources, table: dict[str, dict[Any, Any]], added: list[str]
+) -> ConfigChange:
+    """The change that writes this table; one that is left out where it would be empty."""
+    form, forms = sources.form, sources.forms
+    own = LAYOUTS[path][0]
+    count = sum(1 for _ in entries_of(table.get(own.name, {}), own))
+    by_log = bool(added) or path == DELAY_OFFSETS and form is None  # which shows the levels that have messages
+    backup = next((each for each in forms if each.name == path + BACKUP and each.taken), None)
+    if form is not None and form is backup and sources.names == [form.name] and table == form.tables:
+        data, held = read_bounded(audit.copy.source, form.name), dict[str, Mapping[Any, Any]](table)
+    else:
+        rules = config_rules(audit.copy.rules)
+        version = version_row(_counter(audit, path), audit.last_store_time, rules)
+        written = written_tables(path, table, version, rules) if count or by_log else None
+        if written is None:
+            why = "the release takes nothing that can be read of it" if count else "no form of it in the copy can be read"
+            rows = not_kept(forms, {})
+            return ConfigChange(path, None, f"{reason}; {why}", unproven=_LEFT_OUT, not_kept=rows, left_out=True)
+        data, held = written.data, dict(written.tables)
+    names = [*sources.names, LOG] if by_log else sources.names
+    unproven = _UNPROVEN[path] if by_log or path in (TOPICS, GROUPS, DELAY_OFFSETS) else _OLDER
+    return ConfigChange(
+        path, data, reason, names, count, added, unproven, form, not_kept(forms, held),
+        keeps_backup=backup is not None and bool(backup.count),
+    )  # fmt: skip
+
+
+def _emptied(audit: Audited, change: ConfigChange) -> ConfigChange:
+    """The table of which nothing can be read, empty."""
+    path, rules = change.path, config_rules(audit.copy.rules)
+    data = None
+    if path in _UNPROVEN:
+        own = LAYOUTS[path][0].name
+        version = {"dataVersion": version_row(_counter(audit, path), audit.last_store_time, rules)}
+        data = config_text({**(version if rules.attributes or own != "offsetTable" else {}), own: {}}, rules)
+    return replace(change, data=data, left_out=False, emptied=True, unproven=_UNPROVEN.get(path, _OTHER))
+
+
+def _taken(form: Form | None, forms: list[Form]) -> tuple[dict[str, dict[Any, Any]], list[str]]:
+    """(the tables of the form, the files that give them). Of a file that the manager fails with after it has added its entries,
+    these stay, and the .bak's are on top."""
+    if form is None:
+        return {}, []
+    own = LAYOUTS[form.path][0].name
+    tables, names = {**form.tables, own: dict(form.own)}, [form.name]
+    backup = next((each for each in forms if each.name == form.path + BACKUP and each.taken), None)
+    if form.added and backup is not None:
+        tables[own], names = {**form.own, **backup.own}, [form.name, backup.name]
+    return tables, names
 
 
 def _state(audit: Audited, path: str, done: Load) -> str:
@@ -123,31 +222,6 @@ def _state(audit: Audited, path: str, done: Load) -> str:
     return ""
 
 
-def _good_backup(done: Load) -> str:
-    """The .bak where a start would take it, else ""."""
-    return done.name if done.name.endswith(BACKUP) and not done.hollow else ""
-
-
-# ---- tables ------------------------------------------------------------------------------------------------------------
-
-
-def _held(audit: Audited, path: str, done: Load) -> tuple[dict[str, Row], list[str]]:
-    """(entries of the better of file and .bak, the files that give them). Of a file that the manager fails with after it has
-    added its entries, these stay, and the .bak's are on top."""
-    backup = path + BACKUP
-    names: Sequence[str] = (path, backup)
-    if done.name == path and not done.hollow:
-        names = (backup,) if _is_older(audit, path, done) else (path,)
-    found: dict[str, Row] = {}
-    taken = []
-    for name in names:
-        rows = held_by(audit.copy.source, name, config_rules(audit.copy.rules)) if audit.copy.listing.is_file(name) else None
-        if rows is not None:
-            found |= rows
-            taken.append(name)
-    return found, taken
-
-
 def _is_older(audit: Audited, path: str, done: Load) -> bool:
     """Whether it is older than a .bak that can be read."""
     version = audit.config.backup_versions.get(path)
@@ -156,15 +230,13 @@ def _is_older(audit: Audited, path: str, done: Load) -> bool:
     return held_by(audit.copy.source, path + BACKUP, config_rules(audit.copy.rules)) is not None
 
 
-def _topics(audit: Audited, done: Load, state: str) -> ConfigChange | None:
-    held = held_queues(audit.views)
-    if not state and not table_is_wrong(audit.copy, held):
-        return None
-    rules = config_rules(audit.copy.rules)
-    rows, names = _held(audit, TOPICS, done)
-    shown = shown_topics(audit.config, audit.views)
-    added = []
-    for name, topic in shown.items():
+# ---- what the log shows ------------------------------------------------------------------------------------------------
+
+
+def _add_topics(audit: Audited, rows: dict[str, Row]) -> list[str]:
+    """Add topics that the rest of the copy shows, and queues and types of known ones: the names of new ones."""
+    rules, added = config_rules(audit.copy.rules), []
+    for name, topic in shown_topics(audit.config, audit.views).items():
         if name not in rows:
             rows[name] = topic_row(name, topic.queues, topic.attributes, rules)
             added.append(name)
@@ -172,47 +244,24 @@ def _topics(audit: Audited, done: Load, state: str) -> ConfigChange | None:
         if topic.queues > _queues(rows[name]):
             rows[name] = {**rows[name], "readQueueNums": topic.queues}
         if topic.attributes:
-            rows[name] = {**rows[name], "attributes": {**(rows[name].get("attributes") or {}), **topic.attributes}}
-    if not state and not added:
-        return None
-    text = _text(audit, "topicConfigTable", rows, _counter(audit, TOPICS))
-    reason = state or "it does not name topics that have messages"
-    sources = [*names, LOG] if added else names
-    return ConfigChange(TOPICS, text, reason, sources, len(rows), added, _UNPROVEN[TOPICS])
+            held = rows[name].get("attributes")
+            rows[name] = {**rows[name], "attributes": {**(held if isinstance(held, dict) else {}), **topic.attributes}}
+    return added
 
 
 def _queues(row: Row) -> int:
-    numbers = [row.get("readQueueNums", 16), row.get("writeQueueNums", 16)]
-    return max((int(number) for number in numbers if number is not None), default=0)
+    """The larger number of queues; one that is no number counts as 0."""
+    numbers = [str(row.get(name, 16)) for name in ("readQueueNums", "writeQueueNums")]
+    return max((int(number) for number in numbers if number.isdecimal() and len(number) < 20), default=0)
 
 
-def _groups(audit: Audited, done: Load, state: str) -> ConfigChange:
+def _add_groups(audit: Audited, rows: dict[str, Row]) -> list[str]:
+    """Add groups that the rest of the copy shows: their names."""
     rules = config_rules(audit.copy.rules)
-    rows, names = _held(audit, GROUPS, done)
-    shown = shown_topics(audit.config, audit.views)
-    added = [name for name in shown_groups(audit.config, {*shown, *(audit.config.topics or {})}) if name not in rows]
+    topics = {*shown_topics(audit.config, audit.views), *(audit.config.topics or {})}
+    added = [name for name in shown_groups(audit.config, topics) if name not in rows]
     rows |= {name: group_row(name, rules) for name in added}
-    text = _text(audit, "subscriptionGroupTable", rows, _counter(audit, GROUPS))
-    return ConfigChange(GROUPS, text, state, [*names, LOG] if added else names, len(rows), added, _UNPROVEN[GROUPS])
-
-
-def _delays(audit: Audited, done: Load, state: str, delivered: Mapping[int, int]) -> ConfigChange | None:
-    """Delay levels begin after the last message whose delivery is shown, else at their queue's first entry: what comes twice
-    harms less than what never comes."""
-    missing = levels_without_offset(audit)
-    if not state and not missing:
-        return None
-    backup = _good_backup(done)
-    levels = dict(done.entries)
-    levels |= {level: max(first, delivered.get(level, 0)) for level, first in missing.items()}
-    if backup and not missing:
-        data = read_bounded(audit.copy.source, backup)
-        return ConfigChange(DELAY_OFFSETS, data, state, [backup], len(levels), unproven=_UNPROVEN[DELAY_OFFSETS])
-    text = _text(audit, "offsetTable", dict(sorted(levels.items())), done.counter)
-    reason = state or f"{count_text(len(missing), 'level')} with messages without an offset"
-    sources = [done.name] if done.name else []
-    added = [f"level {level}: {levels[level]}" for level in missing]
-    return ConfigChange(DELAY_OFFSETS, text, reason, [*sources, LOG], len(levels), added, _UNPROVEN[DELAY_OFFSETS])
+    return added
 
 
 def levels_without_offset(audit: Audited) -> dict[int, int]:
@@ -232,17 +281,6 @@ def _first_entry(view: QueueView) -> int:
     return min(start for start, _ in [*view.covered, *view.missing])
 
 
-# ---- texts -------------------------------------------------------------------------------------------------------------
-
-
 def _counter(audit: Audited, path: str) -> int:
     """One beyond those of the file and its .bak, so that nobody takes an older table for a newer one."""
     return 1 + max(audit.config.loads[path].counter, audit.config.backup_versions.get(path, 0))
-
-
-def _text(audit: Audited, table: str, rows: Mapping[Any, Any], counter: int) -> bytes:
-    """A whole file. The time of its version is that of the log's last message, so that each run writes the same bytes."""
-    rules = config_rules(audit.copy.rules)
-    versioned = rules.attributes or table != "offsetTable"
-    version = {"dataVersion": version_row(counter, audit.last_store_time, rules)} if versioned else {}
-    return config_text({**version, table: rows}, rules)

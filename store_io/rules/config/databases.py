@@ -18,6 +18,9 @@ VERSION_KEY = b"kvDataVersionKey"
 _SEPARATE = {TOPICS: "topics", GROUPS: "subscriptionGroups", CONSUMER_OFFSETS: "consumerOffsets", LMQ_OFFSETS: "consumerOffsets"}
 _FAMILIES = {TOPICS: "topic", GROUPS: "subscriptionGroup", CONSUMER_OFFSETS: "consumerOffset", LMQ_OFFSETS: "consumerOffset"}
 
+DATABASE_TABLES = (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS)  # the files whose tables may lie there
+_NUMBERS = {TOPICS: 3, GROUPS: 4, CONSUMER_OFFSETS: 1, LMQ_OFFSETS: 1}
+
 
 @dataclass(frozen=True)
 class TablePlace:
@@ -43,8 +46,7 @@ def table_places(rules: BrokerRules) -> dict[str, list[TablePlace]]:
         return {}
     own = config_rules(rules)
     if folder == SECOND_VERSION_FOLDER:
-        offsets = LMQ_OFFSETS if rules.lmq_offsets else CONSUMER_OFFSETS
-        numbers = {TOPICS: 3, offsets: 1, GROUPS: 4}
+        numbers = {path: _NUMBERS[path] for path in (TOPICS, LMQ_OFFSETS if rules.lmq_offsets else CONSUMER_OFFSETS, GROUPS)}
         return {
             path: [TablePlace(folder, "default", "", other_families_refused=True, ends_silently=True, number=number)]
             for path, number in numbers.items()
@@ -63,3 +65,15 @@ def table_places(rules: BrokerRules) -> dict[str, list[TablePlace]]:
             family = _FAMILIES[path]
             found[path].insert(0, TablePlace(folder, family, f"{family}Version"))
     return found
+
+
+def all_places(path: str) -> list[TablePlace]:
+    """Where any release may have left the table of that file in a database; none of a file that each release keeps as it is."""
+    if path not in _SEPARATE:
+        return []
+    family = _FAMILIES[path]
+    return [
+        TablePlace(f"config/{_SEPARATE[path]}", "default", "kvDataVersion", ends_silently=True),
+        TablePlace(SINGLE_FOLDER, family, f"{family}Version", ends_silently=True),
+        TablePlace(SECOND_VERSION_FOLDER, "default", "", ends_silently=True, number=_NUMBERS[path]),
+    ]

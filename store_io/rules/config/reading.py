@@ -33,6 +33,7 @@ class ConfigRules:
     # the form in which it writes
     pair_a_line: bool = False  # each pair of a map of offsets, and the inside of an empty map, have lines of their own
     attributes: bool = False  # topics and groups have attributes, versions a stateVersion
+    pull_offsets: bool = False  # consumerOffset.json has pullOffsetTable
     # the managers
     blank_groups_refused: bool = True  # white space, "" and } in subscriptionGroup.json
     blank_offsets_refused: bool = False  # the same in consumerOffset.json
@@ -71,7 +72,7 @@ CHANGES: dict[str, dict[str, bool]] = {
         "knows_single_database": True, "backup_is_moved": True, "refusal_saves_all": True,
         "topics_of_rocksdb_transactions": True, "pair_a_line": True,
     },
-    "5.5.0": {"long_wraps": False, "newer_fastjson2": True},
+    "5.5.0": {"long_wraps": False, "newer_fastjson2": True, "pull_offsets": True},
 }  # fmt: skip
 
 

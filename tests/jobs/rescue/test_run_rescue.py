@@ -239,3 +239,24 @@ def test_a_donor_of_another_broker_is_named_once_and_left_out(
     assert said.count("no copy of this log") == 1 and "  Donor      unfit, and left out from here on: --donor " in said
     line = next(line for line in said.splitlines() if line.startswith("  Repair "))
     assert "--donor" not in line and (store / "store-rescued").exists()
+
+
+@pytest.mark.parametrize("torn", [True, False], ids=["torn", "unreadable"])
+def test_a_rescue_keeps_the_offsets_that_can_be_read_and_empties_no_table(
+    torn: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path)
+    config = tmp_path / "store" / "config"
+    config.mkdir(exist_ok=True)
+    text = '{"offsetTable":{"TopicA@g":{0:1},"TopicA@h":{0:1' if torn else "\0" * 40
+    for name in ("consumerOffset.json", "consumerOffset.json.bak"):
+        (config / name).write_text(text)
+    code = typed(tmp_path, "--yes")
+    said = capsys.readouterr()
+    assert not any("--empty-config" in line for line in said.out.splitlines() if line.startswith("  Repair"))
+    new = tmp_path / "store-rescued"
+    if torn:
+        assert code == 0 and '"TopicA@g":{0:1' in (new / "config" / "consumerOffset.json").read_text()
+        assert "TopicA@h, 0 (cannot be read)" in said.out and "table entries left" in said.out
+    else:
+        assert code == 3 and not new.exists() and "with --empty-config it begins empty" in said.err

@@ -13,8 +13,8 @@ from tests.support.stores import builders
 from tests.support.stores.rocksdb_stores import TWICE, combined_store
 
 
-@pytest.mark.parametrize(("name", "spared"), [("consumerFilter.json", True), ("consumerOffset.json", False)])
-def test_a_file_of_config_is_set_aside_only_where_a_broker_goes_on_without_it(tmp_path: Path, name: str, spared: bool) -> None:
+@pytest.mark.parametrize("name", ["consumerFilter.json", "consumerOffset.json"])
+def test_a_table_of_config_is_never_taken_away_unasked(tmp_path: Path, name: str) -> None:
     builder = builders.StoreBuilder("5.3.3", builders.Sizes(segment=4096, queue_file=400))
     builder.put(builders.Message("T", body=b"x"))
     store = builder.write(tmp_path / "store")
@@ -22,13 +22,14 @@ def test_a_file_of_config_is_set_aside_only_where_a_broker_goes_on_without_it(tm
     for ending in ("", ".bak"):
         (store.root / "config" / (name + ending)).write_text('{"torn":')
     plan = plan_of(store.root, store.release, store.broker_conf)
-    if not spared:
-        with pytest.raises(StoreError, match="under policy broker nothing can be done"):
-            repaired(store.root, tmp_path / "new", plan)
-        return
-    done = repaired(store.root, tmp_path / "new", plan)
-    assert done.exit_code == 0 and done.report["unblocked"][0].startswith(f"config/{name}: ")
-    assert not list((tmp_path / "new" / "config").glob(f"{name}*"))
+    with pytest.raises(StoreError, match=r"under policy broker nothing can be done.* Repair with --fix-config$"):
+        repaired(store.root, tmp_path / "new", plan)
+    with pytest.raises(StoreError, match=r"with --empty-config it begins empty$"):
+        repaired(store.root, tmp_path / "new", plan, fix_config=True)
+    salvage = repaired(store.root, tmp_path / "new", plan, "salvage", fix_config=True)
+    assert salvage.exit_code == 20 and salvage.report["problems"][-1].endswith("with --empty-config it begins empty")
+    done = repaired(store.root, tmp_path / "new", plan, fix_config=True, empty_config=True)
+    assert done.exit_code == 0 and done.report["emptied"][0] == {"file": f"config/{name}", "lost": 0}
 
 
 @pytest.mark.parametrize("policy", ["broker", "salvage"])

@@ -29,6 +29,16 @@ def report(**more: Any) -> dict[str, Any]:
     return base | more
 
 
+def config_row(**more: Any) -> dict[str, Any]:
+    """A file of config/ that --fix-config replaces, as the report has it."""
+    base: dict[str, Any] = {
+        "file": "config/consumerOffset.json", "removed": False, "left_out": False, "emptied": False, "lost": 0, "reason": "r",
+        "taken_from": [], "time_ms": None, "time_from": None, "entries": 0, "added": [], "added_count": 0, "not_kept": [],
+        "unproven": "",
+    }  # fmt: skip
+    return base | more
+
+
 def named(number: int, **more: Any) -> dict[str, Any]:
     """One message that could not be saved."""
     row = {"why": "missing", "topic": HOSTILE, "queue_id": 0, "queue_offset": number, "messages": 1, "phy_offset": 500 + number}
@@ -59,6 +69,7 @@ def lossy() -> HandOver:
     given_up = {"messages": 133, "missing": 121, "cut": 9, "earlier": 3, "signs": []}
     healed = {"file": "commitlog/0", "position": 3672, "field": "PHYSICALOFFSET", "old": "1e", "new": "0e", "topic": "T"}
     healed |= {"queue_id": 1, "queue_offset": 283, "reason": "every check accepts it", "risk": 1e-9}
+    form = {"file": "config/topics.json.bak", "time_ms": 5, "time_from": "dataVersion", "entries": [HOSTILE], "count": 1}
     told = report(
         messages_after=1691, lost={"messages": 9, "bytes": 900}, given_up=given_up, bridges=[bridge], offsets=[group],
         offsets_set_back=["config/consumerOffset.json"], positions_set_back=1, answered=[{**row, "first": 5, "end": 8}],
@@ -69,8 +80,8 @@ def lossy() -> HandOver:
         },
         donor={"path": "/donor", "sentence": "3 ranges were taken", "taken": [], "not_taken": []},
         timers={"sentence": "timers: 3 messages wait"}, config_written=True,
-        config=[{"file": "config/topics.json", "removed": False, "taken_from": ["log"], "entries": 1, "added": [HOSTILE],
-                 "added_count": 1, "unproven": "permissions", "reason": "it was lost"}],
+        config=[config_row(file="config/topics.json", taken_from=["log"], entries=1, added=[HOSTILE], added_count=1,
+                           unproven="permissions", reason="it was lost", not_kept=[form])],
     )  # fmt: skip
     rows = [*(named(n) for n in range(99)), named(99, messages=21, phy_offset=None, key_hashes=None), named(200, why="cut")]
     return replace(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jobs.report.hand_over.hand_over_html import hand_over_html
 from jobs.report.hand_over.words import hand_over_text, headline, parts, unsaved_lines
 from tests.support.handmade import handed
 
@@ -93,3 +94,21 @@ def test_delivered_copies_of_timer_messages_are_not_to_come_twice() -> None:
     timers = {"sentence": "timers: 3 messages wait"}
     assert "TIMER_DEQUEUE_MS" in hand_over_text(replace(again, report=handed.report(timers=timers)))
     assert "TIMER_DEQUEUE_MS" not in hand_over_text(replace(handed.saved(), report=handed.report(timers=timers)))
+
+
+def test_tables_that_begin_empty_or_are_left_out_are_said_first() -> None:
+    form = {"file": "config/rdb/", "time_ms": 1_700_000_000_000, "time_from": "file", "entries": ["T@g, 0: 5"], "count": 3}
+    row = handed.config_row(emptied=True, lost=3, not_kept=[form])
+    own = replace(handed.saved(), report=handed.report(config=[row], config_written=True))
+    assert own.style == "stop" and headline(own).endswith("; tables begin empty: config/consumerOffset.json, 3 entries lost")
+    text = hand_over_text(own)
+    assert "config/consumerOffset.json begins empty, by --empty-config: 3 offsets lost" in text
+    assert "3 entries of config/rdb/ (last changed 2023-11-14 22:13:20 UTC), not in the new config/consumerOffset.json" in text
+    assert "config/rdb/: T@g, 0: 5" in text and "and 2 more entries: /new/broker-a.repair.json" in text
+    page = "".join(hand_over_html(own))
+    assert page.count("c-stop") > "".join(hand_over_html(handed.saved())).count("c-stop") and "offsets lost" in page
+    left = replace(own, report=handed.report(config=[handed.config_row(left_out=True)], config_written=True))
+    assert left.style == "care" and headline(left).endswith("; not mended: config/consumerOffset.json")
+    assert "nothing of it could be read in this one" in hand_over_text(left)
+    kept = handed.config_row(taken_from=["config/consumerOffset.json.bak"], not_kept=[form])
+    assert replace(own, report=handed.report(config=[kept], config_written=True)).style == "care"

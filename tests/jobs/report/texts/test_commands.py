@@ -168,6 +168,9 @@ def test_fix_config_is_offered_for_files_alone() -> None:
     assert all(command.endswith("--fix-config") for _, command in repair_commands(outcome, WORDS, "/p"))
     in_database = repair_commands(replace(outcome, config_database="config/topics"), WORDS, "/p")
     assert in_database and not any("--fix-config" in what + command for what, command in in_database)
+    outcome.findings.append(Finding("config_table_lost", "config/delayOffset.json", severity="rebuildable"))
+    beside = repair_commands(replace(outcome, config_database="config/topics"), WORDS, "/p")
+    assert all(command.endswith("--fix-config") for _, command in beside)
 
 
 def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:

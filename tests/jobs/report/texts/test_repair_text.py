@@ -6,6 +6,7 @@ from typing import Any
 
 from jobs.report.texts.repair_text import MOST_STEPS, config_text, healed_text, healing_text, repair_text
 from store_io.repair.repair_steps import Steps
+from tests.support.handmade import handed
 
 
 def test_the_words_of_a_report() -> None:
@@ -84,10 +85,10 @@ def test_a_healed_record_names_its_risk_first_and_the_sum_is_said() -> None:
 
 
 def test_of_a_file_of_config_the_list_of_entries_is_cut_and_never_the_warning() -> None:
-    row = {
-        "file": "config/topics.json", "removed": False, "taken_from": [], "entries": 40, "reason": "the copy has none",
-        "added": ["n" * 200, *(f"Topic{number:030}" for number in range(39))], "added_count": 40, "unproven": "the settings",
-    }  # fmt: skip
+    row = handed.config_row(
+        file="config/topics.json", entries=40, reason="the copy has none", added_count=40, unproven="the settings",
+        added=["n" * 200, *(f"Topic{number:030}" for number in range(39))],
+    )  # fmt: skip
     said = config_text(row, True)
     assert said.endswith(", as the copy has none. Not proven: the settings") and len(said) <= 300
     assert " more, as" in said and "n" * 61 not in said

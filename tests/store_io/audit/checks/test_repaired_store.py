@@ -85,6 +85,14 @@ def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tupl
     assert "store_repaired" not in {f.code for f in again(given, None).findings}
 
 
+def test_a_table_that_a_repair_let_begin_empty_is_noted(given: tuple[Store, Path, dict[str, Any]]) -> None:
+    rows = [{"file": "config/topics.json", "lost": 7}, {"file": "/etc/x", "lost": 1}, {"file": "config/topics.json"}, 3]
+    found = [f for f in again(given, document({**given[2], "emptied": rows})).findings if f.code == "config_table_emptied"]
+    assert [(f.file, f.severity, f.count) for f in found] == [("config/topics.json", NOTE, 7)]
+    assert "by --empty-config, 7 entries lost" in found[0].message
+    assert "config_table_emptied" not in {f.code for f in again(given, document(given[2])).findings}
+
+
 @pytest.mark.parametrize(
     "changes",
     [

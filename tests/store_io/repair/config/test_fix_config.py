@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from jobs.report.texts.commands import repair_commands
+from jobs.report.texts.repair_text import repair_text
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import NOTE
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
+from store_io.formats.config.salvage import LAYOUTS, entries_of, entry_name, salvaged
 from store_io.formats.config_reader import StoreConfig
+from store_io.repair.config.table_forms import written_tables
 from store_io.repair.repair_work import RepairOutcome
+from store_io.rules.config.reading import ConfigRules, config_rules
+from store_io.rules.releases import broker_rules
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.stores.config_texts import config_text
+from tests.support.stores.rocksdb_stores import write_database
 
 RELEASES = ("4.8.0", "5.3.3", "5.4.0")
 TORN = '{"topicConfigTable":{"T":{"perm":6'
@@ -138,7 +148,9 @@ def test_groups_offsets_and_spare_files(release: str, tmp_path: Path) -> None:
         name + end: '{"a' for name in ("subscriptionGroup.json", "consumerFilter.json") for end in ("", ".bak")
     }
     made = store(tmp_path / "store", release, torn)
-    outcome = fixed(made, tmp_path / "new")
+    with pytest.raises(StoreError, match=r"config/consumerFilter\.json.* with --empty-config it begins empty$"):
+        fixed(made, tmp_path / "new")
+    outcome = fixed(made, tmp_path / "new", empty_config=True)
     config = tables(tmp_path / "new", made)
     assert outcome.exit_code == 0 and config.groups["g"]["retryMaxTimes"] == 16
     assert not (tmp_path / "new" / SPARE).exists() and not (tmp_path / "new" / f"{SPARE}.bak").exists()
@@ -154,11 +166,190 @@ def test_consumer_offsets_come_from_the_bak_and_end_at_the_queues(release: str, 
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_lost_offsets_leave_an_empty_table_and_are_said(release: str, tmp_path: Path) -> None:
-    made = store(tmp_path / "store", release, {"consumerOffset.json": '{"o', "consumerOffset.json.bak": '{"o'})
+def test_offsets_of_which_nothing_can_be_read_stay_as_they_are_unless_they_may_begin_empty(release: str, tmp_path: Path) -> None:
+    made = store(tmp_path / "store", release, {"consumerOffset.json": '{"offsetTable":{"T@g":{0:1'})
+    plan = plan_of(made.root, made.release, made.broker_conf)
+    outcome = repaired(made.root, tmp_path / "new", plan, fix_config=True)
+    (row,) = outcome.report["config"]
+    assert outcome.exit_code == 0 and row["left_out"] and "no form of it in the copy can be read" in row["reason"]
+    assert row["not_kept"][0]["entries"] == ["T@g, 0 (cannot be read)"] and "--empty-config" in row["unproven"]
+    name = "config/consumerOffset.json"
+    assert (tmp_path / "new" / name).read_bytes() == (made.root / name).read_bytes()
+    emptied = repaired(made.root, tmp_path / "empty", plan, fix_config=True, empty_config=True)
+    (row,) = emptied.report["config"]
+    assert tables(tmp_path / "empty", made).offsets == {} and (row["emptied"], row["lost"], row["left_out"]) == (True, 1, False)
+    assert emptied.report["emptied"] == [{"file": name, "lost": 1}]
+    assert "what groups had consumed" in row["unproven"]
+
+
+LATER = '{"dataVersion":{"counter":0,"timestamp":1700000000000},"offsetTable":{"T@g":{0:3,1:2},"%RETRY%g@g":{0:1}},"new":{1:{}}'
+PULLED = ',"pullOffsetTable":{"T@g":{0:3},"T@h":{1:1}}}'
+HELD = {("g", "T", 0): 3, ("g", "T", 1): 2, ("g", "%RETRY%g", 0): 1}
+
+
+def test_what_an_older_release_refuses_is_carried_and_what_it_cannot_hold_is_listed(tmp_path: Path) -> None:
+    texts: dict[str, str | None] = dict.fromkeys(("consumerOffset.json", "consumerOffset.json.bak"), LATER + PULLED)
+    made = store(tmp_path / "store", "5.4.0", texts)
     outcome = fixed(made, tmp_path / "new")
-    assert outcome.exit_code == 0 and tables(tmp_path / "new", made).offsets == {}
-    assert "what groups had consumed" in outcome.report["config"][0]["unproven"]
+    assert outcome.exit_code == 0 and tables(tmp_path / "new", made).offsets == HELD
+    file, backup = outcome.report["config"]
+    assert (file["taken_from"], file["time_ms"], file["time_from"]) == (
+        ["config/consumerOffset.json"],
+        1700000000000,
+        "dataVersion",
+    )
+    assert file["not_kept"][0]["entries"] == [f"pullOffsetTable {name}" for name in ("T@g, 0: 3", "T@h, 1: 1")]
+    assert backup["file"].endswith(".bak") and not backup["emptied"]
+    written = [(tmp_path / "new" / "config" / name).read_bytes() for name in texts]
+    assert written[0] == written[1] and b"pullOffsetTable" not in written[0]
+
+
+def test_a_release_that_writes_pull_offsets_gets_them(tmp_path: Path) -> None:
+    rules = config_rules(broker_rules("5.5.0", {}))
+    pulled = {"offsetTable": {"T@g": {0: 3}}, "pullOffsetTable": {"T@h": {1: 1}}}
+    made = written_tables("config/consumerOffset.json", pulled, {"counter": 1, "stateVersion": 0, "timestamp": 5}, rules)
+    assert made is not None and made.tables["offsetTable"] == {"T@g": {0: 3}}
+    older = written_tables("config/consumerOffset.json", pulled, {"counter": 1, "timestamp": 5}, ConfigRules())
+    assert older is not None and older.data == b'{\n\t"offsetTable":{\n\t\t"T@g":{0:3\n\t\t}\n\t}\n}'
+
+
+@pytest.mark.parametrize(
+    ("file", "backup", "taken"),
+    [
+        ('{"offsetTable":{"T@g":{0:3,1:2},"T@h":{0:1', '{"offsetTable":{"T@g":{0:1}}}', "config/consumerOffset.json"),
+        ('{"offsetTable":{"T@g":{0:3,1', '{"offsetTable":{"T@g":{0:1,1:1}}}', "config/consumerOffset.json.bak"),
+        ('{"offsetTable":{"T@g":{0:3,1', '{"offsetTable":{"T@g":{0:1,1:1},"T@h":', "config/consumerOffset.json.bak"),
+        ("\0\0", '{"offsetTable":{"T@g":{0:1},\0\0', "config/consumerOffset.json.bak"),
+    ],
+)
+@pytest.mark.parametrize("release", ["4.8.0", "5.4.0"])
+def test_of_a_torn_file_and_its_bak_the_fuller_one_is_taken(
+    release: str, file: str, backup: str, taken: str, tmp_path: Path
+) -> None:
+    made = store(tmp_path / "store", release, {"consumerOffset.json": file, "consumerOffset.json.bak": backup})
+    outcome = fixed(made, tmp_path / "new")
+    held = tables(tmp_path / "new", made).offsets
+    row = outcome.report["config"][0]
+    assert outcome.exit_code == 0 and row["taken_from"] == [taken] and len(held) == row["entries"] > 0
+    assert all(offset in (1, 2, 3) for offset in held.values())
+
+
+def test_with_light_queues_the_other_file_of_offsets_is_taken(tmp_path: Path) -> None:
+    light = '{"offsetTable":{"T@g":{0:3,1:2},"%LMQ%x@%LMQ%g":{0:7}}}'
+    made = store(tmp_path / "store", "5.3.3", {"consumerOffset.json": light})
+    conf = made.broker_conf + "enableLmq=true\nenableMultiDispatch=true\n"
+    outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.3.3", conf), fix_config=True)
+    assert outcome.exit_code == 0 and outcome.report["config"][0]["taken_from"] == ["config/consumerOffset.json"]
+    written = (tmp_path / "new" / "config" / "lmqConsumerOffset.json").read_text()
+    assert '"%LMQ%x@%LMQ%g":7' in written and '"T@g":{0:3,1:2' in written
+
+
+@pytest.mark.parametrize("folder", ["consumerOffsets", "metadata", "rdb"])
+def test_a_database_of_other_settings_gives_what_no_file_has(folder: str, tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    made = store(tmp_path / "store", "5.3.3", {"consumerOffset.json": "\0\0"})
+    row, version = (b"T@g", b'{"offsetTable":{0:3,1:2}}'), (b"kvDataVersionKey", b'{"counter":7,"timestamp":1700000000001}')
+    key = b"\1\0\1\2" + b"\0\1g\1" + b"\0\1T\1"
+    families = {
+        "consumerOffsets": {"default": [row], "kvDataVersion": [version]},
+        "metadata": {"default": [], "consumerOffset": [row], "consumerOffsetVersion": [version]},
+        "rdb": {"default": [(key + struct.pack(">i", queue), struct.pack(">q", 3 - queue)) for queue in (0, 1)]},
+    }
+    write_database(made.root / "config" / folder, families[folder])
+    outcome = fixed(made, tmp_path / "new")
+    assert outcome.exit_code == 0 and tables(tmp_path / "new", made).offsets == {("g", "T", 0): 3, ("g", "T", 1): 2}
+    file = outcome.report["config"][0]
+    assert file["taken_from"] == [f"config/{folder}/"]
+    assert (file["time_from"], file["time_ms"] == 1700000000001) == (
+        ("file", False) if folder == "rdb" else ("dataVersion", True)
+    )
+
+
+def test_entries_that_only_another_form_has_are_listed(tmp_path: Path) -> None:
+    topic = json.loads(topics("T"))["topicConfigTable"]["T"]
+    torn = json.dumps({"topicConfigTable": {"kept": topic, "wide": topic, "half": topic}})[:-30]
+    older = topics("older", "kept", counter=1)
+    made = store(tmp_path / "store", "5.4.0", {"topics.json": torn, "topics.json.bak": older})
+    outcome = fixed(made, tmp_path / "new")
+    (file,) = outcome.report["config"]
+    assert file["taken_from"] == ["config/topics.json", "log"]
+    assert {row["file"]: row["entries"] for row in file["not_kept"]} == {
+        "config/topics.json": ["half (cannot be read)"], "config/topics.json.bak": ["older"],
+    }  # fmt: skip
+    assert (tmp_path / "new" / "config" / "topics.json.bak").read_text() == older  # a start can take it
+    said = repair_text(outcome.report, "/copy", "/new")
+    assert "1 entry of config/topics.json.bak" in said and "older" in said
+
+
+def test_fields_that_the_release_refuses_get_their_default(tmp_path: Path) -> None:
+    row = '{"topicName":"T","perm":"x","readQueueNums":"y","writeQueueNums":4,"attributes":3,"later":5}'
+    text = '{"topicConfigTable":{"T":' + row + '},"z":{1:{}}}'
+    made = store(tmp_path / "store", "5.4.0", {"topics.json": text, "topics.json.bak": text})
+    assert fixed(made, tmp_path / "new").exit_code == 0
+    assert (tables(tmp_path / "new", made).topics or {})["T"]["perm"] == 6
+
+
+@pytest.mark.parametrize("name", ["consumerFilter.json", "consumerOrderInfo.json", "timermetrics", "topicQueueMapping.json"])
+def test_the_other_files_keep_what_is_whole(name: str, tmp_path: Path) -> None:
+    text = config_text(f"config/{name}", Random(3), pretty=False)
+    torn = text.data[: len(text.data) * 3 // 4].decode("utf-8", "ignore")
+    made = store(tmp_path / "store", "5.3.3", {name: torn, f"{name}.bak": torn})
+    outcome = fixed(made, tmp_path / "new")
+    (row, _) = outcome.report["config"]
+    assert outcome.exit_code == 0 and 0 < row["entries"] < len(text.entries) and row["not_kept"]
+    tables(tmp_path / "new", made)
+
+
+def test_files_beside_a_database_are_mended(tmp_path: Path) -> None:
+    made = store(tmp_path / "store", "5.3.3", {"delayOffset.json": "{", "delayOffset.json.bak": "{"})
+    plan = plan_of(made.root, made.release, made.broker_conf + "configManagerVersion=v2\n")
+    outcome = repaired(made.root, tmp_path / "new", plan, fix_config=True)
+    assert outcome.exit_code == 0 and outcome.report["config"][0]["file"] == "config/delayOffset.json"
+
+
+FEW = (0, 1, 3)
+
+
+@pytest.mark.parametrize("seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 60))])
+def test_a_repair_of_damaged_tables_keeps_what_one_form_shows_and_lists_the_rest(seed: int, tmp_path: Path) -> None:
+    """Every file of a real broker's config/ and its .bak damaged at random."""
+    random = Random(seed)
+    case = next(case for case in corpus_tools.cases() if case.name == "g5x-533-broker-live")
+    root = case.unpack(tmp_path)
+    before: dict[str, list[dict[tuple[Any, ...], Any]]] = {}
+    for path, layouts in LAYOUTS.items():
+        own = layouts[0]
+        for name in (path, f"{path}.bak"):
+            if (root / name).is_file():
+                (root / name).write_bytes(_damaged((root / name).read_bytes(), random))
+                found = salvaged((root / name).read_bytes(), layouts).tables.get(own.name, {})
+                before.setdefault(path, []).append(dict(entries_of(found, own)))
+    try:
+        plan = plan_of(root, case.release, case.broker_conf)
+    except StoreError as why:  # nobody knows what the release makes of such a text
+        assert seed not in FEW and "incomplete" in str(why)
+        return
+    outcome = repaired(root, tmp_path / "new", plan, fix_config=True, empty_config=True)
+    assert outcome.exit_code == 0, outcome.report["problems"]
+    for path, forms in before.items():
+        own = LAYOUTS[path][0]
+        rows = [row for row in outcome.report["config"] if row["file"] == path]
+        written = tmp_path / "new" / path
+        after = salvaged(written.read_bytes(), LAYOUTS[path]).tables.get(own.name, {}) if written.is_file() else {}
+        kept = {keys for keys, _ in entries_of(after, own)}
+        assert any(form.keys() <= kept for form in forms), path
+        listed = {name for row in rows for form in row["not_kept"] for name in form["entries"]}
+        for form in forms if rows else ():
+            for keys, value in form.items():
+                text = entry_name(own, keys) + ("" if own.fields else f": {value}")
+                assert keys in kept or text in listed, (path, keys)
+
+
+def _damaged(data: bytes, random: Random) -> bytes:
+    start = random.randrange(len(data))
+    end = min(len(data), start + random.choice([1, 8, 100, 1000]))
+    noise = bytes(random.choice(b"\0\xff\1#") for _ in range(end - start))
+    return random.choice([data, data[:start], data[:start] + noise + data[end:], data[:start] + bytes(len(data) - start)])
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -211,8 +402,11 @@ def test_tables_in_a_database_are_refused(tmp_path: Path) -> None:
 
 def test_a_copy_without_config_gets_its_topics(tmp_path: Path) -> None:
     made = store(tmp_path / "store", "5.3.3", dict.fromkeys(SOUND))
-    assert fixed(made, tmp_path / "new").exit_code == 0
-    assert set(tables(tmp_path / "new", made).topics or {}) == {"T", "%RETRY%g"}
+    outcome = fixed(made, tmp_path / "new")
+    assert outcome.exit_code == 0 and not (tmp_path / "new" / "config" / "consumerOffset.json").exists()
+    assert [row["code"] for row in outcome.report["kept"]] == ["config_table_lost"]
+    emptied = fixed(made, tmp_path / "empty", empty_config=True)
+    assert emptied.exit_code == 0 and set(tables(tmp_path / "empty", made).topics or {}) == {"T", "%RETRY%g"}
 
 
 def test_a_copy_without_a_message_names_refusal_and_lost_tables(tmp_path: Path) -> None:

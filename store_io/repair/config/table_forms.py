@@ -1,0 +1,322 @@
+"""The forms in which a copy holds one table of config/, which of them a repair takes, and what only the others show.
+
+A form is a file, its .bak, a text that a kill left as .tmp, the file that takes its place with other settings, or a table in a
+database. One is taken, never a mixture: what is in the file itself, else in its .bak, else in another form. What no parser
+takes is read by `formats.config.salvage` (docs/config.md 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from schemas.rows import Row
+from store_io.base.errors import StoreError
+from store_io.formats.config.beans import entry_of
+from store_io.formats.config.fastjson import ConfigFault, Pairs
+from store_io.formats.config.held_tables import show_held
+from store_io.formats.config.salvage import (
+    FILTERS,
+    FORBIDDEN,
+    LAYOUTS,
+    LIGHT_OFFSETS,
+    OFFSETS,
+    PULL_OFFSETS,
+    Layout,
+    entries_of,
+    entry_at,
+    entry_name,
+    put_entry,
+    salvaged,
+)
+from store_io.formats.config.values import Bean, field_of, taken
+from store_io.formats.config.written import config_text
+from store_io.formats.config_reader import BACKUP, held_by, read_bounded, taken_from
+from store_io.repair.repair_audit import Audited
+from store_io.rules.config.databases import all_places
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.rules.config.reading import ConfigRules, config_rules, record_rules
+from store_io.rules.multi_dispatch import LMQ_PREFIX
+from store_io.source.byte_source import name_of
+
+_MOST_SEEN = 100_000
+MOST_NAMES = 1000  # of entries that a report lists, for each form
+FROM_VERSION, FROM_FILE = "dataVersion", "file"  # where a form's time comes from
+_OTHERS = {CONSUMER_OFFSETS: LMQ_OFFSETS, LMQ_OFFSETS: CONSUMER_OFFSETS}
+_UNVERSIONED = (FILTERS, "table")
+_INT = 1 << 31
+
+
+@dataclass
+class Form:
+    """One of them. tables: name -> entries, nested as in a file; offsets of light queues lie there as those of a queue 0.
+
+    path: of the file whose table it is.  taken: a start of the release takes this very file; added: it refuses the file when it
+    has added its entries to the manager's own.  whole: nothing in it is unread.
+    broken, broken_count: (table, keys) of entries that it names and that cannot be read, the first of them.  unread: what else
+    cannot be read of it, in words.
+    """
+
+    name: str
+    path: str
+    tables: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    taken: bool = False
+    added: bool = False
+    whole: bool = True
+    broken: list[tuple[Layout, tuple[Any, ...]]] = field(default_factory=list)
+    broken_count: int = 0
+    unread: list[str] = field(default_factory=list)
+    time_ms: int = 0
+    time_from: str = FROM_FILE
+
+    @property
+    def own(self) -> dict[Any, Any]:
+        """The file's own table."""
+        return self.tables.get(LAYOUTS[self.path][0].name, {})
+
+    @property
+    def count(self) -> int:
+        """Entries of the file's own table."""
+        return sum(1 for _ in entries_of(self.own, LAYOUTS[self.path][0]))
+
+
+def forms_of(audit: Audited, path: str, others: bool = True) -> list[Form]:
+    """All of them, the file and its .bak first. others: those besides these too. Never raises over bytes."""
+    found = [_of_file(audit, path, name) for name in (path, path + BACKUP)]
+    if others:
+        found.append(_of_file(audit, path, f"{path}.tmp"))
+        other = _OTHERS.get(path)
+        found += [_of_file(audit, path, name) for name in (other, other + BACKUP)] if other else []
+        found += [_of_database(audit, path, number) for number in range(len(all_places(path)))]
+    return [form for form in found if form is not None]
+
+
+def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | None:
+    """The one that a repair takes; None where none shows an entry. backup_first: the file is older than its .bak.
+
+    A file that is whole is taken, whatever the .bak has. Of a damaged one and its .bak the fuller one: else a repair would make
+    a table emptier than a start does, which takes the .bak.
+    """
+    own = [form for form in forms if form.name in (form.path, form.path + BACKUP) and form.count]
+    if backup_first:
+        own.reverse()
+    if own and (own[0].whole or len(own) == 1):
+        return own[0]
+    rest = [form for form in forms if form.name not in (form.path, form.path + BACKUP) and form.count]
+    return max(own or rest, key=lambda form: form.count, default=None)
+
+
+def not_kept(forms: Sequence[Form], written: Mapping[str, Mapping[Any, Any]]) -> list[Row]:
+    """Rows of the report: of each form the entries that the written tables lack, and those that cannot be read. What an earlier
+    form shows as well is not said again."""
+    found, seen = [], set[str]()
+    for form in forms:
+        names, count = list[str](), 0
+        for name in _lacking(form, written):
+            if name in seen:
+                continue
+            if len(seen) < _MOST_SEEN:
+                seen.add(name)
+            count += 1
+            if len(names) < MOST_NAMES:
+                names.append(name)
+        gone = [entry_name(*each) for each in form.broken if entry_at(written.get(each[0].name, {}), each[1]) is None]
+        names += [f"{name} (cannot be read)" for name in [*gone, *form.unread]]
+        count += form.broken_count - len(form.broken) + len(gone) + len(form.unread)
+        if count:
+            times = {"time_ms": form.time_ms or None, "time_from": form.time_from}
+            found.append({"file": form.name, **times, "entries": names[:MOST_NAMES], "count": count})
+    return found
+
+
+def _lacking(form: Form, written: Mapping[str, Mapping[Any, Any]]) -> Iterator[str]:
+    for layout in LAYOUTS[form.path]:
+        held = written.get(layout.name, {})
+        for keys, value in entries_of(form.tables.get(layout.name, {}), layout):
+            if entry_at(held, keys) is None:
+                text = entry_name(layout, keys) + ("" if layout.fields else f": {value}")
+                yield text if layout is LAYOUTS[form.path][0] else f"{layout.name} {text}"
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------------
+
+
+def _of_file(audit: Audited, path: str, name: str) -> Form | None:
+    copy = audit.copy
+    entry = copy.listing.get(name)
+    if entry is None or entry.kind != "file" or not entry.size:
+        return None
+    form = Form(name, path, time_ms=entry.mtime_ns // 1_000_000, whole=False)
+    try:
+        data = read_bounded(copy.source, name)
+    except StoreError as why:
+        form.unread = [str(why)]
+        return form
+    found = salvaged(data, LAYOUTS[path])
+    form.tables, form.whole = found.tables, found.whole
+    form.broken, form.broken_count = found.broken, found.broken_count
+    _take_time(form, found.version)
+    _take_as_the_release(audit, form, data)
+    _join_light_offsets(form)
+    return form
+
+
+def _take_as_the_release(audit: Audited, form: Form, data: bytes) -> None:
+    """Entries as the release reads them, where it takes the file or, of topics and groups, the entries in it."""
+    rules, own = config_rules(audit.copy.rules), LAYOUTS[form.path][0].name
+    bare = form.name.removesuffix(BACKUP).removesuffix(".tmp")
+    read = taken_from(bare, data, rules)
+    if read.name and not read.hollow:
+        form.taken, form.whole = bare == form.path and form.name != f"{form.path}.tmp", True
+        form.broken, form.broken_count = [], 0
+    form.added = bool(read.entries) and not read.name
+    if form.path in (TOPICS, GROUPS) and form.name in (form.path, form.path + BACKUP):
+        rows = held_by(audit.copy.source, form.name, rules)
+        if rows is not None:
+            form.tables[own] = rows
+    elif form.whole and read.entries:
+        table: dict[Any, Any] = {}
+        for key, offset in read.entries.items():
+            put_entry(table, (key,) if form.path == DELAY_OFFSETS else (f"{key[1]}@{key[0]}", key[2]), offset)
+        form.tables[own] = table
+        form.tables.pop(LIGHT_OFFSETS, None)
+
+
+def _join_light_offsets(form: Form) -> None:
+    for key, offset in form.tables.pop(LIGHT_OFFSETS, {}).items():
+        form.tables.setdefault(OFFSETS, {})[key] = {0: offset}
+
+
+def _of_database(audit: Audited, path: str, number: int) -> Form | None:
+    copy, place, layout = audit.copy, all_places(path)[number], LAYOUTS[path][0]
+    form = Form(f"{place.folder}/", path)
+    files = [file for file in copy.listing.files if file.path.startswith(form.name)]
+    if not files:
+        return None
+    form.time_ms = max(file.mtime_ns for file in files) // 1_000_000
+    rules = record_rules(copy.rules) if place.number else config_rules(copy.rules)
+    try:
+        shown = show_held(copy.source, copy.listing.files, place, layout, rules)
+    except StoreError as why:
+        form.unread, form.whole = [str(why)], False
+        return form
+    if shown is None:
+        return None
+    form.tables = {layout.name: shown.entries}
+    form.unread, form.whole = shown.broken, not shown.broken
+    _take_time(form, shown.version)
+    return form
+
+
+def _take_time(form: Form, version: Mapping[str, Any]) -> None:
+    time = version.get("timestamp")
+    if type(time) is int and 0 < time < 1 << 43:  # milliseconds up to the year 2248
+        form.time_ms, form.time_from = time, FROM_VERSION
+
+
+# ---- writing -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WrittenTables:
+    """The text of a file in the release's own form, and the tables in it."""
+
+    data: bytes
+    tables: Mapping[str, Mapping[Any, Any]]
+
+
+def written_tables(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, rules: ConfigRules) -> WrittenTables | None:
+    """The file with these tables that the release can hold; None where the release would not take it."""
+    own, *more = LAYOUTS[path]
+    bean = entry_of(name_of(path), rules)
+    held: dict[str, Mapping[Any, Any]] = {own.name: tables.get(own.name, {})}
+    if bean is not None:
+        held[own.name] = _carried_rows(own, held[own.name], bean, rules)
+    plain = dict(held)
+    for layout in more:
+        wanted = {PULL_OFFSETS: rules.pull_offsets, FORBIDDEN: rules.attributes}.get(layout.name, False)
+        rows = {keys: value for keys, value in entries_of(tables.get(layout.name, {}), layout) if _is_held(layout, value)}
+        if wanted and rows:
+            kept: dict[Any, Any] = {}
+            for keys, value in rows.items():
+                put_entry(kept, keys, value)
+            held[layout.name] = kept
+    for each in (held, plain) if held != plain else (plain,):
+        data = config_text(_in_order(path, each, version, rules), rules)
+        read = taken_from(path, data, rules)
+        if read.name and not read.hollow:
+            return WrittenTables(data, each)
+    return None
+
+
+def _is_held(layout: Layout, value: Any) -> bool:
+    return layout.name != FORBIDDEN or -_INT <= value < _INT
+
+
+def _in_order(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, rules: ConfigRules) -> Row:
+    """The parts of the file as a broker writes them, by their names."""
+    own = LAYOUTS[path][0].name
+    parts: Row = dict(tables)
+    if own == FILTERS:
+        parts[own] = {topic: {**held, "topic": topic} for topic, held in tables[own].items()}
+    if path == LMQ_OFFSETS:
+        light = {key: queues[0] for key, queues in tables[own].items() if _is_light(key) and queues.keys() == {0}}
+        parts[own] = {key: queues for key, queues in tables[own].items() if key not in light}
+        parts[LIGHT_OFFSETS] = light
+    if own not in _UNVERSIONED and (rules.attributes or own != OFFSETS):
+        parts["dataVersion"] = version
+    return dict(sorted(parts.items()))
+
+
+def _is_light(key: str) -> bool:
+    return key.partition("@")[2].startswith(LMQ_PREFIX)
+
+
+def _carried_rows(layout: Layout, table: Mapping[Any, Any], bean: Bean, rules: ConfigRules) -> dict[Any, Any]:
+    found: dict[Any, Any] = {}
+    for keys, row in entries_of(table, layout):
+        if isinstance(row, dict):
+            put_entry(found, keys, _carried(row, bean, rules))
+    return found
+
+
+def _carried(row: Mapping[str, Any], bean: Bean, rules: ConfigRules) -> Row:
+    """An entry without what the release would refuse: such a field gets its default."""
+    found: Row = {}
+    pairs = row.written if isinstance(row, Pairs) else row.items()
+    for key, value in pairs:
+        name = field_of(key, bean, rules) if isinstance(key, str) else ""
+        if not name:
+            if isinstance(key, str) and not key.startswith(("@", "$")) and isinstance(value, str | int) and _is_plain(value):
+                found[key] = value
+            continue
+        try:
+            made = taken(_with_text_keys(value), bean.fields[name], rules)
+        except (ConfigFault, ValueError, ArithmeticError, TypeError, AttributeError, RecursionError):
+            continue
+        chosen = value if _is_plain(value) else made
+        if chosen is not None and _is_plain(chosen):
+            found[name] = chosen
+    return found
+
+
+def _with_text_keys(value: Any) -> Any:
+    """A value whose keys are texts, as the release's parser has them."""
+    if isinstance(value, dict) and not isinstance(value, Pairs):
+        return {str(key): _with_text_keys(held) for key, held in value.items()}
+    return [_with_text_keys(held) for held in value] if isinstance(value, list) else value
+
+
+def _is_plain(value: Any, depth: int = 8) -> bool:
+    """Whether it is written as it was read."""
+    if isinstance(value, bool | str):
+        return True
+    if isinstance(value, int):
+        return -(1 << 63) <= value < 1 << 63
+    if value is None or isinstance(value, Decimal | Pairs) or not depth:
+        return False
+    if isinstance(value, dict):
+        return all(isinstance(key, str | int) and _is_plain(held, depth - 1) for key, held in value.items())
+    return isinstance(value, list) and all(_is_plain(held, depth - 1) for held in value)

@@ -1,0 +1,121 @@
+"""What the lenient reader keeps of a damaged file: each whole entry, nothing that the file never said."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from store_io.formats.config.salvage import LAYOUTS, Salvaged, entries_of, salvaged
+from tests.support.stores.config_texts import FILES, ConfigText, config_text
+from tests.support.stores.random_config import TEXTS, VALUES, WHOLE
+
+NO_TEXT = b"\0\xff\x01"  # in no text that a broker writes: what was read can be held against what was written
+SIGNS = b'\0\xff#x"'  # what looks like a part of the file
+OFFSETS = LAYOUTS["config/consumerOffset.json"]
+
+
+def shown(path: str, found: Salvaged) -> dict[tuple[Any, ...], Any]:
+    layouts = {layout.name: layout for layout in LAYOUTS[path]}
+    return {(name, *keys): value for name, held in found.tables.items() for keys, value in entries_of(held, layouts[name])}
+
+
+def damages(text: ConfigText, random: Random) -> Iterator[tuple[bytes, int, int]]:
+    """(the damaged text, the range that was changed): torn, torn and filled up, overwritten by zeros or by garbage."""
+    data, size = text.data, len(text.data)
+    cut, start = random.randrange(size), random.randrange(size)
+    end = min(size, start + random.choice([1, 2, 5, 9, 30, 200, 600]))
+    yield data[:cut], cut, size
+    yield data[:cut] + bytes(size - cut), cut, size
+    yield data[:start] + bytes(end - start) + data[end:], start, end
+    for signs in (NO_TEXT, SIGNS):
+        yield data[:start] + bytes(random.choice(signs) for _ in range(end - start)) + data[end:], start, end
+
+
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.soak)], ids=["few", "many"])
+@pytest.mark.parametrize("pretty", [False, True], ids=["a line", "lines"])
+@pytest.mark.parametrize("path", FILES)
+def test_each_whole_entry_is_kept_and_none_is_invented(path: str, pretty: bool, seeds: range) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        text = config_text(path, random, pretty)
+        assert shown(path, salvaged(text.data, LAYOUTS[path])) == text.entries
+        for data, start, end in damages(text, random):
+            found = shown(path, salvaged(data, LAYOUTS[path]))
+            whole = text.untouched(start, end)
+            said = (path, seed, data, start, end)
+            assert whole.items() <= found.items(), said
+            if not any(sign in data[start:end] for sign in b'#x"'):
+                assert all(text.says(key, value) for key, value in found.items()), said
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (b'{"offsetTable":{"a@g":{0:5,1:12', {0: 5}),
+        (b'{"offsetTable":{"a@g":{0:5,1:12\0\0\0', {0: 5}),
+        (b'{"offsetTable":{"a@g":{0:5,1:12x4,2:7}}}', {0: 5, 2: 7}),
+        (b'{"offsetTable":{"a@g":{0:5,1\xff:4,2:7}}}', {0: 5, 2: 7}),
+        (b'{"offsetTable":{"a@g":{0:5,' + b"\0" * 12 + b'9,2:7},"b@g":{2:1}}}', {0: 5}),
+        (b'{"later":{"x":1,3:{4:5}},"offsetTable":{"a@g":{0:5}}}', {0: 5}),
+        (b"{'offsetTable':{'a@g':{0:5L,1:6}}}", {0: 5, 1: 6}),
+        (b'{offsetTable:{"a@g":{"0":5/*c*/,}//\n}}', {0: 5}),
+        (b'{"offsetTable":{"a@g":{0:5,1:1.5,2:9223372036854775808,3:null}}}', {0: 5}),
+        (b'\xff' * 40 + b'7,2:7},"a@g":{0:5}}}', {0: 5}),
+        (b'{"lost@g:{0:1},"a@g":{0:5}}', {0: 5}),
+    ],
+)  # fmt: skip
+def test_a_pair_counts_whole_or_not_at_all(text: bytes, kept: dict[int, int]) -> None:
+    assert salvaged(text, OFFSETS).tables["offsetTable"]["a@g"] == kept
+
+
+def test_tables_are_told_apart_after_damage() -> None:
+    text = (
+        b'{"offsetTable":{"a@g":{0:'
+        + b"\xff" * 20
+        + b'},"b@g":{0:1}},"pullOffsetTable":{"b@g":{0:9}},"lmqOffsetTable":{"x@y":3}}'
+    )
+    found = salvaged(text, OFFSETS)
+    assert found.tables == {"offsetTable": {"b@g": {0: 1}}, "pullOffsetTable": {"b@g": {0: 9}}, "lmqOffsetTable": {"x@y": 3}}
+    assert {(layout.name, keys) for layout, keys in found.broken} == {("offsetTable", ("a@g", 0))} and not found.whole
+
+
+def test_a_table_under_a_damaged_name_is_known_by_its_entries() -> None:
+    found = salvaged(b'{"dataVersion":{"counter":4},"g":{"x":["a"]},"offsexTable":{"a@g":{0:5}}}', OFFSETS)
+    assert found.tables == {"offsetTable": {"a@g": {0: 5}}} and not found.whole
+
+
+def test_an_entry_without_a_whole_value_is_named() -> None:
+    found = salvaged(b'{"topicConfigTable":{"A":{"perm":6},"B":{"perm":', LAYOUTS["config/topics.json"])
+    assert found.tables == {"topicConfigTable": {"A": {"perm": 6}}} and found.broken_count == 1
+    assert found.broken[0][1] == ("B",)
+
+
+HOSTILE = {
+    "lists": b"[" * 100_000, "objects": b"{" * 100_000, "keys": b'{"a":' * 100_000, "zeros": bytes(64 << 20),
+    "zeros inside": b'{"offsetTable":' + bytes(64 << 20) + b"}", "escapes": b'"' + b'\\"' * 300_000, "comments": b"/*" * 300_000,
+    "quotes": b'"' * 300_000, "single": b"'\"" * 300_000, "braces": b"}" * 300_000,
+    "rows": b'{"topicConfigTable":{"a":{' * 30_000,
+    "names": b'{"offsetTable":{' + b'"a":{' * 50_000, "digits": b'{"offsetTable":{"a":{0:' + b"9" * 1_000_000 + b"}}}",
+    "spaces": b'"a"' + b" " * 1_000_000 + b"x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts_take_time_by_their_size(name: str) -> None:
+    for path in ("config/topics.json", "config/consumerOffset.json"):
+        began = time.process_time()
+        assert not shown(path, salvaged(HOSTILE[name], LAYOUTS[path]))
+        assert time.process_time() - began < 20  # some take a second; what is quadratic takes hours
+
+
+def test_no_text_raises() -> None:
+    random = Random(7)
+    pieces = [piece.encode() for piece in (*TEXTS, *VALUES)] + list(WHOLE) + [b'{"offsetTable":{', b'"a@g":{', b"0:5,", b"}"]
+    for _ in range(1000):
+        text = b"".join(random.choices(pieces, k=random.randrange(1, 30)))
+        for path in FILES:
+            salvaged(text, LAYOUTS[path])
