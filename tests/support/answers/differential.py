@@ -28,7 +28,7 @@ from tests.support.answers import product
 from tests.support.second_witness import broker as witness
 from tests.support.stores.random_stores import RandomStore, random_store
 
-SECONDS_PER_STORE = 20  # an audit of such a store takes milliseconds; the first one compiles
+SECONDS_PER_STORE = 20  # of the processor; an audit of such a store takes milliseconds, the first one compiles
 COMPARED = ("start_segment", "min_phy_offset", "truncate_at", "deleted_files")
 MOMENTS = ("after_load", "after_dispatch")
 
@@ -76,8 +76,8 @@ def entry_differences(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], 
 def compare(made: RandomStore) -> tuple[list[str], dict[str, Any]]:
     """(disagreements, the witness's plan) of one store under its release and settings."""
     theirs, entries = witness.run(made.store.root, made.release, made.broker_conf)
-    before = signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(SECONDS_PER_STORE)
+    before = signal.signal(signal.SIGVTALRM, _too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_PER_STORE)
     try:
         audit = product.audit(made.store.root, made.release, made.broker_conf)
         if audit.broker is None:
@@ -88,8 +88,8 @@ def compare(made: RandomStore) -> tuple[list[str], dict[str, Any]]:
     except Exception:
         return ["the audit raised: " + " | ".join(traceback.format_exc().splitlines()[-5:])], theirs
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
     return found, theirs
 
 
