@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.answers import product
+from tests.support.answers.promises import broken_promises
 from tests.support.second_witness import broker as witness
 from tests.support.stores.random_stores import RandomStore, random_store
 
@@ -83,6 +84,7 @@ def compare(made: RandomStore) -> tuple[list[str], dict[str, Any]]:
         if audit.broker is None:
             return [f"no broker section: {audit.incomplete}"], theirs
         found = plan_differences(audit.broker, theirs)
+        found += broken_promises(made.store.root, audit.outcome)
         if not found and entries is not None:
             found += entry_differences(audit.entries(), entries, "enableConsumeQueueExt=true" in made.broker_conf)
     except Exception:

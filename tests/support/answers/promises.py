@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,9 +20,10 @@ RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC)
 def schema_faults(outcome: AuditOutcome) -> list[str]:
     """What the files of this outcome's run hold against schemas/json."""
     found = faults("plan", "".join(plan_parts(outcome))) + faults("result", result_json(RUN, [outcome]))
+    if outcome.config is not None:
+        found += faults("config", "".join(config_json(outcome.config)))
     for line in findings_jsonl(outcome.findings):
         found += faults("finding", line)
-    json.loads("".join(config_json(outcome.config)))
     return found
 
 
