@@ -44,11 +44,11 @@ def _each_once(findings: Iterable[Finding]) -> Iterator[tuple[tuple[Any, ...], F
 
 
 def _inside(finding: Finding, listing: StoreListing) -> Finding:
-    """The finding with its range inside of the file as it is: what is missing behind the file's end is missing at its end."""
+    """The finding with its range inside of the file as it is: what is missing behind the file's end is missing there."""
     if finding.start is None or finding.end is None:
         return finding
     file = listing.get(finding.file)
-    if file is None or file.kind != "file" or finding.end <= file.size:
+    if file is None or file.kind != "file" or finding.start <= finding.end <= file.size:
         return finding
     return replace(finding, start=min(finding.start, file.size), end=file.size)
 

@@ -298,7 +298,7 @@ def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
         one = scan(made, window_bytes=window)
         patch.setattr(IndexMerge, "_step_through", lambda self, columns: (0, 0))
         other = scan(made, window_bytes=window)
-    assert said(one) == said(other)
+    assert said(one) == said(other) == said(scan(made))
     for left, right in zip(one, other, strict=True):
         assert (left.index_entries_seen, left.index_unindexed) == (right.index_entries_seen, right.index_unindexed)
         assert left.findings_dropped == right.findings_dropped
