@@ -140,8 +140,9 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
 def _by_number(entries: Sequence[StoreFile]) -> list[tuple[StoreFile, int | None, bool]]:
     """(file, its number, whether a broker, which sorts by the names' text, has all of them in the order of their numbers)"""
     numbered = [(entry, parse_number(name_of(entry.path), 64)) for entry in entries]
-    ordered = sorted(numbered, key=lambda one: one[1] or 0)
-    return [(entry, start, ordered == numbered) for entry, start in ordered]
+    starts = [start for _, start in numbered if start is not None]
+    in_order = starts == sorted(starts)
+    return [(entry, start, in_order) for entry, start in sorted(numbered, key=lambda one: one[1] or 0)]
 
 
 def _ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:

@@ -32,6 +32,9 @@ def broken_promises(root: Path, outcome: AuditOutcome) -> list[str]:
     found = schema_faults(outcome)
     for finding in outcome.findings:
         found += _of_finding(root, finding)
+    places = [(f.file, -1 if f.start is None else f.start, -1 if f.end is None else f.end, f.code) for f in outcome.findings]
+    if places != sorted(places):
+        found.append(f"findings are not in order: {places}")
     return [*found, *_of_plan(root, outcome.plan), *_of_numbers(outcome)]
 
 
