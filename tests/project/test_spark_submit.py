@@ -155,20 +155,27 @@ def test_an_audit_by_the_script(tmp_path: Path) -> None:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """An audit that has begun: it has removed an earlier run's result."""
+    """An audit that has begun: it has removed an earlier run's result, and Spark is starting."""
     out = tmp_path / "out"
     out.mkdir()
     (out / "result.json").write_text("{}")
     (tmp_path / "tmp").mkdir()
     process = subprocess.Popen(
-        [SCRIPT, "audit", EXAMPLE / "store", "--out", out, "--max-rate", "1"],  # it never ends by itself
+        [SCRIPT, "audit", EXAMPLE / "store", "--out", out, "--max-rate", "1MB/s"],  # it takes its time
         env={"PATH": os.environ["PATH"], "STORE_AUDIT_HOME": str(environment.home()), "TMPDIR": str(tmp_path / "tmp")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # signals as a terminal sends them: to the whole group
     )
-    until(lambda: not (out / "result.json").exists() or process.poll() is not None, "the audit has begun")
+    until(
+        lambda: (
+            process.poll() is not None
+            or not (out / "result.json").exists()
+            and any(name_of(pid) == "java" for pid in session_of(process.pid))
+        ),
+        "the audit has begun",
+    )
     yield process, out
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
