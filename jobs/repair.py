@@ -8,7 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -310,28 +310,29 @@ def runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunT
 
 
 def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
-    """The tasks' results, from as many threads as there are processors, largest tasks first."""
+    """The tasks' results, from as many threads as there are processors, largest tasks first. No task begins after one failed."""
     order = iter(sorted(range(len(tasks)), key=lambda i: -tasks[i].bytes_to_read))
     results: list[Future[Any]] = [Future() for _ in tasks]
     stopped = False
 
     def work() -> None:
+        nonlocal stopped
         while not stopped and (number := next(order, None)) is not None:
             try:
                 results[number].set_result(run_task(tasks[number]))
             except BaseException as problem:
+                stopped = True
                 results[number].set_exception(problem)
 
     threads = [Thread(target=work, daemon=True) for _ in range(min(len(tasks), os.cpu_count() or 1))]
     for thread in threads:
         thread.start()
     try:
-        return [result.result() for result in results]
-    except Exception:
-        stopped = True
-        for thread in threads:  # what they work on is removed next; after an interrupt nobody waits for that
-            thread.join()
-        raise
+        wait(results, return_when=FIRST_EXCEPTION)
+        if stopped:
+            for thread in threads:  # what they work on is removed next; after an interrupt nobody waits for that
+                thread.join()
+        return [result.result() for result in results if result.done()]
     finally:
         stopped = True
 

@@ -254,7 +254,7 @@ _ROWS = (
                 meaning="A segment's name is not the physical offset at which it begins.",
                 step="Give the file the name that fits its messages."),
     FindingCode("segment_twice", LOSS, Part.LOG, Cure.BY_HAND,
-                "Two CommitLog folders hold a segment of this name. A broker loads both.",
+                "Two files are the segment of one number, mostly in two CommitLog folders. A broker loads both.",
                 "Keep the file with the right messages."),
     FindingCode("commitlog_empty", NOTE, Part.LOG, Cure.BY_HAND,
                 "This copy holds no message, and nothing in it shows that it ever held one.",

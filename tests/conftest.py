@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from jobs import session
@@ -14,6 +15,12 @@ from tests.support.processes.s3_server import S3Server, emptied, served
 
 if TYPE_CHECKING:
     from tests.hdfs.small_hdfs import SmallHdfs
+
+
+# Nothing depends on how busy the machine is, nor on chance; `--hypothesis-profile=search` looks for examples that are new.
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+settings.register_profile("same", settings.get_profile("search"), derandomize=True)
+settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,7 +20,7 @@ from schemas.rows import (
     QueueKey,
     SegmentSummary,
 )
-from store_io.audit.queue_runs import FAR, matched, message_runs, stretches
+from store_io.audit.queue_runs import FAR, matched, message_runs, messages_in, stretches
 from store_io.audit.queue_views import QueueView
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
@@ -49,7 +49,7 @@ class QueueLoss:
             return
         first = int(min(rows["first_store_time"].min(), rows["last_store_time"].min()))
         last = int(max(rows["first_store_time"].max(), rows["last_store_time"].max()))
-        messages = max(0, int(rows["messages"].sum()))  # a damaged INNER_NUM can be negative
+        messages = messages_in(rows)
         self.first_store_time = min(self.first_store_time, first) if self.messages else first
         self.last_store_time = max(self.last_store_time, last) if self.messages else last
         self.messages += messages

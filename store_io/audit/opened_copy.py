@@ -192,7 +192,9 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     short.add_new(problem for problem in (of_timers.problem, epochs.problem) if problem)
     not_modelled += _unmodelled_queues(table, loaded, rules) if table is not None else []
     not_modelled += [
-        f"{f.path}: a segment with physical offsets beyond 63 bits" for f in loaded.segments if f.start + f.size > MAX_PHY_OFFSET
+        f"{f.path}: a segment with physical offsets {'below 0' if f.start < 0 else 'beyond 63 bits'}"
+        for f in loaded.segments
+        if not _in_range(f)
     ]
     short.add_new(not_modelled)
     checkpoint_file = _checkpoint(source, listing, short)
@@ -301,11 +303,16 @@ def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules:
     return frozenset(name_of(e.path) for e in tree.children(BATCH_QUEUES) if e.kind == "directory")
 
 
+def _in_range(file: MappedFile) -> bool:
+    """Whether the physical offsets of a segment are some that a log can have."""
+    return 0 <= file.start <= MAX_PHY_OFFSET - file.size
+
+
 def _all_segments(tree: Tree, loaded: LoadedStore, rules: BrokerRules) -> list[MappedFile]:
     """Segments of the listing, and what else the broker loads as such; by name."""
-    files = [f for f in segments_of(tree, rules) if f.start + f.size <= MAX_PHY_OFFSET]
+    files = [f for f in segments_of(tree, rules) if _in_range(f)]
     known = {f.path for f in files}
-    others = [f for f in loaded.segments if f.path not in known and f.start + f.size <= MAX_PHY_OFFSET]
+    others = [f for f in loaded.segments if f.path not in known and _in_range(f)]
     return sorted([*files, *others], key=lambda f: (f.start, f.path))
 
 

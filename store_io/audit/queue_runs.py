@@ -37,6 +37,11 @@ def message_runs(segment: SegmentSummary, start: int = 0) -> np.ndarray:
     return found
 
 
+def messages_in(rows: np.ndarray) -> int:
+    """Messages of these runs, those of an inner batch one by one. A damaged INNER_NUM can be negative and counts as 0."""
+    return int(np.maximum(rows["messages"], 0).sum())
+
+
 def matched(rows: np.ndarray) -> np.ndarray:
     """Which of these runs an entry leads to."""
     match = rows["match"]

@@ -6,6 +6,7 @@ All integers are signed and wrap; String.hashCode runs over UTF-16 code units; d
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 
@@ -30,7 +31,9 @@ def string_hash(text: str) -> int:
 
 
 def parse_number(text: str | None, bits: int) -> int | None:
-    """Integer/Long/Short.parseXxx of that many bits; None where Java throws. ASCII digits only."""
+    """Integer/Long/Short.parseXxx of that many bits; None where Java throws. Digits may be of any script, as in Java."""
+    if text is not None and not text.isascii():  # Java looks at UTF-16 units, so it knows no digit beyond 0xFFFF
+        text = "".join(str(unicodedata.decimal(c, c)) if ord(c) < 0x10000 else c for c in text)
     if text is None or not _NUMBER.fullmatch(text):
         return None
     sign, digits = ("-" if text[0] == "-" else ""), text.lstrip("+-").lstrip("0")

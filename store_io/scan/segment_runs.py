@@ -258,6 +258,12 @@ def _asked(answered: tuple[int, int], item_number: int, need: int) -> tuple[int,
     return item_number, known | 1 << need
 
 
+def inner_messages(items: np.ndarray, kinds: np.ndarray) -> int:
+    """How many more messages than records these are: those of an inner batch count one by one, as in the runs."""
+    inner = (kinds == KIND_BATCH) | (kinds != of_rows.RUN_LMQ) & (items["flags"] & INNER_ALONE != 0)
+    return int((np.maximum(items["batch_count"][inner], 0) - 1).sum())
+
+
 @dataclass(frozen=True)
 class ItemRange:
     """Items [low, high) of some: contiguous rows, their kinds, and the queues by `topic_ref`."""

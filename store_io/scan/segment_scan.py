@@ -32,6 +32,7 @@ from schemas.rows import (
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import (
+    INNER_ALONE,
     MALFORMED_PROPERTIES,
     ODD_HEADER,
     Columns,
@@ -64,7 +65,7 @@ from store_io.scan.queues.queue_probe import QueueProbe
 from store_io.scan.resync import Resync
 from store_io.scan.segment_edges import edge_digest, first_record
 from store_io.scan.segment_findings import Findings, Span, message_finding
-from store_io.scan.segment_runs import ItemRange, RunBuilder
+from store_io.scan.segment_runs import ItemRange, RunBuilder, inner_messages
 from store_io.scan.segment_times import StoreTimes
 from store_io.scan.timer.timer_records import TimerRecords
 from store_io.scan.torn_copies import torn_properties
@@ -329,8 +330,10 @@ class _Scan:
 
     def _audit_rows(self, count: int) -> None:
         rows = self.columns.rows[:count]
-        self.messages += count
         items, kinds = self.batch.read(count)
+        self.messages += count
+        if self.batch.met & (BATCH_ROWS | INNER_ALONE):
+            self.messages += inner_messages(items, kinds)
         if self.probe:
             self.probe.match_batch(items, kinds if self.batch.met & BATCH_ROWS else kinds[:0], self.topics.keys)
         self.others.met(self.batch.met, rows, self.index is not None, self.batch.entered)

@@ -23,6 +23,7 @@ from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
 from schemas.rows import AuditOutcome
 from store_io.base.errors import StoreError
+from tests.support.processes.children import PATIENCE_SECONDS, state_of, until
 
 
 class Gone(Exception):
@@ -161,9 +162,9 @@ def test_a_signal_ends_any_command_with_its_code(tmp_path: Path, work: str, numb
         text=True,
     )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    time.sleep(0.3)  # now it sleeps
+    until(lambda: state_of(process.pid) == "S", "the command sleeps")
     process.send_signal(number)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, errors) == (code, "")
 
 

@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT
 from tests.support.answers.repaired import content, plan_of, previewed, repaired
+from tests.support.processes.children import PATIENCE_SECONDS
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
@@ -224,27 +226,25 @@ def test_a_process_that_is_stopped(store: Path, tmp_path: Path, word: str, numbe
     )
     assert process.stdout is not None and process.stdout.readline() == b"now\n"
     process.send_signal(number)
-    assert process.wait(60) == code
+    assert process.wait(PATIENCE_SECONDS) == code
     process.stdout.close()
     assert not [p.name for p in (*target.iterdir(), *scratch.iterdir()) if "repairing" in p.name or p.name.startswith("new")]
 
 
 @dataclass(frozen=True)
 class Step:
-    """A task that notes its beginning and its end. fault: what it raises between them."""
+    """A task that notes its beginning and its end. between: what it does between them, such as to wait for another task."""
 
     bytes_to_read: int
     noted: list[str]
-    fault: str = ""
+    between: Callable[[], object] = lambda: None
     store: int = 0
     not_after: float = 0
     paths: tuple[str, ...] = ()
 
     def run(self) -> int:
         self.noted.append(f"begin {self.bytes_to_read}")
-        time.sleep(0.01 if self.fault else 0.05)
-        if self.fault:
-            raise StoreError(self.fault)
+        self.between()
         self.noted.append(f"end {self.bytes_to_read}")
         return self.bytes_to_read
 
@@ -254,12 +254,33 @@ def test_tasks_run_side_by_side_the_largest_first(store: Path, monkeypatch: pyte
     noted: list[str] = []
     with repair_command.runner((), StoreLocation(str(store / "store"))) as run_tasks:
         assert run_tasks([], "none") == []
-        assert run_tasks([Step(size, noted) for size in (1, 3, 2)], "some") == [1, 3, 2]
-        assert sorted(noted[:2]) == ["begin 2", "begin 3"] and sorted(noted[-1:]) == ["end 1"]
-        noted.clear()
-        with pytest.raises(StoreError, match="bad"):
-            run_tasks([Step(9, noted, "bad"), Step(8, noted), *(Step(size, noted) for size in (1, 2, 3))], "faulty")
-    assert "end 8" in noted and len(noted) == 2 * (len(noted) // 2) + 1  # what was begun has ended, and not all was begun
+        both = threading.Barrier(2, timeout=PATIENCE_SECONDS)
+        assert run_tasks([Step(1, noted), Step(3, noted, both.wait), Step(2, noted, both.wait)], "some") == [1, 3, 2]
+        assert sorted(noted[:2]) == ["begin 2", "begin 3"]
+
+
+def test_no_task_begins_after_one_has_failed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    noted: list[str] = []
+    both, workers = threading.Barrier(2, timeout=PATIENCE_SECONDS), set[threading.Thread]()
+
+    def begun() -> None:
+        workers.add(threading.current_thread())
+        both.wait()
+
+    def fails() -> None:
+        begun()
+        raise StoreError("bad")
+
+    def ends_later() -> None:
+        begun()
+        (other,) = workers - {threading.current_thread()}
+        other.join(PATIENCE_SECONDS)  # it has failed, and takes no other task
+
+    steps = [*(Step(size, noted) for size in (1, 2, 3)), Step(9, noted, fails), Step(8, noted, ends_later)]
+    with repair_command.runner((), StoreLocation(str(store / "store"))) as run_tasks, pytest.raises(StoreError, match="bad"):
+        run_tasks(steps, "faulty")
+    assert sorted(noted) == ["begin 8", "begin 9", "end 8"]
 
 
 def test_another_store_than_the_plan_s(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

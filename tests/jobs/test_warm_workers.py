@@ -8,7 +8,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from jobs import worker_daemon
 from jobs.environment import setup as environment
 from jobs.warm_workers import WarmWorkers
+from tests.support.processes.children import PATIENCE_SECONDS, open_files, state_of, until
 
 COMMAND = """
 import os, sys, time
@@ -54,16 +54,9 @@ def worker_of(port: int) -> tuple[socket.socket, int]:
 
 
 def gone(process: int) -> bool:
-    """Whether the process has ended, within some seconds."""
-    for _ in range(200):
-        try:
-            with open(f"/proc/{process}/stat") as file:
-                if file.read().rpartition(")")[2].split()[0] == "Z":
-                    return True
-        except OSError:
-            return True
-        time.sleep(0.02)
-    return False
+    """Wait until the process has ended."""
+    until(lambda: state_of(process) in ("", "Z"), f"process {process} ends")
+    return True
 
 
 @pytest.mark.parametrize("end", ["closed", "killed"])
@@ -82,10 +75,10 @@ def test_a_daemon_is_a_fork_of_the_process_that_is_ready(tmp_path: Path, end: st
         assert os.getpgid(ready) != os.getpgid(owner.pid)  # ctrl-C at the terminal is for the command alone
         assert daemon.poll() is None  # Spark takes the daemon for ended when this ends
         owner.stdin.close()
-        assert owner.wait(30) == 0 and gone(ready)
+        assert owner.wait(PATIENCE_SECONDS) == 0 and gone(ready)
         assert daemon.stdin is not None
         daemon.stdin.close()  # as Spark does, or its end
-        assert gone(worker) and daemon.wait(30) == 0
+        assert gone(worker) and daemon.wait(PATIENCE_SECONDS) == 0
         line.close()
 
 
@@ -97,7 +90,7 @@ def test_without_one_it_is_sparks_own_daemon(tmp_path: Path) -> None:
     assert daemon.stdin is not None
     daemon.stdin.close()
     line.close()
-    assert daemon.wait(30) is not None and gone(worker)
+    assert daemon.wait(PATIENCE_SECONDS) is not None and gone(worker)
 
 
 @pytest.mark.parametrize("place", ["", "/nowhere/at/all", "/tmp/" + "x" * 200])
@@ -121,6 +114,6 @@ def test_without_a_fork_nothing_stays_open_and_signals_are_heard(tmp_path: Path,
         raise BlockingIOError
 
     monkeypatch.setattr(os, "fork", no_fork)
-    before = len(os.listdir("/proc/self/fd")), signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    before, masked = open_files(), signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert not WarmWorkers(str(tmp_path / "workers")).are_there
-    assert (len(os.listdir("/proc/self/fd")), signal.pthread_sigmask(signal.SIG_BLOCK, ())) == before
+    assert open_files() <= before and signal.pthread_sigmask(signal.SIG_BLOCK, ()) == masked

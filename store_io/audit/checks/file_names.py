@@ -5,7 +5,7 @@ Source of the rules: pitfalls.md, audits A to D.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from schemas.dledger_layout import DATA, INDEX_FILE_BYTES
 from schemas.dledger_layout import INDEX as UNITS
@@ -46,6 +46,10 @@ def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
 
 def _unrecognised(entry: StoreFile, why: str) -> Finding:
     return Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message=why)
+
+
+def _name_fault(start: int | None) -> str:
+    return "its name is no number" if start is None else "its name is a negative number"
 
 
 def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Finding:
@@ -98,14 +102,13 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     seen: set[int] = set()
     folder = ledger_folder(rules)
     data = tree.children(f"{folder}/{DATA}") if folder else []
-    for entry in [*tree.children(COMMITLOG), *data]:
+    for entry, start, in_order in [*_by_number(tree.children(COMMITLOG)), *_by_number(data)]:
         name = name_of(entry.path)
-        start = parse_number(name, 64)
         unread = entry.kind in UNREAD_KINDS
-        if unread and start is None:
+        if unread and (start is None or start < 0):
             continue
-        if is_folder(entry) or start is None:
-            found.append(_unrecognised(entry, "a directory among the segments" if is_folder(entry) else "its name is no number"))
+        if is_folder(entry) or start is None or start < 0:
+            found.append(_unrecognised(entry, "a directory among the segments" if is_folder(entry) else _name_fault(start)))
             continue
         if entry.size == 0 and not unread:
             found.append(_sized("segment_empty", entry, size, REBUILDABLE))
@@ -114,8 +117,14 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             found.append(_sized("segment_wrong_size", entry, size))
         if start % size:
             found.append(Finding("segment_misnamed", entry.path, expected=f"a multiple of {size}", actual=name))
+        elif name != f"{start:020d}":
+            severity = REBUILDABLE if in_order else ""
+            message = "a broker takes this name for the same number, and its place among the segments by the name's text"
+            found.append(
+                Finding("segment_misnamed", entry.path, severity=severity, expected=f"{start:020d}", actual=name, message=message)
+            )
         if start in seen:
-            found.append(Finding("segment_twice", entry.path, message="two files of this name"))
+            found.append(Finding("segment_twice", entry.path, message="two files of this number"))
             continue
         seen.add(start)
         if expected is not None and start > expected:
@@ -126,6 +135,14 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             )
         expected = max(expected or 0, start + size)
     return found
+
+
+def _by_number(entries: Sequence[StoreFile]) -> list[tuple[StoreFile, int | None, bool]]:
+    """(file, its number, whether a broker, which sorts by the names' text, has all of them in the order of their numbers)"""
+    numbered = [(entry, parse_number(name_of(entry.path), 64)) for entry in entries]
+    starts = [start for _, start in numbered if start is not None]
+    in_order = starts == sorted(starts)
+    return [(entry, start, in_order) for entry, start in sorted(numbered, key=lambda one: one[1] or 0)]
 
 
 def _ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
@@ -161,8 +178,7 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
         if unread and (start is None or start < 0):
             continue
         if is_folder(entry) or start is None or start < 0:
-            name_fault = "its name is no number" if start is None else "its name is a negative number"
-            found.append(_unrecognised(entry, "a directory among the queue's files" if is_folder(entry) else name_fault))
+            found.append(_unrecognised(entry, "a directory among the queue's files" if is_folder(entry) else _name_fault(start)))
             continue
         files += 1
         if entry.size == 0 and not unread:

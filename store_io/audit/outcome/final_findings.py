@@ -17,6 +17,7 @@ from store_io.audit.outcome.repairable import no_repair, without_promise
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.exit_codes import severity_rank
 from store_io.base.packed import in_order
+from store_io.source.store_dir import StoreListing
 
 MAX_FINDINGS = 100_000
 
@@ -24,7 +25,8 @@ MAX_FINDINGS = 100_000
 def final_findings(evidence: Evidence, findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, int]]:
     """(those that are reported, how many of each code are only counted)."""
     dropped = _dropped(evidence)
-    told = (completed(finding) for finding in with_cause(findings, evidence.copy.misfits))
+    listing = evidence.copy.listing
+    told = (completed(_inside(finding, listing)) for finding in with_cause(findings, evidence.copy.misfits))
     refused = no_repair(evidence.copy)
     most_severe_first = _each_once(without_promise(finding, evidence, refused) for finding in told)
     final = sorted(islice(most_severe_first, MAX_FINDINGS), key=itemgetter(0))  # these are reported; the others are counted
@@ -39,6 +41,16 @@ def _each_once(findings: Iterable[Finding]) -> Iterator[tuple[tuple[Any, ...], F
     for (_, place, _), equal in groupby(in_order(rows), key=itemgetter(0, 1, 2)):
         for finding in dict.fromkeys([row[-1] for row in equal]):
             yield place, finding
+
+
+def _inside(finding: Finding, listing: StoreListing) -> Finding:
+    """The finding with its range inside of the file as it is: what is missing after its last byte is missing there."""
+    if finding.start is None or finding.end is None:
+        return finding
+    file = listing.get(finding.file)
+    if file is None or file.kind != "file" or finding.start <= finding.end <= file.size:
+        return finding
+    return replace(finding, start=min(finding.start, file.size), end=file.size)
 
 
 def completed(finding: Finding) -> Finding:

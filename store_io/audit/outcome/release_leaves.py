@@ -11,14 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence, Set
 from dataclasses import asdict, replace
 
-import numpy as np
-
 from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.finding_codes import NO_QUEUE, STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTION, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
-from store_io.audit.queue_runs import message_runs
+from store_io.audit.queue_runs import message_runs, messages_in
 from store_io.base.packed import items_of
 from store_io.base.wording import clause, count_text
 from store_io.rules.queue_state import QueueState
@@ -131,7 +129,7 @@ def _valid_from(evidence: Evidence, start: int, end: int | None = None) -> tuple
         if end is None and segment.base_offset != start:
             continue
         rows = message_runs(segment, start - segment.base_offset)
-        messages += int(np.maximum(rows["messages"], 0).sum())
+        messages += messages_in(rows)
         size += int(rows["bytes"].sum())
     return messages, size
 

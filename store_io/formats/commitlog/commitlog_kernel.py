@@ -278,7 +278,7 @@ def _differs_for_old_parser(at: int, found: int, present: int, window_end: int) 
 
 @compiled_helper(inline=False)
 def _number(at: int, length: int) -> tuple[bool, int]:
-    """parse_number of at most 18 digits, so that nothing wraps: (whether it is one, its value)."""
+    """parse_number of at most 18 ASCII digits, so that nothing wraps: (whether it is one, its value)."""
     start = 0
     if length > 0 and (load_u8(at) == 43 or load_u8(at) == 45):
         start = 1
@@ -785,8 +785,11 @@ def decode_window(
             flags |= shape.INNER_ALONE
             start, length = _value(found + 8 * _NUM)
             count_ok, number = _number(properties + start, length)
-            if settings & shape.INNER_BATCH and count_ok and 1 < number <= 32767 and sys_flag & layout.SYS_INNER_BATCH:
-                batch_count = number
+            if settings & shape.INNER_BATCH and sys_flag & layout.SYS_INNER_BATCH:
+                if not count_ok:
+                    break
+                if 1 < number <= 32767:
+                    batch_count = number
         if (stored_body_length | stored_properties_length) < 0 or body_length == 0 and body_crc != 0:
             flags |= shape.ODD_HEADER
         elif sys_flag & _RARE_FLAGS and _odd_flags(sys_flag, at + body_at, body_length, present):

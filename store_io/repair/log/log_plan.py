@@ -13,7 +13,7 @@ from types import MappingProxyType
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, SegmentSummary, StoreFile
 from schemas.store_names import COMMITLOG
-from store_io.audit.queue_runs import message_runs
+from store_io.audit.queue_runs import message_runs, messages_in
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import RecordCheck
@@ -156,7 +156,7 @@ class _LogRepair:
                 self._remove(entry)
 
     def _remove(self, entry: StoreFile) -> None:
-        messages = sum(int(message_runs(s)["messages"].sum()) for s in self.summaries if s.path == entry.path)
+        messages = sum(messages_in(message_runs(s)) for s in self.summaries if s.path == entry.path)
         lost = {"messages": messages, "bytes": entry.size if entry.kind == "file" else 0}
         step = Step(REMOVE, entry.path, reason="no segment of the new log", lost=lost)
         self._edit(step, lambda writer: writer.remove(entry.path))
@@ -238,7 +238,7 @@ class _LogRepair:
             used = window.last_nonzero_end(at)
         if used > at:
             bytes_lost = min(used, size) - at
-            lost = {"messages": int(message_runs(summary, at)["messages"].sum()), "bytes": bytes_lost}
+            lost = {"messages": messages_in(message_runs(summary, at)), "bytes": bytes_lost}
             self._edit(Step(why[0], path, at, size, why[1], lost=lost), lambda writer: writer.zero(path, at, size))
             self.plan.zeroed_bytes += bytes_lost
 

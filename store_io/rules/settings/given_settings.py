@@ -5,7 +5,6 @@ Source: MixAll.properties2Object, the setters of BrokerConfig and MessageStoreCo
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
 from store_io.base.java_compat import parse_number
@@ -63,7 +62,7 @@ def taken_value(key: str, text: str, default: Any, trims: bool) -> Any:
     if isinstance(default, bool):
         return text.lower() == "true"
     if isinstance(default, int):
-        number = parse_number(_plain_digits(text), 64 if key in _LONGS else 32)
+        number = parse_number(text, 64 if key in _LONGS else 32)
         if number is not None and key == "timerPrecisionMs":
             return _precision(number)
         return _RECOVER_MAX if number is not None and key == "commitLogRecoverMaxNum" and number <= 0 else number
@@ -74,10 +73,3 @@ def taken_value(key: str, text: str, default: Any, trims: bool) -> Any:
 def _precision(asked: int) -> int:
     """Source: MessageStoreConfig.setTimerPrecisionMs."""
     return max((known for known in _PRECISIONS_MS if known <= asked), default=_PRECISIONS_MS[0])
-
-
-def _plain_digits(text: str) -> str:
-    """With the digits of all scripts as ASCII ones: Integer.parseInt takes them."""
-    if text.isascii():
-        return text
-    return "".join(str(unicodedata.decimal(c, c)) if ord(c) < 0x10000 else c for c in text)

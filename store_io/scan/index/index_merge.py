@@ -406,7 +406,7 @@ class IndexMerge:
             ref = self._refs[number]
             torn = ref.may_be_torn and at == layout.END_TIMESTAMP_POSITION
             if at == layout.BEGIN_TIMESTAMP_POSITION:
-                header_fits, message_fits = self._fitting(ref, rows, time), self._fitting(ref, rows, stored)
+                header_fits, message_fits = self._fitting(ref, phy, (time, stored))
                 if header_fits > message_fits:
                     continue  # the message's own time is wrong, which the scan of the segment reports
                 if message_fits > header_fits:
@@ -425,15 +425,19 @@ class IndexMerge:
                 )
             )
 
-    def _fitting(self, ref: IndexFileRef, rows: np.ndarray, begin: int) -> int:
-        """How many of the file's first entries, but for the very first, count from `begin` to their message's time."""
+    def _fitting(self, ref: IndexFileRef, phy: int, begins: Sequence[int]) -> list[int]:
+        """How many of the file's first entries, but for the very first, count from each of these times to their message's time.
+        0 each if the file does not begin with the message at `phy`, or if one of them leads to a message before that."""
         try:
-            entries = read_range(self._open(ref.path), ref, 2, min(2 + BLOCK_ENTRIES, ref.entries + 1))
+            entries = read_range(self._open(ref.path), ref, 1, min(2 + BLOCK_ENTRIES, ref.entries + 1))
         except StoreError:
-            return 0
-        times = dict(zip(rows["phy_offset"].tolist(), rows["store_time"].tolist(), strict=True))
-        there = zip(entries["phy_offset"].tolist(), entries["time_difference"].tolist(), strict=True)
-        return sum(phy in times and int(_seconds(times[phy], begin)) == seconds for phy, seconds in there)
+            return [0 for _ in begins]
+        offsets = entries["phy_offset"].tolist()
+        if offsets[0] != phy or min(offsets) < phy:
+            return [0 for _ in begins]
+        times = {at: self._keys.store_time(at) for at in set(offsets)}  # whatever part of them was decoded together
+        there = [(times[at], seconds) for at, seconds in zip(offsets[1:], entries["time_difference"].tolist()[1:], strict=True)]
+        return [sum(time is not None and int(_seconds(time, begin)) == seconds for time, seconds in there) for begin in begins]
 
     @property
     def outside(self) -> tuple[int, int, int, int]:
@@ -592,17 +596,18 @@ class IndexMerge:
     def _no_pair(self) -> None:
         """Nothing of what comes next on either side fits together: take what comes first on one side."""
         found, j = self._found, self._found.at
-        wanted, there = self._expected["phy_offset"], found.rows["phy_offset"]
-        phy, ahead = wanted[self._at], there[j : j + 3]
+        wanted = self._expected["phy_offset"][self._at : self._at + ALIGN_EXPECTED]  # no more, however many there are by chance
+        there = found.rows["phy_offset"][j : j + ALIGN_FOUND]
+        phy, ahead = wanted[0], there[:3]
         if phy < ahead[0] < self._end and (ahead[1:] >= ahead[:-1]).all():
-            end = self._at + int(np.searchsorted(wanted[self._at :], ahead[0]))
+            end = self._at + int(np.searchsorted(wanted, ahead[0]))
             self._absent(self._at, end)
             self._at = end
             return
         end = j + 1
         if ahead[0] < phy:
-            fits = np.flatnonzero(there[j:] >= phy)
-            end = j + int(fits[0]) if len(fits) else len(there)
+            fits = np.flatnonzero(there >= phy)
+            end = j + (int(fits[0]) if len(fits) else len(there))
         self._too_many(j, end)
         found.at = end
 

@@ -44,6 +44,11 @@ class MessageKeys:
             return NONE, 0
         return _hashes_of(verdict), verdict.size
 
+    def store_time(self, phy_offset: int) -> int | None:
+        """That of the message there, ms; None where this segment has none."""
+        verdict = self._verdict(phy_offset - self._place.base_offset) if self._place.holds(phy_offset) else None
+        return verdict.message.store_time if verdict is not None and verdict.kind == VALID and verdict.message else None
+
 
 def _hashes_of(verdict: Verdict) -> frozenset[int]:
     """The hashes under which a message is indexed, that of its tag key too."""

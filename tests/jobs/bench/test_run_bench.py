@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from jobs.command_line import options
 from jobs.environment import setup as environment
 from store_io.base.errors import UsageError
 from store_io.sample_kinds import TIMERS
+from tests.support.processes.children import PATIENCE_SECONDS, until
 
 SMALL = ["--size", "0.002", "--audit-size", "0.001", "--large", "0.008", "--rounds", "1"]
 
@@ -114,11 +114,9 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signal
     words = [sys.executable, "-m", "jobs.cli", "bench", "--size", "3", "--only", "scan", "--dir", str(tmp_path)]
     run = subprocess.Popen(words, cwd=environment.ROOT, env={**os.environ, "PYTHONPATH": str(environment.ROOT)})
     try:
-        deadline = time.monotonic() + 60
-        while not list(tmp_path.glob("*/scan/commitlog/*")) and time.monotonic() < deadline and run.poll() is None:
-            time.sleep(0.05)
+        until(lambda: list(tmp_path.glob("*/scan/commitlog/*")) or run.poll() is not None, "it has begun to write")
         run.send_signal(number)
-        assert run.wait(30) == 128 + number
+        assert run.wait(PATIENCE_SECONDS) == 128 + number
     finally:
         run.kill()
         run.wait()

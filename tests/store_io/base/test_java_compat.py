@@ -18,3 +18,16 @@ def test_numbers_of_any_length(text: str, number: int | None) -> None:
 @pytest.mark.parametrize(("text", "blank"), [("", True), (" \t\u3000", True), ("\xa0", False), (" x ", False)])
 def test_blank_is_what_java_calls_white(text: str, blank: bool) -> None:
     assert is_blank(text) == blank
+
+
+@pytest.mark.parametrize("zero", ["0", "\u0660", "\u0966", "\uff10"])
+def test_digits_of_any_script_are_digits(zero: str) -> None:
+    digits = "".join(chr(ord(zero) + digit) for digit in (0, 1, 3, 1, 0, 7, 2))
+    assert parse_number(digits, 64) == parse_number("+" + digits, 64) == 131072 and parse_number("-" + digits, 64) == -131072
+    assert parse_number(zero * 40 + digits, 64) == 131072
+
+
+@pytest.mark.parametrize("text", ["\U0001d7d8", "\u00b2", "\u216b", "1\U0001d7d8", "", "+", "-", "+-1", "1 "])
+def test_what_java_takes_for_no_number(text: str) -> None:
+    """Digits beyond 0xFFFF are two units of UTF-16, of which neither is a digit."""
+    assert parse_number(text, 64) is None

@@ -25,10 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.answers import product
+from tests.support.answers.promises import broken_promises
 from tests.support.second_witness import broker as witness
 from tests.support.stores.random_stores import RandomStore, random_store
 
-SECONDS_PER_STORE = 20  # an audit of such a store takes milliseconds; the first one compiles
+SECONDS_PER_STORE = 20  # of the processor; an audit of such a store takes milliseconds, the first one compiles
 COMPARED = ("start_segment", "min_phy_offset", "truncate_at", "deleted_files")
 MOMENTS = ("after_load", "after_dispatch")
 
@@ -76,20 +77,21 @@ def entry_differences(ours: list[dict[str, Any]], theirs: list[dict[str, Any]], 
 def compare(made: RandomStore) -> tuple[list[str], dict[str, Any]]:
     """(disagreements, the witness's plan) of one store under its release and settings."""
     theirs, entries = witness.run(made.store.root, made.release, made.broker_conf)
-    before = signal.signal(signal.SIGALRM, _too_long)
-    signal.alarm(SECONDS_PER_STORE)
+    before = signal.signal(signal.SIGVTALRM, _too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_PER_STORE)
     try:
         audit = product.audit(made.store.root, made.release, made.broker_conf)
         if audit.broker is None:
             return [f"no broker section: {audit.incomplete}"], theirs
         found = plan_differences(audit.broker, theirs)
+        found += broken_promises(made.store.root, audit.outcome)
         if not found and entries is not None:
             found += entry_differences(audit.entries(), entries, "enableConsumeQueueExt=true" in made.broker_conf)
     except Exception:
         return ["the audit raised: " + " | ".join(traceback.format_exc().splitlines()[-5:])], theirs
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
     return found, theirs
 
 

@@ -139,8 +139,8 @@ def emptied(server: S3Server) -> S3Server:
     """The server as it is for each test: one empty bucket, no refusals, nothing kept of it in this process."""
     from moto.moto_api._internal import moto_api_backend
 
-    moto_api_backend.reset()
     forget()
+    moto_api_backend.reset()
     server.refuse = lambda request: None
     server.large.clear()
     s3_client.client().create_bucket(Bucket=BUCKET)
@@ -149,7 +149,10 @@ def emptied(server: S3Server) -> S3Server:
 
 
 def forget() -> None:
-    """Drop the client and the blocks of objects that this process keeps."""
+    """Drop the client and the blocks of objects that this process keeps. What is still read ahead ends first: no test has the
+    requests of the one before it."""
+    remote_file._threads(os.getpid()).shutdown()
+    remote_file._threads.cache_clear()
     s3_client._client.cache_clear()
     remote_file._blocks_of.cache_clear()
 

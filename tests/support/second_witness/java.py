@@ -29,9 +29,9 @@ def string_hash(text):
 
 def parse_number(text, bits):
     """Integer/Long/Short.parseXxx: the number, or None where Java throws."""
-    if text is None or not re.fullmatch(r"[+-]?[0-9]+", text):
+    if text is None or not re.fullmatch(r"[+-]?\d+", text) or max(text) > "\uffff":
         return None
-    n = int(text)
+    n = int(text)  # of digits of any script, as Java does
     return n if -(1 << bits - 1) <= n < 1 << bits - 1 else None
 
 

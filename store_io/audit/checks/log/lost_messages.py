@@ -70,7 +70,7 @@ def lost_findings(
             if {(start, start + size), (start - header, start + size)} & damaged[segment.path]:
                 continue  # the scan has found this very message damaged
             severity = REBUILDABLE if live.holes and phy >= log.data_end else ""
-            lost.append(_LostMessage(segment, start, min(start + size, segment.size), severity, kind, result.key, number, size))
+            lost.append(_LostMessage(segment, start, start + size, severity, kind, result.key, number, size))
     gone = {name: count for name, count in sorted(beyond.items()) if all(s.path != name for s in segments)}
     return [*_folded_lost(lost), *live.findings(log), *_segments_gone(gone, log, live)]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from schemas.rows import REBUILDABLE
 from store_io.audit.checks import file_names as checks
 from store_io.audit.checks.file_names import file_names, name_findings
 from tests.support.handmade.evidence import QUEUE_FILE, SEGMENT, copy_of, evidence_of, log_path, queue_path
@@ -64,3 +65,30 @@ def test_a_gap_means_nothing_where_the_log_could_not_be_read_and_each_file_is_bl
     copy = copy_of({log_path(0): SEGMENT, log_path(2 * SEGMENT): SEGMENT, "core.1": 1})
     assert [f.code for f in file_names(evidence_of(copy))] == ["segment_missing", "file_unrecognised"]
     assert [f.code for f in file_names(evidence_of(copy, broken=True))] == ["file_unrecognised"]
+
+
+@pytest.mark.parametrize(
+    ("beside", "name", "severity"),
+    [
+        (0, f"+{SEGMENT:020d}", ""),
+        (0, str(SEGMENT), REBUILDABLE),
+        (SEGMENT, "-0", REBUILDABLE),
+        (SEGMENT, "+" + "0" * 30, REBUILDABLE),
+    ],
+)
+def test_a_name_that_java_takes_for_a_number_is_told_with_what_it_does_to_the_order(
+    beside: int, name: str, severity: str
+) -> None:
+    """A sign sorts before all digits."""
+    copy = copy_of({log_path(beside): SEGMENT, f"commitlog/{name}": SEGMENT, "commitlog/readme": 1})
+    (found,) = (f for f in name_findings(copy.tree, copy.rules) if f.code != "file_unrecognised")
+    assert (found.code, found.file, found.severity) == ("segment_misnamed", f"commitlog/{name}", severity)
+    assert found.expected == f"{int(name):020d}"
+
+
+def test_two_names_of_one_number_and_a_negative_one() -> None:
+    assert told({log_path(0): SEGMENT, "commitlog/+0": SEGMENT, "commitlog/-7": SEGMENT}) == [
+        ("file_unrecognised", "commitlog/-7"),
+        ("segment_misnamed", "commitlog/+0"),
+        ("segment_twice", log_path(0)),
+    ]

@@ -11,7 +11,7 @@ from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, Que
 from store_io.audit.outcome import final_findings as final
 from store_io.audit.outcome.final_findings import completed, final_findings
 from store_io.base import packed
-from tests.support.handmade.evidence import evidence_of, segment
+from tests.support.handmade.evidence import copy_of, evidence_of, segment
 
 
 def test_the_catalogue_fills_in_what_a_finding_leaves_open() -> None:
@@ -39,6 +39,16 @@ def test_each_once_and_in_one_order_whatever_order_they_came_in() -> None:
     findings = [Finding("queue_entry_missing", "b"), Finding("queue_entry_missing", "a", 5, 6), Finding("queue_file_empty", "a")]
     orders = {tuple(final_findings(evidence_of(), [*order, order[0]])[0]) for order in permutations(findings)}
     assert [(f.file, f.start) for f in orders.pop()] == [("a", None), ("a", 5), ("b", None)] and not orders
+
+
+@pytest.mark.parametrize(("start", "end", "told"), [(0, 20, (0, 20)), (20, 60, (20, 30)), (60, 80, (30, 30)), (60, 30, (30, 30))])
+def test_a_range_ends_where_its_file_does(start: int, end: int, told: tuple[int, int]) -> None:
+    copy = copy_of({"consumequeue/T/0/0": 30})
+    (found, absent), _ = final_findings(
+        evidence_of(copy),
+        [Finding("queue_entry_missing", path, start, end) for path in ("consumequeue/T/0/0", "consumequeue/T/0/1")],
+    )
+    assert (found.start, found.end) == told and (absent.start, absent.end) == (start, end)
 
 
 def test_of_too_many_the_most_severe_are_told_and_all_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:

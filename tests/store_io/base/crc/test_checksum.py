@@ -67,9 +67,9 @@ def test_body_crc_has_no_top_bit() -> None:
 
 def test_self_test_is_quick_and_passes() -> None:
     checksum.self_test()
-    start = time.perf_counter()
+    start = time.thread_time()  # of the processor, which others may keep busy
     checksum.self_test()
-    assert time.perf_counter() - start < 0.3  # about 1 ms; the bound leaves room for a busy machine
+    assert time.thread_time() - start < 0.3  # about 1 ms
 
 
 @pytest.mark.parametrize("wrong_at", [0, 1, 15, 16, 17, 64, 9001])

@@ -180,6 +180,17 @@ def test_a_wrong_begin_time_is_one_finding(tmp_path: Path) -> None:
         assert ranges(scan(made, window_bytes=window)) == [("index_header_wrong", 0, 8, 1)]
 
 
+@pytest.mark.parametrize("late", [-5000, 700, 3000])
+def test_whose_fault_a_begin_time_is_does_not_depend_on_what_is_decoded_together(tmp_path: Path, late: int) -> None:
+    """The message of a file's begin time may be the last one of those that are decoded together."""
+    messages = [Message(body=bytes(30), uniq=f"U{i}") for i in range(60)]
+    made = store(tmp_path, messages, Sizes(segment=1 << 16, slots=SLOTS, index_max=8))
+    for number in range(8):
+        edit(index_file(made, number), lambda d: struct.pack_into(">q", d, 0, struct.unpack_from(">q", d)[0] + late))
+    for window in (100, 300, 1000, 1 << 20):
+        assert ranges(scan(made, window_bytes=window)) == [("index_header_wrong", 0, 8, 1)] * 8
+
+
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_wrong_begin_time_is_the_headers_fault_in_every_segment(tmp_path: Path, lost: bool) -> None:
     """Whether or not the message that it is the time of lies in the segment, or in the copy."""
@@ -298,7 +309,7 @@ def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
         one = scan(made, window_bytes=window)
         patch.setattr(IndexMerge, "_step_through", lambda self, columns: (0, 0))
         other = scan(made, window_bytes=window)
-    assert said(one) == said(other)
+    assert said(one) == said(other) == said(scan(made))
     for left, right in zip(one, other, strict=True):
         assert (left.index_entries_seen, left.index_unindexed) == (right.index_entries_seen, right.index_unindexed)
         assert left.findings_dropped == right.findings_dropped

@@ -1,0 +1,114 @@
+"""What each result of an audit promises, whatever the store: its schema, ranges inside of files, numbers that agree, orders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from jobs.report.files.result_json import RunInfo, result_json
+from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts
+from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.rows import AuditOutcome, Finding
+from tests.support.texts.json_schemas import faults
+
+RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
+
+
+def schema_faults(outcome: AuditOutcome) -> list[str]:
+    """What the files of this outcome's run hold against schemas/json."""
+    found = faults("plan", "".join(plan_parts(outcome))) + faults("result", result_json(RUN, [outcome]))
+    if outcome.config is not None:
+        found += faults("config", "".join(config_json(outcome.config)))
+    for line in findings_jsonl(outcome.findings):
+        found += faults("finding", line)
+    return found
+
+
+def broken_promises(root: Path, outcome: AuditOutcome) -> list[str]:
+    """Sentences, one for each promise that the results of the store at `root` break; root holds what was audited."""
+    found = schema_faults(outcome)
+    for finding in outcome.findings:
+        found += _of_finding(root, finding)
+    places = [(f.file, -1 if f.start is None else f.start, -1 if f.end is None else f.end, f.code) for f in outcome.findings]
+    if places != sorted(places):
+        found.append(f"findings are not in order: {places}")
+    return [*found, *_of_plan(root, outcome.plan), *_of_numbers(outcome)]
+
+
+def _size(root: Path, path: str) -> int | None:
+    """Length of the regular file of this path; None of anything else."""
+    target = os.path.join(os.fsencode(root), os.fsencode(path))
+    return os.path.getsize(target) if os.path.isfile(target) else None
+
+
+def _of_range(root: Path, what: str, file: str, start: int | None, end: int | None) -> Iterator[str]:
+    if (start is None) != (end is None):
+        yield f"{what}: half a range"
+    elif start is not None and end is not None:
+        size = _size(root, file)
+        if not 0 <= start <= end or size is not None and end > size:
+            yield f"{what}: {start} to {end} of {size} bytes"
+
+
+def _of_finding(root: Path, finding: Finding) -> Iterator[str]:
+    yield from _of_range(root, f"{finding}", finding.file, finding.start, finding.end)
+    if finding.code not in CATALOGUE:
+        yield f"{finding}: not in the catalogue"
+
+
+def _of_plan(root: Path, plan: dict[str, Any]) -> Iterator[str]:
+    names = [entry["file"] for entry in plan["inputs"]]
+    if names != sorted(set(names)):
+        yield f"inputs are not sorted, or one is there twice: {names}"
+    for entry in plan["inputs"]:
+        if _size(root, entry["file"]) not in (None, entry["size"]):
+            yield f"inputs: {entry}, of {_size(root, entry['file'])} bytes"
+    repairs = [(name, repair) for name, repair in (plan.get("repair") or {}).items() if name != "numbers"]
+    for step in plan["steps"]:
+        yield from _of_range(root, f"step {step}", step["file"], step["start"], step["end"])
+    for policy, repair in repairs:
+        for step in (repair or {}).get("steps", ()):
+            yield from _of_range(root, f"repair {policy} {step}", step["file"], step.get("start"), step.get("end"))
+    broker = plan["broker"]
+    if broker is None or not broker["starts"]:
+        return
+    if broker["stop_reason"] not in STOP_REASONS:
+        yield f"stop_reason {broker['stop_reason']}"
+    for path in broker["deleted_files"]:
+        if not os.path.lexists(root / path):
+            yield f"deleted_files: {path} is not there"
+    if broker["deleted_files"] != sorted(broker["deleted_files"]):
+        yield f"deleted_files are not sorted: {broker['deleted_files']}"
+    for moment in ("after_load", "after_dispatch", "after_election"):
+        state = broker[moment]
+        for queues in [state["queues"], state.get("queues_files", [])] if state is not None else []:
+            keys = [(row["topic"], row["queue_id"]) for row in queues]
+            if keys != sorted(set(keys)):
+                yield f"{moment}: queues are not sorted, or one is there twice: {keys}"
+
+
+def _of_numbers(outcome: AuditOutcome) -> Iterator[str]:
+    """Counts that are parts of others."""
+    lost = (outcome.plan["broker"] or {}).get("lost")
+    if lost is not None:
+        queues = [row["messages"] for row in lost["by_queue"]]
+        if sum(queues) != lost["messages"]:
+            yield f"lost: {lost['messages']} messages, by queue {sum(queues)}"
+        if outcome.complete and lost["messages"] > outcome.messages:
+            yield f"lost: {lost['messages']} messages of {outcome.messages}"
+        if lost["bytes"] > sum(row.get("size_bytes") or 0 for row in outcome.segments):
+            yield f"lost: {lost['bytes']} bytes of a smaller log"
+        keys = [(row["topic"], row["queue_id"]) for row in lost["by_queue"]]
+        if keys != sorted(set(keys)):
+            yield f"lost: queues are not sorted, or one is there twice: {keys}"
+    for policy, repair in (outcome.plan.get("repair") or {}).items():
+        before, after = repair["messages_before"], repair["messages_after"]
+        if before is not None and repair["lost"] is not None:
+            if repair["lost"]["messages"] > before or after > before:
+                yield f"repair {policy}: {before} messages before, {after} after, {repair['lost']} lost"
+    for row in outcome.segments:
+        if (row.get("damaged_bytes") or 0) > (row.get("size_bytes") or 0):
+            yield f"segment {row['file']}: {row['damaged_bytes']} of {row['size_bytes']} bytes damaged"
