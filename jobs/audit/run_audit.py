@@ -58,7 +58,7 @@ def run(asked: AuditOptions, jvm: Jvm) -> int:
     from jobs.without_pandas import leave_pandas_out
 
     leave_pandas_out()
-    with contextlib.closing(WarmWorkers(jvm.workers_place)) as workers, session.on(jvm, workers, asked.progress_json) as started:
+    with contextlib.closing(WarmWorkers(jvm.workers_place)), session.on(jvm, asked.progress_json) as started:
         return run_with(started, asked)
 
 
