@@ -26,6 +26,7 @@ from jobs.environment.compiled_code import numba_cache
 from jobs.environment.installation import SPEAKER, module_name
 from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
+from store_io.base import waiting
 from store_io.base.errors import RefusedSetting, StoreError, UsageError
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source import storage_options
@@ -40,6 +41,7 @@ def main(words: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal of GBK or Latin-1 has not every letter that a store may hold
             stream.reconfigure(errors="backslashreplace")
     logging.getLogger().addHandler(logging.NullHandler())  # PySpark and py4j log what they raise: pages of it
+    waiting.look_with(interrupts.check)
     with interrupts.heard():
         try:
             return _run(words)
