@@ -55,7 +55,7 @@ def main(words: Sequence[str]) -> int:
 def console() -> int:
     """The command rmq-audit of an installed wheel."""
     os.environ["PYTHONSAFEPATH"] = "1"  # for the processes that it starts: a module in the folder where it is typed is not ours
-    return main(sys.argv[1:])
+    return interrupts.leave(main(sys.argv[1:]))
 
 
 def _stand_in_for_closed_streams() -> None:
@@ -256,4 +256,4 @@ _COMMANDS: dict[str, Callable[[Command], int]] = {"audit": audit_command, "help"
 if __name__ == "__main__":
     code = main(sys.argv[1:])
     gc.freeze()  # nothing is looked for in memory that goes as a whole
-    sys.exit(code)
+    sys.exit(interrupts.leave(code))

@@ -80,7 +80,7 @@ def _body(answer: Any, most: int) -> bytes:
     announced = _header(answer.headers, "Content-Length")
     if announced.isdecimal() and (len(announced) > 19 or int(announced) > most):
         answer.raw.close()
-        raise BadAnswer(f"it announces {announced[:20]} bytes, and {most:,} at most were asked for")
+        raise BadAnswer(f"it announces {announced[:20]} bytes in an answer that may have {most:,}")
     read = getattr(answer.raw, "read1", answer.raw.read)  # what has come, if this urllib3 can: a look for signals between pieces
     parts: list[bytes] = []
     size, began = 0, time.monotonic()
@@ -97,7 +97,7 @@ def _body(answer: Any, most: int) -> bytes:
         if size > most or (announced.isdecimal() and size < int(announced)):
             answer.raw.close()  # what is left must not be taken for the next answer
     if size > most:
-        raise BadAnswer(f"it sends more than the {most:,} bytes that were asked for")
+        raise BadAnswer(f"it sends more than the {most:,} bytes that its answer may have")
     if announced.isdecimal() and size < int(announced):
         raise IncompleteReadError(actual_bytes=size, expected_bytes=int(announced))
     return b"".join(parts)
