@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Callable
 
-FIRST_SECONDS = 0.5  # of the pauses between the attempts of one thing: each is twice as long as the one before
+FIRST_SECONDS = 0.1  # of the pauses between the attempts of one thing: each is twice as long as the one before
 LONGEST_SECONDS = 20.0
 _LOOK_SECONDS = 0.2
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from store_io.base import waiting
 
-ATTEMPTS = 6
+ATTEMPTS = 8
 PATIENCE_SECONDS = 120.0  # since the first of them failed: then no further one is made
 ANSWER_BYTES = 8 << 20  # of a listing, an error and all else that is no object; a page of the longest names has 3.5 MB
 SLOWEST = 16 << 10  # bytes of an answer that must have come by each second, after ANSWER_SECONDS
@@ -59,7 +59,7 @@ def _answer(send: Callable[[Any], Any], request: Any) -> Any:
     most = int(asked[2]) + 1 - int(asked[1]) if asked and answer.status_code < 300 else ANSWER_BYTES
     body = answer.raw.read() if request.method == "HEAD" else _body(answer, most)
     if asked and answer.status_code == 206:
-        _check_range(answer, most, len(body))
+        _check_range(answer, int(asked[1]), most, len(body))
     answer.raw = _Read(body)
     return answer
 
@@ -103,13 +103,13 @@ def _body(answer: Any, most: int) -> bytes:
     return b"".join(parts)
 
 
-def _check_range(answer: Any, most: int, size: int) -> None:
+def _check_range(answer: Any, start: int, most: int, size: int) -> None:
     """Raise botocore's error if fewer bytes came than the object has there. Whoever asked looks at the rest of the answer."""
     from botocore.exceptions import IncompleteReadError
 
     told = CONTENT_RANGE.fullmatch(_header(answer.headers, "Content-Range"))
-    if told is not None and size < min(most, int(told[2]) - int(told[1])):
-        raise IncompleteReadError(actual_bytes=size, expected_bytes=min(most, int(told[2]) - int(told[1])))
+    if told is not None and int(told[1]) == start and size < (expected := min(most, int(told[2]) - start)):
+        raise IncompleteReadError(actual_bytes=size, expected_bytes=expected)
 
 
 class _Read(io.BytesIO):
