@@ -9,7 +9,7 @@
 * `prints`: sums of hashes by which sets are compared.
 * `compiled`: compiled functions, and their machine code kept on disk.
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
-* `read_rate`: how fast the tasks of one machine read together.
+* `read_rate`: how fast the tasks of one machine read together; `waiting`: pauses for servers, and how a signal ends them.
 * `paths`: what a path or an address is, by its text alone.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them.
 """
