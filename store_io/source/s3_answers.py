@@ -33,7 +33,7 @@ class BadAnswer(Exception):
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What a request may raise. botocore's parser raises Python's own errors for numbers and times that are none."""
+    """What a request may raise. botocore's parser raises Python's own errors for texts that are not numbers or times."""
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
     from urllib3.exceptions import HTTPError
@@ -81,7 +81,9 @@ def _body(answer: Any, most: int) -> bytes:
     if announced.isdecimal() and (len(announced) > 19 or int(announced) > most):
         answer.raw.close()
         raise BadAnswer(f"it announces {announced[:20]} bytes in an answer that may have {most:,}")
-    read = getattr(answer.raw, "read1", answer.raw.read)  # what has come, if this urllib3 can: a look for signals between pieces
+    read = getattr(
+        answer.raw, "read1", answer.raw.read
+    )  # pieces as they arrive, if this urllib3 can: a signal is looked for between two
     parts: list[bytes] = []
     size, began = 0, time.monotonic()
     try:

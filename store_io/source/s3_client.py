@@ -139,7 +139,7 @@ def reason(error: Exception) -> str:
     if isinstance(error, known.IncompleteReadError):
         return f"the server's answers end too early, also after {s3_answers.ATTEMPTS} attempts ({_plain(error)})"
     if not isinstance(error, known.BotoCoreError | known.ClientError):
-        said = _plain(error).partition(";")[0]  # Python goes on with advice for programmers
+        said = _plain(error).partition(";")[0]  # then Python advises programmers
         return f"the server's fault: its answer cannot be understood ({said})"
     if isinstance(error, known.ClientError):
         return _answer(error)

@@ -20,7 +20,7 @@ from store_io.source.s3_client import client, is_code, problem
 
 SECOND = 1_000_000_000  # ns
 MOST_KEYS = 2_000_000  # of one listing; the largest store that was tried has 1.2 million files
-MOST_FRUITLESS = 10  # pages one after the other without a key behind those before: S3 lists in order
+MOST_FRUITLESS = 10  # pages one after the other that have no later key than those before: S3 lists in order
 _UNORDERED = "--x-s3"  # the end of a directory bucket's name, which is listed in no order
 
 

@@ -59,11 +59,11 @@ class Line(BaseHTTPRequestHandler):
         self.send(body)
 
     def span(self) -> dict[str, str]:
-        """What stands before a right answer about an object of SIZE bytes."""
+        """The headers of a right answer about an object of SIZE bytes."""
         return {"Content_Range": f"bytes 0-{SIZE - 1}/{SIZE}", "ETag": '"x"'}
 
     def part(self, body: bytes, announced: int | None = None) -> None:
-        """An object's bytes. announced: the length that is told; the line ends after fewer."""
+        """An object's bytes. announced: the length in the header; the line ends after the bytes."""
         self.head(206, Content_Length=str(len(body) if announced is None else announced), **self.span())
         self.send(body)
         self.close_connection = announced is not None
