@@ -26,6 +26,7 @@ from jobs.environment.compiled_code import numba_cache
 from jobs.environment.installation import SPEAKER, module_name
 from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
+from store_io.base import waiting
 from store_io.base.errors import RefusedSetting, StoreError, UsageError
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source import storage_options
@@ -40,6 +41,7 @@ def main(words: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal of GBK or Latin-1 has not every letter that a store may hold
             stream.reconfigure(errors="backslashreplace")
     logging.getLogger().addHandler(logging.NullHandler())  # PySpark and py4j log what they raise: pages of it
+    waiting.look_with(interrupts.check)
     with interrupts.heard():
         try:
             return _run(words)
@@ -53,7 +55,7 @@ def main(words: Sequence[str]) -> int:
 def console() -> int:
     """The command rmq-audit of an installed wheel."""
     os.environ["PYTHONSAFEPATH"] = "1"  # for the processes that it starts: a module in the folder where it is typed is not ours
-    return main(sys.argv[1:])
+    return interrupts.leave(main(sys.argv[1:]))
 
 
 def _stand_in_for_closed_streams() -> None:
@@ -254,4 +256,4 @@ _COMMANDS: dict[str, Callable[[Command], int]] = {"audit": audit_command, "help"
 if __name__ == "__main__":
     code = main(sys.argv[1:])
     gc.freeze()  # nothing is looked for in memory that goes as a whole
-    sys.exit(code)
+    sys.exit(interrupts.leave(code))

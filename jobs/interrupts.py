@@ -7,12 +7,14 @@ that of a signal is not printed, because the command reports the signal at its e
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 
 _came: list[int] = []
@@ -72,6 +74,31 @@ def check() -> None:
 def came() -> bool:
     """Whether one arrived since `heard` began."""
     return bool(_came)
+
+
+@contextlib.contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that may wait for a server. Unlike those of a ThreadPoolExecutor alone they are not waited for after a signal."""
+    with contextlib.ExitStack() as without_signal:
+        pool = ThreadPoolExecutor(count)
+        without_signal.callback(pool.shutdown)
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            without_signal.pop_all()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def leave(code: int) -> int:
+    """The code, to end the process with. After a signal it ends here if threads are left: Python would wait for them."""
+    if _came and any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate()):
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
 
 
 def exit_code() -> int:

@@ -26,6 +26,7 @@ from jobs.spark_sources.notes import PLACE as NOTES_PLACE
 from jobs.worker_daemon import PLACE
 from store_io.base.errors import StoreError
 from store_io.base.scratch import Scratch, remove_left
+from store_io.source import storage_options
 
 # The JVM only plans small jobs here: the first compiler is enough and starts at once, one thread collects its garbage, and
 # the JVM's messages about its class archive help no user.
@@ -52,6 +53,9 @@ _SCRIPTS = (
     "SPARK_CONF_DIR HADOOP_CONF_DIR YARN_CONF_DIR SPARK_DIST_CLASSPATH SPARK_SUBMIT_OPTS SPARK_DRIVER_MEMORY SPARK_MEM".split()
 )
 _FOREIGN = ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+S3A_KEYS = "spark.storeAudit.keysForS3a"  # the setting with which Spark's own file systems get the login of S3
+_SOCKET_PATH = 100  # bytes: the path of a Unix socket has 103 or 107 at most, by system
+_SOCKET_NAME = 42  # what Spark names a socket: a UUID with ".sock" after it and "/." before
 _PORT, _SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
 _POLL_SECONDS = 0.005
 
@@ -64,7 +68,8 @@ class Jvm:
     """A JVM that is starting. `.connect()` once this process is ready for it; `.end()` in any case.
 
     process: None where Spark has started it, and this driver in it.  workers_place: where Spark's daemon looks for workers that
-    are ready (`jobs.warm_workers`); empty for other masters.  notes_place: where data sources send what they have to say
+    are ready (`jobs.warm_workers`); empty for other masters.  sockets_place: the folder of Spark's Unix sockets, which this user
+    alone may enter; empty for other masters.  notes_place: where data sources send what they have to say
     (`jobs.spark_sources.notes`); empty where the JVM's standard error is this process's.
     """
 
@@ -73,8 +78,9 @@ class Jvm:
         self.process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
         self._scratch: Scratch | None = None
+        self._folder = -1  # the scratch folder, kept open while its path is too long for a socket
         self._ended = False
-        self.workers_place, self.notes_place = "", ""
+        self.workers_place, self.sockets_place, self.notes_place = "", "", ""
         if sparks_own():
             return
         _prepare_process()
@@ -100,14 +106,15 @@ class Jvm:
             self.notes_place = f"{scratch}/notes"
         self._told = f"{scratch}/gateway"
         if is_local(master_of(spark_words)):
-            self.workers_place = f"{scratch}/workers"
+            self.workers_place, self.sockets_place = f"{scratch}/workers", self._short(scratch)
+        keys = parser.spark_setting(spark_words, S3A_KEYS) == "true"
         self.process = subprocess.Popen(
             command(spark_words, java_options, scratch),
             stdin=subprocess.PIPE,  # the JVM ends when this process does, however that ends
             stdout=self._log,
             stderr=self._log,
             env={
-                **os.environ,
+                **(os.environ if keys else storage_options.for_jvm(os.environ)),
                 **_variables(),
                 PLACE: self.workers_place,
                 NOTES_PLACE: self.notes_place,
@@ -115,6 +122,15 @@ class Jvm:
             },
             process_group=0,  # ctrl-C is for this process, which ends the JVM
         )
+
+    def _short(self, folder: str) -> str:
+        """The folder by a path that leaves room for a socket's name; empty where the system has none."""
+        if len(os.fsencode(folder)) + _SOCKET_NAME <= _SOCKET_PATH:
+            return folder
+        if not os.path.isdir("/proc/self/fd"):
+            return ""
+        self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        return f"/proc/{os.getpid()}/fd/{self._folder}"
 
     def connect(self) -> Any:
         """PySpark's gateway to the JVM, once that listens. Raises SparkFailed."""
@@ -163,6 +179,8 @@ class Jvm:
             self._log.close()
         if self._scratch is not None:
             self._scratch.remove()
+        if self._folder >= 0:
+            os.close(self._folder)
 
 
 def sparks_own() -> bool:

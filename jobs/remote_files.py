@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 from store_io.base.errors import StoreError
 from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, name_node_and_path
 from store_io.source import hdfs_client
+from store_io.source.s3_answers import failures
 from store_io.source.s3_client import client, is_code, reason
+from store_io.source.s3_folder import listed
 
 if TYPE_CHECKING:
     from hdfs_native import FileWriter
@@ -89,17 +91,14 @@ class S3Files:
         """(name, bytes, seconds since 1970 when it was written) of every object of the tree. Raises OSError."""
         prefix = self.key("") + "/" if self.root else ""
         with self._asking():
-            for page in client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix):
-                for found in page.get("Contents", ()):
-                    yield found["Key"].removeprefix(prefix), found["Size"], found["LastModified"].timestamp()
+            for found in listed(self.bucket, prefix):
+                yield found.key.removeprefix(prefix), found.size, found.stored
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        from botocore.exceptions import BotoCoreError, ClientError
-
         try:
             yield
-        except (BotoCoreError, ClientError) as problem:
+        except failures() as problem:
             absent = is_code(problem, "NoSuchKey", "404")
             raise OSError(errno.ENOENT if absent else errno.EIO, reason(problem)) from problem
         except StoreError as problem:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from jobs.cluster_wait import ClusterWatch
-    from jobs.warm_workers import WarmWorkers
 
 # Results depend on these: they hold whatever a user sets.
 FIXED = {
@@ -58,7 +57,13 @@ LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-DAEMON = module_name("jobs.worker_daemon")  # of workers that are ready
+# If tasks run within the driver's JVM and its workers. No other user of this machine is answered; Spark makes the secret itself.
+OWN_JVM_DEFAULTS = {
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+    # Not elsewhere: executors start a daemon before the packages are sent to them.
+    "spark.python.daemon.module": module_name("jobs.worker_daemon"),
+}
 _LOST = {"Py4JNetworkError", "Py4JError"}  # the connection to the JVM was
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _LOCAL = re.compile(r"local(?:\[([0-9]+|\*)\])?")
@@ -167,10 +172,10 @@ def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> 
     return on(Jvm(spark_words, java_options))
 
 
-def on(jvm: Jvm, workers: WarmWorkers | None = None, progress_json: bool = False) -> Session:
+def on(jvm: Jvm, progress_json: bool = False) -> Session:
     """Spark in a JVM that is starting; that is ended where it fails. Raises SparkFailed.
 
-    workers: that shall run its tasks.  progress_json: what a cluster keeps it waiting for is said as a JSON object.
+    progress_json: what a cluster keeps it waiting for is said as a JSON object.
     """
     watch: ClusterWatch | None = None
     try:
@@ -187,9 +192,7 @@ def on(jvm: Jvm, workers: WarmWorkers | None = None, progress_json: bool = False
     try:
         SparkContext._ensure_initialized(gateway=gateway)
         conf = SparkConf()
-        _configure(conf)
-        if workers is not None and workers.are_there:
-            use_ready_workers(conf)
+        _configure(conf, jvm.sockets_place)
         if not is_local(master := conf.get("spark.master") or ""):
             from jobs import cluster_wait
 
@@ -223,12 +226,6 @@ def _look_for_garbage_rarely() -> None:
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-
-
-def use_ready_workers(conf: SparkConf) -> None:
-    """Have tasks on this machine run by them. Executors elsewhere start a daemon before the packages are sent to them."""
-    if is_local(conf.get("spark.master") or ""):
-        conf.setIfMissing("spark.python.daemon.module", DAEMON)
 
 
 @contextlib.contextmanager
@@ -276,14 +273,21 @@ def _keeps_files_elsewhere(context: SparkContext) -> bool:
     return bool(os.environ.get("SPARK_LOCAL_DIRS") or context._conf.get("spark.local.dir", ""))
 
 
-def _configure(conf: SparkConf) -> None:
-    """Complete the settings that Spark has read from options, files and its own defaults."""
+def _configure(conf: SparkConf, sockets: str) -> None:
+    """Complete the settings that Spark has read from options, files and its own defaults.
+
+    sockets: the folder of Unix sockets between Python and the JVM; empty: they use ports, which is Spark's default.
+    """
     for key, value in FIXED.items():
         conf.set(key, value)
     master = conf.get("spark.master", "local[*]") or "local[*]"
     local = master == "local" or master.startswith(("local[", "local-cluster["))
-    for key, value in {**DEFAULTS, **(LOCAL_DEFAULTS if local else {})}.items():
+    own_jvm = OWN_JVM_DEFAULTS if is_local(master) else {}
+    for key, value in {**DEFAULTS, **(LOCAL_DEFAULTS if local else {}), **own_jvm}.items():
         conf.setIfMissing(key, value)
+    if sockets:  # a port takes whoever connects first, and what is sent then is lost
+        conf.setIfMissing("spark.python.unix.domain.socket.enabled", "true")
+        conf.setIfMissing("spark.python.unix.domain.socket.dir", sockets)
     if conf.get("spark.app.name") == "pyspark-shell":  # the launcher's own word for a driver that it did not start
         conf.set("spark.app.name", DEFAULTS["spark.app.name"])
     if found := _LOCAL.fullmatch(master):  # else a task whose worker is lost is not tried again on this machine

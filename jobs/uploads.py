@@ -26,7 +26,9 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_hdfs, is_s3
 from store_io.source.hdfs_client import client as hdfs_client
 from store_io.source.hdfs_client import failing
+from store_io.source.s3_answers import failures
 from store_io.source.s3_client import client, is_code, reason
+from store_io.source.s3_folder import listed
 
 PART_BYTES = 32 << 20  # of an object that is longer: it is there once all parts are
 THREADS = 4  # each holds a part
@@ -243,24 +245,14 @@ class _S3Target:
 
     def _listed(self, prefix: str, most: int | None = None) -> Iterator[tuple[str, int, str]]:
         """(key, length, ETag)."""
-        asked: dict[str, Any] = {"Bucket": self._files.bucket, "Prefix": prefix}
-        if most is not None:
-            asked["MaxKeys"] = most
-        while True:
-            with self._asking():
-                page = client().list_objects_v2(**asked)
-            yield from ((entry["Key"], int(entry["Size"]), entry["ETag"]) for entry in page.get("Contents", ()))
-            if most is not None or not page.get("IsTruncated"):
-                return
-            asked["ContinuationToken"] = page["NextContinuationToken"]
+        for entry in listed(self._files.bucket, prefix, most=most or 0):
+            yield entry.key, entry.size, entry.etag
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
-        from botocore.exceptions import BotoCoreError, ClientError
-
         try:
             yield
-        except (BotoCoreError, ClientError) as problem:
+        except failures() as problem:
             raise UploadFailed(f"{self.uri}: cannot be written: {reason(problem)}") from problem
 
 

@@ -48,11 +48,6 @@ class WarmWorkers:
                 _be_ready(listening, alive)
             unless_forked.pop_all()
 
-    @property
-    def are_there(self) -> bool:
-        """Whether Spark is to use them."""
-        return self._process > 0
-
     def close(self) -> None:
         """End the process. The daemon that it became ends with Spark."""
         if self._process > 0:

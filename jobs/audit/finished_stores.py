@@ -16,11 +16,10 @@ import json
 import pickle
 import zlib
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, fields
 from typing import Any
 
-from jobs import RULES_VERSION, VERSION
+from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.output import KEPT, OutputFailed, OutputFolder
@@ -62,7 +61,7 @@ class FinishedStores:
         self._earlier = earlier
         if not self._keeps:
             return {}
-        with ThreadPoolExecutor(_THREADS) as threads:
+        with interrupts.threads(_THREADS) as threads:
             found = dict(enumerate(threads.map(self._kept, self._asked.stores)))
         missing = {self._asked.stores[n].replica_group for n, outcome in found.items() if outcome is None}
         taken = {

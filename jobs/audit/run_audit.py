@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jobs import RULES_VERSION, VERSION
+from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.audit.datasets import DatasetPlan, SegmentOutput, by_dataset
 from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
 from jobs.audit.finished_stores import FinishedStores
@@ -58,7 +58,7 @@ def run(asked: AuditOptions, jvm: Jvm) -> int:
     from jobs.without_pandas import leave_pandas_out
 
     leave_pandas_out()
-    with contextlib.closing(WarmWorkers(jvm.workers_place)) as workers, session.on(jvm, workers, asked.progress_json) as started:
+    with contextlib.closing(WarmWorkers(jvm.workers_place)), session.on(jvm, asked.progress_json) as started:
         return run_with(started, asked)
 
 
@@ -140,7 +140,7 @@ def audit_stores(
     taken, turn = frozenset(done), 0
     for batch in batches(stores):
         waiting = [one for one in batch if one[0] not in taken]
-        with ThreadPoolExecutor(8) as threads:
+        with interrupts.threads(8) as threads:
             prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading), waiting))
         for part in _read_together(runner, reading, [store for _, store in waiting], prepared):
             audits = [prepared[place] for place in part]

@@ -10,7 +10,7 @@
 * `compiled`: compiled functions, and their machine code kept on disk.
 * `locks`: values that threads make once; files that processes lock.
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
-* `read_rate`: how fast the tasks of one machine read together.
+* `read_rate`: how fast the tasks of one machine read together; `waiting`: pauses for servers, and how a signal ends them.
 * `paths`: what a path or an address is, by its text alone.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them.
 """

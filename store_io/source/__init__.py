@@ -6,6 +6,7 @@
 * `arrow_folder`: a tree on a file system that pyarrow reaches.
 * `remote_file`: a file of another machine, read in blocks with as few requests as can be, and what a process keeps of it.
 * `s3_folder`, `s3_client`: a store whose files are objects of an S3-compatible server; how it is reached, what its errors mean.
+* `s3_answers`: what is taken of such a server's answer, and when it is asked again.
 * `hdfs_folder`, `hdfs_client`: the same for HDFS.
 * `storage_options`: what a command line may set of both, and what tasks on other machines get of it.
 * `file_columns`: the names of a store in little memory.

@@ -26,7 +26,7 @@ from store_io.base.errors import NotAStore, StoreError, Unreadable, UsageError
 from store_io.base.paths import is_hdfs, is_inner_path, is_s3, is_uri, without_login
 from store_io.base.read_rate import PIECE_BYTES, ReadRate
 from store_io.source.arrow_folder import ArrowFolder
-from store_io.source.byte_file import ByteFile, Folder, reason
+from store_io.source.byte_file import ByteFile, Folder, Found, reason
 from store_io.source.local_folder import LocalFolder
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 8  # folders below a part; a store has five, so what is deeper is listed by its name alone
 SMALL_BYTES = 64 << 20
+_MOST = (1 << 63) - 1  # bytes or nanoseconds
 
 TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
 
@@ -157,7 +158,7 @@ class ByteSource:
 
     def names(self) -> list[StoreFile]:
         """What lies directly under the root, and the parts that lie elsewhere as directories; by name."""
-        found = [StoreFile(*entry) for entry in self._root.walk("", 1) if entry[0] not in self._parts]
+        found = [StoreFile(*entry) for entry in _walked(self._root, "", 1) if entry[0] not in self._parts]
         found += [StoreFile(name, "directory") for name in self._parts]
         return sorted(found, key=lambda entry: entry.path)
 
@@ -173,14 +174,14 @@ class ByteSource:
         """The same one by one, in no order."""
         sizes: dict[int, int] = {}  # few different ones, which a million files share
         if name not in self._parts:
-            for path, kind, size, mtime_ns in self._root.walk(name, MAX_DEPTH):
+            for path, kind, size, mtime_ns in _walked(self._root, name, MAX_DEPTH):
                 yield StoreFile(f"{name}/{path}", kind, sizes.setdefault(size, size), mtime_ns)
             return
         met: set[str] = set()  # names in the folders so far
         for number, folder in enumerate(self._parts[name], 1):
             twins: set[str] = set()  # names that an earlier folder has too, all below them gets the other path as well
             own: set[str] = set()
-            for path, kind, size, mtime_ns in folder.walk("", MAX_DEPTH):
+            for path, kind, size, mtime_ns in _walked(folder, "", MAX_DEPTH):
                 top = path.partition("/")[0]
                 if "/" not in path:
                     own.add(path)
@@ -204,6 +205,15 @@ class ByteSource:
             if folder.has(relative):
                 return folder, relative
         return folders[-1], relative
+
+
+def _walked(folder: Folder, relative: str, depth: int) -> Iterator[Found]:
+    """What the folder's own `walk` gives. Raises Unreadable for numbers that no file has, as a server may say them."""
+    for entry in folder.walk(relative, depth):
+        path, _, size, mtime_ns = entry
+        if not (0 <= size <= _MOST and -_MOST <= mtime_ns <= _MOST):
+            raise Unreadable(f"{path}: cannot be listed: {size} bytes of the time {mtime_ns} ns: no file has that")
+        yield entry
 
 
 class OpenFiles:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from store_io.base import waiting
 from store_io.base.errors import StoreChanged, StoreError, Unreadable
 from store_io.base.paths import name_node_and_path
 from store_io.source.byte_file import ByteFile, Found
@@ -87,8 +88,11 @@ class HdfsFolder:
         """What lies directly in the folder, nothing where it is absent or a file; the error where this user may not see it."""
         shown = self._shown(path)
         with failing(shown, "cannot be listed"):
+            found = []
             try:
-                found = list(client(self.server).list_status(path))
+                for entry in client(self.server).list_status(path):
+                    waiting.check()
+                    found.append(entry)
             except FileNotFoundError:
                 return []
             except RuntimeError as error:

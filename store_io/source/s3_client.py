@@ -1,4 +1,4 @@
-"""How this process reaches an S3-compatible server: login, endpoint, retries, and what went wrong in a sentence.
+"""How this process reaches an S3-compatible server: login, endpoint, and what went wrong in a sentence.
 
 Credentials, region and endpoint come from where every AWS tool looks: AWS_ACCESS_KEY_ID and so on in the environment,
 AWS_PROFILE and ~/.aws, a container's or machine's role; AWS_ENDPOINT_URL names another server.
@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
 from store_io.base.locks import made_once
 from store_io.base.paths import without_login
+from store_io.source import s3_answers
 from store_io.source.storage_options import take_over, without_secrets
 
-ATTEMPTS = 6  # of a request; botocore waits longer before each, up to 20 s
 CONNECT_SECONDS = 10
 READ_SECONDS = 60
 _THREADS = 32
@@ -28,7 +28,6 @@ _ELSEWHERE = {"301", "302", "307", "308"}  # an answer of HTTP's own, without a 
 _REFUSED = {"AccessDenied", "AllAccessDisabled", "403", "Forbidden", "AccountProblem"}
 _WRITING = ("Put", "Delete", "Create", "Upload", "Complete", "Abort")  # beginnings of operations
 _UNKNOWN_LOGIN = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "ExpiredTokenException"}
-_THROTTLED = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "503", "429"}
 _ABSENT = {"NoSuchKey", "NotFound", "404"}
 
 
@@ -50,7 +49,7 @@ def _client(process: int) -> Any:
     try:
         region = region or session.get_config_variable("region") or "us-east-1"
         options: dict[str, Any] = {
-            "retries": {"mode": "standard", "total_max_attempts": ATTEMPTS},
+            "retries": {"mode": "standard", "total_max_attempts": 1},  # `s3_answers` tries again
             "connect_timeout": CONNECT_SECONDS,
             "read_timeout": READ_SECONDS,
             "max_pool_connections": _THREADS,
@@ -64,6 +63,7 @@ def _client(process: int) -> Any:
             made = session.create_client("s3", region_name=region, config=Config(**options))
             made.meta.events.register("before-call.s3.HeadBucket", _without_region)
         _take_certificates(made)
+        s3_answers.register(made)
         return made
     except (BotoCoreError, ValueError) as error:
         raise Unreadable(f"S3 cannot be used: {_plain(error)}") from error
@@ -131,9 +131,16 @@ def _login() -> Any:
 
 
 def reason(error: Exception) -> str:
-    """What botocore's error means, and what to set, in the middle of a sentence."""
+    """What one of `s3_answers.failures` means, and what to set, in the middle of a sentence."""
     from botocore import exceptions as known
 
+    if isinstance(error, s3_answers.BadAnswer):
+        return f"the server's fault: {error}"
+    if isinstance(error, known.IncompleteReadError):
+        return f"the server's answers end too early, also after {s3_answers.ATTEMPTS} attempts ({_plain(error)})"
+    if not isinstance(error, known.BotoCoreError | known.ClientError):
+        said = _plain(error).partition(";")[0]  # then Python advises programmers
+        return f"the server's fault: its answer cannot be understood ({said})"
     if isinstance(error, known.ClientError):
         return _answer(error)
     if isinstance(error, known.NoCredentialsError | known.PartialCredentialsError):
@@ -191,8 +198,9 @@ def _answer(error: Any) -> str:
         writes = error.operation_name.startswith(_WRITING)
         rights = "s3:PutObject and s3:DeleteObject" if writes else "s3:ListBucket and s3:GetObject"
         return f"access is denied ({quoted}); these credentials need {rights} there"
-    if code in _THROTTLED:
-        return f"the server throttles ({quoted}), also after {ATTEMPTS} attempts; try again later, or with fewer tasks at a time"
+    if code in s3_answers.THROTTLED:
+        attempts = s3_answers.ATTEMPTS
+        return f"the server throttles ({quoted}), also after {attempts} attempts; try again later, or with fewer tasks at a time"
     return quoted
 
 

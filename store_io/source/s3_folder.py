@@ -6,19 +6,22 @@ Later blocks are asked for under that ETag.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from store_io.base import waiting
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, Unreadable
 from store_io.base.paths import bucket_and_key
 from store_io.source.byte_file import ByteFile, Found
 from store_io.source.remote_file import Reading, RemoteFile
+from store_io.source.s3_answers import CONTENT_RANGE, failures
 from store_io.source.s3_client import client, is_code, problem
 
-ATTEMPTS = 4  # of a block whose connection breaks in its middle: botocore tries again only until an answer begins
 SECOND = 1_000_000_000  # ns
+MOST_KEYS = 2_000_000  # of one listing; the largest store that was tried has 1.2 million files
+MOST_FRUITLESS = 10  # pages one after the other that have no later key than those before: S3 lists in order
+_UNORDERED = "--x-s3"  # the end of a directory bucket's name, which is listed in no order
 
 
 class S3Folder:
@@ -38,14 +41,13 @@ class S3Folder:
         """ "file", "directory", or "" where nothing is there. Raises StoreError."""
         key = self._key(relative)
         prefix = f"{key}/" if key else ""
-        listed = self._page(key, Prefix=prefix, MaxKeys=1)
-        if listed.get("Contents"):
+        if any(listed(self.bucket, prefix, most=1)):
             return "directory"
         return "file" if key and self._is_object(key) else ""
 
     def _is_object(self, key: str) -> bool:
         try:
-            self._asked(key, lambda: client().head_object(Bucket=self.bucket, Key=key))
+            _asked(self._shown(key), lambda: client().head_object(Bucket=self.bucket, Key=key))
         except StoreChanged:
             return False
         return True
@@ -68,8 +70,8 @@ class S3Folder:
         prefix = f"{base}/" if base else ""
         files: dict[str, Found] = {}
         folders: set[str] = set()
-        for entry in self._listed(prefix, depth == 1):
-            path = entry["Key"][len(prefix) :]
+        for entry in listed(self.bucket, prefix, one_level=depth == 1):
+            path = entry.key[len(prefix) :]
             parts = path.removesuffix("/").split("/")
             if not path:
                 continue  # the folder itself, which some clients make an empty object of
@@ -78,7 +80,7 @@ class S3Folder:
                 continue
             folders.update("/".join(parts[:count]) for count in range(1, len(parts) + path.endswith("/")))
             if not path.endswith("/") and len(parts) <= depth:
-                files[path] = path, "file", int(entry["Size"]), _moment(entry)
+                files[path] = path, "file", entry.size, _moment(entry)
         folders = {folder for folder in folders if folder.count("/") < depth}
         if both := sorted(folders & files.keys()):
             raise Unreadable(
@@ -86,35 +88,69 @@ class S3Folder:
             )
         yield from sorted([*files.values(), *((folder, "directory", 0, 0) for folder in folders)])
 
-    def _listed(self, prefix: str, one_level: bool) -> Iterator[dict[str, Any]]:
-        asked: dict[str, Any] = {"Prefix": prefix}
-        if one_level:
-            asked["Delimiter"] = "/"
-        while True:
-            page = self._page(prefix, **asked)
-            yield from ({"Key": common["Prefix"]} for common in page.get("CommonPrefixes", ()))
-            yield from page.get("Contents", ())
-            if not page.get("IsTruncated"):
-                return
-            following = page.get("NextContinuationToken")
-            if not following or following == asked.get("ContinuationToken"):
-                raise Unreadable(f"{self._shown(prefix)}: cannot be listed: the server says that there is more, and not where")
-            asked["ContinuationToken"] = following
 
-    def _page(self, key: str, **asked: Any) -> Any:
-        page = self._asked(key, lambda: client().list_objects_v2(Bucket=self.bucket, **asked))
+class Listed(NamedTuple):
+    """An object, or with its own name alone what begins the names of several. stored: seconds since 1970."""
+
+    key: str
+    size: int = 0
+    stored: float = 0
+    etag: str = ""
+
+
+def listed(bucket: str, prefix: str, one_level: bool = False, most: int = 0) -> Iterator[Listed]:
+    """The objects whose keys begin with the prefix. Raises StoreError, also for a listing that does not end.
+
+    one_level: keys with a "/" after the prefix are one, which ends there.  most: keys that are asked for at all; 0: all of them.
+    """
+    shown = f"s3://{bucket}/{prefix}".rstrip("/")
+    asked: dict[str, Any] = {"Bucket": bucket, "Prefix": prefix}
+    asked |= {"Delimiter": "/"} if one_level else {}
+    asked |= {"MaxKeys": most} if most else {}
+    count, last, fruitless = 0, "", 0
+    while True:
+        waiting.check()
+        page = _asked(shown, lambda: client().list_objects_v2(**asked))
         if "KeyCount" not in page and "Name" not in page:
-            raise Unreadable(f"{self._shown(key)}: cannot be listed: what answers there is no S3 server")
-        return page
+            raise Unreadable(f"{shown}: cannot be listed: what answers there is no S3 server")
+        found = _entries(page, prefix, shown)
+        yield from found
+        if most or not page.get("IsTruncated"):
+            return
+        count += len(found)
+        newest = max((entry.key for entry in found), default="")
+        fruitless = 0 if newest > last or found and bucket.endswith(_UNORDERED) else fruitless + 1
+        last = max(last, newest)
+        following = page.get("NextContinuationToken")
+        if not following or following == asked.get("ContinuationToken"):
+            raise Unreadable(f"{shown}: cannot be listed: the server says that there is more, and not where")
+        if fruitless == MOST_FRUITLESS:
+            raise Unreadable(f"{shown}: cannot be listed: the server says that there is more, and gives nothing new")
+        if count > MOST_KEYS:
+            raise Unreadable(f"{shown}: cannot be listed: the server gives more than {MOST_KEYS:,} names")
+        asked["ContinuationToken"] = following
 
-    def _asked(self, key: str, request: Callable[[], Any]) -> Any:
-        """The answer. key: for the sentence where there is none."""
-        from botocore.exceptions import BotoCoreError, ClientError
 
-        try:
-            return request()
-        except (BotoCoreError, ClientError) as error:
-            raise problem(error, self._shown(key)) from error
+def _entries(page: Any, prefix: str, shown: str) -> list[Listed]:
+    """What a page of a listing has. Raises Unreadable for what no server of S3 says."""
+    try:
+        found = [Listed(common["Prefix"]) for common in page.get("CommonPrefixes", ())]
+        for entry in page.get("Contents", ()):
+            found.append(Listed(entry["Key"], int(entry["Size"]), entry["LastModified"].timestamp(), str(entry.get("ETag", ""))))
+    except failures() as error:
+        raise problem(error, shown) from error
+    for entry in found:
+        if not entry.key.startswith(prefix):
+            raise Unreadable(f"{shown}: cannot be listed: the server gives {entry.key[:100]!r}, which does not begin so")
+    return found
+
+
+def _asked(shown: str, request: Callable[[], Any]) -> Any:
+    """The answer. shown: begins the sentence if there is none."""
+    try:
+        return request()
+    except failures() as error:
+        raise problem(error, shown) from error
 
 
 class S3File(RemoteFile):
@@ -134,10 +170,9 @@ class S3File(RemoteFile):
         return data
 
 
-def _moment(entry: dict[str, Any]) -> int:
+def _moment(entry: Listed) -> int:
     """When it was stored, ns. S3 knows whole seconds: the rest is of the ETag, so another object of that second differs."""
-    version = checksum.crc32(str(entry.get("ETag", "")).encode()) % SECOND
-    return int(entry["LastModified"].timestamp()) * SECOND + version
+    return int(entry.stored) * SECOND + checksum.crc32(entry.etag.encode()) % SECOND
 
 
 def _get(bucket: str, key: str, path: str, start: int, most: int, etag: str | None) -> tuple[bytes, int, str]:
@@ -145,36 +180,25 @@ def _get(bucket: str, key: str, path: str, start: int, most: int, etag: str | No
 
     Raises StoreChanged, Unreadable.
     """
-    from botocore.exceptions import BotoCoreError, ClientError
-
     asked = {"Bucket": bucket, "Key": key, "Range": f"bytes={start}-{start + most - 1}"}
     if etag:
         asked["IfMatch"] = etag
-    for left in reversed(range(ATTEMPTS)):
-        try:
-            answer = client().get_object(**asked)
-        except ClientError as error:
-            if is_code(error, "InvalidRange", "416") and not start:
-                return b"", 0, ""  # no range of bytes fits an empty object
-            raise problem(error, path) from error
-        except BotoCoreError as error:  # it has been tried again already
-            raise problem(error, path) from error
+    try:
+        answer = client().get_object(**asked)
         size = _length(answer, start, most, path)
-        try:
-            data = answer["Body"].read()
-        except BotoCoreError as error:
-            if not left:
-                raise problem(error, path) from error
-            continue
-        if len(data) != min(most, size - start):
-            raise Unreadable(f"{path}: cannot be read: the server sends {len(data)} bytes from {start} on of {size}")
-        break
+        data = answer["Body"].read()
+    except failures() as error:
+        if is_code(error, "InvalidRange", "416") and not start:
+            return b"", 0, ""  # no range of bytes fits an empty object
+        raise problem(error, path) from error
+    if len(data) != min(most, size - start):
+        raise Unreadable(f"{path}: cannot be read: the server sends {len(data)} bytes from {start} on of {size}")
     return data, size, answer.get("ETag", "")
 
 
 def _length(answer: Any, start: int, most: int, path: str) -> int:
-    """The object's length, by what comes before its bytes. Raises Unreadable where that is no answer to a range."""
-    told = re.fullmatch(r"bytes ([0-9]{1,19})-[0-9]{1,19}/([0-9]{1,19})", answer.get("ContentRange", ""))
+    """The object's length, by what the answer says of its bytes. Raises Unreadable where that is no answer to a range."""
+    told = CONTENT_RANGE.fullmatch(answer.get("ContentRange", ""))
     if told is None and not start and answer.get("ContentLength", most + 1) <= most:
         size = int(answer["ContentLength"])  # all of a small object may come without being asked for
     elif told is None or int(told[1]) != start or int(told[2]) < start:

@@ -1,8 +1,8 @@
 """What `--storage-option` may set: where S3 and HDFS are, and who asks. Standard library only: a command line is read first.
 
-Each option is a variable of the environment, which every client here and every process that is started goes by: botocore,
-pyarrow, delta-rs and hdfs-native, in this process, in tasks and in the driver's JVM. Tasks on other machines get them with the
-driver's own variables (`for_tasks`, `take_over`).
+Each option is a variable of the environment, which every client here goes by: botocore, pyarrow, delta-rs and hdfs-native, in
+this process and in tasks. The driver's JVM gets a login of S3 under a name that Spark does not know (`for_jvm`). Tasks on other
+machines get the options with the driver's own variables (`for_tasks`). Both are set again by `take_over`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _AGAINST = {
     "aws_endpoint_url": ("AWS_ENDPOINT_URL_S3", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
 }
 HANDED = "STORE_AUDIT_STORAGE"  # the variable in which tasks get the driver's own ones
+WITHHELD = "STORE_AUDIT_WITHHELD"  # the variable in which a JVM of Spark gets the login of S3
 HADOOP_FILES = ("core-site.xml", "hdfs-site.xml")
 _SESSION = ("AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN")
 _LOGINS = (
@@ -131,9 +132,20 @@ def for_tasks(hadoop: Mapping[str, str]) -> dict[str, str]:
     return {**variables(), HANDED: json.dumps([own, dict(hadoop)])}
 
 
+def for_jvm(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables for a JVM of Spark, which copies a login of S3 into its Hadoop configuration and sends that to every task."""
+    kept = {name: value for name, value in variables.items() if name.lower() not in LOGIN}
+    withheld = {name: value for name, value in variables.items() if name not in kept}
+    return {**kept, WITHHELD: json.dumps(withheld)} if withheld else kept
+
+
 def take_over() -> None:
-    """In a task, before a client is made: go by what the driver has handed over, where this machine itself says nothing."""
+    """Set the variables that a JVM was not to see and, where this machine itself says nothing, those that the driver handed over.
+
+    In a process that Spark has started, before a client is made.
+    """
     with _taking_over:  # no other thread makes a client with half of it
+        os.environ.update(json.loads(os.environ.pop(WITHHELD, "{}")))
         if not (handed := os.environ.pop(HANDED, "")):
             return
         values, settings = json.loads(handed)

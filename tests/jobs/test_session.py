@@ -34,7 +34,7 @@ def configured(settings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dic
     conf.setAll(list(settings.items()))
     monkeypatch.setenv("PYSPARK_PYTHON", "/usr/bin/other-python")
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
-    session._configure(conf)
+    session._configure(conf, "")
     return {**dict(conf.getAll()), "PYSPARK_PYTHON": os.environ["PYSPARK_PYTHON"]}
 
 
@@ -125,20 +125,21 @@ def test_what_a_master_needs(
     )
 
 
-@needs_environment
 @pytest.mark.parametrize(
-    "settings, module",
+    "settings, closed, module",
     [
-        ({"spark.master": "local[2,4]"}, session.DAEMON),
-        ({"spark.master": "local[2,4]", "spark.python.daemon.module": "own"}, "own"),
-        ({"spark.master": "spark://a:7077"}, ""),
-        ({"spark.master": "local-cluster[2,1,1024]"}, ""),
+        ({"spark.master": "local[2,4]"}, "true", "jobs.worker_daemon"),
+        ({"spark.master": "local", "spark.python.daemon.module": "own"}, "true", "own"),
+        ({"spark.master": "local[2]", "spark.authenticate": "false"}, "false", "jobs.worker_daemon"),
+        ({"spark.master": "spark://a:7077"}, None, None),
+        ({"spark.master": "local-cluster[2,1,1024]"}, None, None),
     ],
 )
-def test_workers_that_are_ready_here_are_for_tasks_here(spark: SparkSession, settings: dict[str, str], module: str) -> None:
-    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    session.use_ready_workers(conf)
-    assert conf.get("spark.python.daemon.module", "") == module
+def test_a_jvm_that_runs_tasks_itself_is_closed_to_strangers(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], closed: str | None, module: str | None
+) -> None:
+    made = configured(settings, monkeypatch)
+    assert (made.get("spark.authenticate"), made.get("spark.python.daemon.module")) == (closed, module)
 
 
 def test_a_users_class_path_stands_beside_deltas(spark: SparkSession) -> None:

@@ -21,7 +21,7 @@ COMMAND = """
 import os, sys, time
 from jobs.warm_workers import WarmWorkers
 workers = WarmWorkers(sys.argv[1])
-assert workers.are_there
+assert workers._process
 print(workers._process, flush=True)
 sys.stdin.read()
 os._exit(0) if sys.argv[2] == "killed" else workers.close()
@@ -96,7 +96,7 @@ def test_without_one_it_is_sparks_own_daemon(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["", "/nowhere/at/all", "/tmp/" + "x" * 200])
 def test_where_no_socket_can_be_made_there_are_none(place: str) -> None:
     workers = WarmWorkers(place)
-    assert not workers.are_there
+    assert not workers._process
     workers.close()
 
 
@@ -115,5 +115,5 @@ def test_without_a_fork_nothing_stays_open_and_signals_are_heard(tmp_path: Path,
 
     monkeypatch.setattr(os, "fork", no_fork)
     before, masked = open_files(), signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    assert not WarmWorkers(str(tmp_path / "workers")).are_there
+    assert not WarmWorkers(str(tmp_path / "workers"))._process
     assert open_files() <= before and signal.pthread_sigmask(signal.SIG_BLOCK, ()) == masked

@@ -17,6 +17,8 @@ from store_io.source.storage_options import (
     KEYS,
     LOGIN,
     SECRETS,
+    WITHHELD,
+    for_jvm,
     for_tasks,
     hadoop_of_driver,
     take_over,
@@ -34,7 +36,7 @@ GIVEN = {"aws_access_key_id": "AKIA1", "aws_secret_access_key": "wJalrXUtnFEMI"}
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without variables of this machine; what a test sets is gone after it."""
-    others = ["AWS_ENDPOINT_URL_S3", "AWS_DEFAULT_REGION", "HADOOP_HOME", HANDED]
+    others = ["AWS_ENDPOINT_URL_S3", "AWS_DEFAULT_REGION", "HADOOP_HOME", HANDED, WITHHELD]
     for name in {*map(str.upper, KEYS), *storage_options._LOGINS, *others}:
         monkeypatch.setenv(name, "of this machine")
         monkeypatch.delenv(name)
@@ -48,6 +50,17 @@ def test_each_is_a_variable_for_every_client_and_for_executors() -> None:
     there = {name: value for name, value in variables().items() if value}
     assert there == {key.upper(): value for key, value in given.items()}
     assert {name: os.environ[name] for name in there} == there
+
+
+def test_a_jvm_of_spark_does_not_see_a_login_and_its_workers_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"AWS_ACCESS_KEY_ID": "AKIA1", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI", "AWS_SESSION_TOKEN": "t"}
+    there = {**own, "AWS_PROFILE": "p", "AWS_REGION": "eu-1", "PATH": "/bin"}
+    given = for_jvm(there)
+    assert not given.keys() & own.keys() and given["AWS_PROFILE"] == "p" and given["PATH"] == "/bin"
+    monkeypatch.setenv(WITHHELD, given[WITHHELD])
+    take_over()
+    assert {name: os.environ[name] for name in own} == own and WITHHELD not in os.environ, "beside a profile, as in the driver"
+    assert for_jvm({"PATH": "/bin"}) == {"PATH": "/bin"}
 
 
 def test_what_would_win_over_them_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,199 @@
+"""Of a server's answer no more is taken than was asked for, fewer bytes are asked for again, and everything ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import pytest
+
+from store_io.base import waiting
+from store_io.base.errors import StoreError, Unreadable
+from store_io.source import s3_answers, s3_client, s3_folder
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+from store_io.source.s3_folder import listed
+from tests.support.processes.hostile_server import SIZE, XML, Hostile, Line, entry, page, served
+
+MOST_SENT = 16 << 20  # bytes: what is asked for, and what buffers on the way take
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hostile]:
+    monkeypatch.setattr(waiting, "FIRST_SECONDS", 0.001)
+    with served() as started:
+        yield started
+
+
+def source() -> ByteSource:
+    return open_source(StoreLocation("s3://b/s"))
+
+
+def read() -> bytes:
+    with source().open("a") as file:
+        return file.read(0, SIZE)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda line: line.without_end(206, **line.span()), "the server's fault: it sends more than the 4,194,304 bytes"),
+        (lambda line: line.part(b"", 6 << 30), "the server's fault: it announces 6442450944 bytes"),
+        (lambda line: line.part(b"", 10**30), "the server's fault: it announces 10000000000000000000"),
+        (lambda line: line.without_end(404), "the server's fault: it sends more than the 8,388,608 bytes"),
+        (lambda line: line.without_end(200), "the server's fault: it sends more than the 4,194,304 bytes"),
+        (lambda line: line.answer(404, b"<a" * 1000), "cannot be read|is not there any more"),
+        (lambda line: line.answer(206, b"x", Content_Range="bytes 5-5/10", ETag="x"), "not answer with the range"),
+        (lambda line: line.part(b"", -7), "the server"),
+    ],
+)
+def test_no_more_of_an_object_is_read_than_was_asked_for(server: Hostile, answer: Callable[[Line], None], said: str) -> None:
+    server.object = answer
+    with pytest.raises(StoreError, match=f"^a: .*({said})"):
+        source().open("a")
+    assert server.sent < MOST_SENT and server.asked <= s3_answers.ATTEMPTS
+
+
+SHORT: dict[str, Callable[[Line], None]] = {
+    "cut": lambda line: line.cut(),
+    "ended": lambda line: line.part(bytes(SIZE - 1), SIZE),
+    "length": lambda line: line.part(bytes(SIZE - 1)),
+    "empty": lambda line: line.part(b""),
+    "busy": lambda line: line.answer(503, b"<Error><Code>SlowDown</Code></Error>"),
+    "broken": lambda line: line.answer(500, b""),
+}
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_what_ends_too_early_is_asked_for_again(server: Hostile, kind: str) -> None:
+    tries = count(1)
+    server.object = lambda line: SHORT[kind](line) if next(tries) < s3_answers.ATTEMPTS else line.part(bytes(SIZE))
+    assert read() == bytes(SIZE)
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_what_ends_too_early_each_time_is_an_error_that_names_the_object(server: Hostile, kind: str) -> None:
+    server.object = SHORT[kind]
+    with pytest.raises(Unreadable, match=r"^a: cannot be read: "):
+        read()
+    assert server.asked == s3_answers.ATTEMPTS
+
+
+def test_a_listing_that_ends_too_early_is_asked_for_again(server: Hostile) -> None:
+    tries = count(1)
+    original = Line.answer
+
+    def short(line: Line, code: int, body: bytes, **headers: str) -> None:
+        if next(tries) > 2:
+            return original(line, code, body, **headers)
+        line.head(code, Content_Length=str(len(body)))
+        line.send(body[:-5])
+        line.close_connection = True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Line, "answer", short)
+        assert [found.key for found in listed("b", "s/")] == ["s/a"]
+
+
+def growing(name: Callable[[int], str]) -> Callable[[dict[str, str]], str]:
+    """Pages without end, each with a token of its own."""
+
+    def listing(asked: dict[str, str]) -> str:
+        number = int(asked.get("continuation-token", 0)) + 1
+        return page(name(number), token=str(number))
+
+    return listing
+
+
+def alternating(asked: dict[str, str]) -> str:
+    return page("s/a", token="b" if asked.get("continuation-token") == "a" else "a")
+
+
+@pytest.mark.parametrize(
+    ("listing", "said"),
+    [
+        (alternating, "there is more, and gives nothing new"),
+        (growing(lambda number: "s/a"), "there is more, and gives nothing new"),
+        (growing(lambda number: f"s/{number % 3}"), "there is more, and gives nothing new"),
+        (growing(lambda number: f"s/T{number}"), "nothing new"),  # T10 comes before T9
+        (growing(lambda number: f"s/T{number:09}"), "gives more than 50 names"),
+        (lambda asked: page("other/a"), "gives 'other/a', which does not begin so"),
+        (lambda asked: page(entries=entry("s/a", "9" * 100_000)), "its answer cannot be understood"),
+        (lambda asked: page(entries=entry("s/a", "-1")), "no file has that"),
+        (lambda asked: page(entries=entry("s/a", 1 << 63)), "no file has that"),
+        (lambda asked: page(entries=entry("s/a", "")), "cannot be understood"),
+        (lambda asked: page(entries=entry("s/a", time="9999-01-01T00:00:00Z")), "no file has that"),
+        (lambda asked: page(entries=entry("s/a", time="9" * 5000)), "cannot be understood"),
+        (lambda asked: page(entries="<Contents><Key>s/a</Key></Contents>"), "cannot be understood"),
+        (lambda asked: XML + "<ListBucketResult>", "s3://b/s: cannot be read"),
+        (lambda asked: XML + "<a/>", "no S3 server"),
+        (lambda asked: " " * (9 << 20), "announces 9437184 bytes"),
+    ],
+)
+def test_a_listing_is_bounded(
+    server: Hostile, monkeypatch: pytest.MonkeyPatch, listing: Callable[[dict[str, str]], str], said: str
+) -> None:
+    monkeypatch.setattr(s3_folder, "MOST_KEYS", 50)
+    server.listing = listing
+    with pytest.raises(Unreadable, match=said):
+        source().names()
+    assert server.asked <= 60 and server.sent < MOST_SENT
+
+
+def test_pages_with_nothing_new_are_passed_over_if_they_end(server: Hostile) -> None:
+    def listing(asked: dict[str, str]) -> str:
+        number = int(asked.get("continuation-token", 0)) + 1
+        return page("s/z") if number == s3_folder.MOST_FRUITLESS else page(*["s/a"][: number == 1], token=str(number))
+
+    server.listing = listing
+    assert [found.key for found in listed("b", "s/")] == ["s/a", "s/z"]
+
+
+class Signal(BaseException):
+    """As KeyboardInterrupt, which would end the tests."""
+
+
+def test_a_signal_ends_every_wait_for_a_server(server: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    came = threading.Event()
+
+    def look() -> None:
+        if came.is_set():
+            raise Signal
+
+    monkeypatch.setattr(waiting, "_looks", [look])
+    monkeypatch.setattr(waiting, "FIRST_SECONDS", 1000.0)
+
+    def busy(line: Line) -> None:
+        came.set()
+        line.answer(503, b"")
+
+    def endless(line: Line) -> None:
+        came.set()
+        line.without_end(206, **line.span())
+
+    def listing(asked: dict[str, str]) -> str:
+        came.set()
+        return growing(lambda number: f"s/T{number:09}")(asked)
+
+    server.object, server.listing = busy, listing
+    for wait in (lambda: source().open("a"), lambda: source().names()):
+        came.clear()
+        with pytest.raises(Signal):
+            wait()
+    came.clear()
+    server.object = endless
+    with pytest.raises(Signal):
+        source().open("a")
+
+
+def test_an_answer_that_comes_too_slowly_ends(server: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3_answers, "ANSWER_SECONDS", -3600)
+    with pytest.raises(Unreadable, match="the server's fault: of its answer"):
+        source().open("a")
+
+
+def test_a_connection_is_used_again(server: Hostile) -> None:
+    for _ in range(20):
+        assert s3_client.client().get_object(Bucket="b", Key="a", Range=f"bytes=0-{SIZE - 1}")["Body"].read() == bytes(SIZE)
+    pools = s3_client.client()._endpoint.http_session._manager.pools
+    assert [pools[key].num_connections for key in pools.keys()] == [1]
