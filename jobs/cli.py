@@ -27,6 +27,7 @@ from jobs.environment.installation import SPEAKER, module_name
 from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
 from store_io.base.errors import RefusedSetting, StoreError, UsageError
+from store_io.base.failed_reads import every_read
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source import storage_options
 
@@ -103,7 +104,8 @@ def run_other(command: Command) -> int:
     spec = COMMAND_TABLE[command.name]
     if spec.group:
         environment.ensure(spec.group)
-    code: int = importlib.import_module(module_name(spec.module)).run(command)
+    with every_read():
+        code: int = importlib.import_module(module_name(spec.module)).run(command)
     return code
 
 
