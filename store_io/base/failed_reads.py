@@ -20,7 +20,7 @@ _noted: ContextVar[dict[str, str] | None] = ContextVar("failed_reads", default=N
 
 @contextlib.contextmanager
 def failed_reads() -> Iterator[Mapping[str, str]]:
-    """Give a mapping from path to sentence that takes what fails to be read inside, by this thread. An inner one takes its own."""
+    """Give a mapping, path to sentence, that takes what fails to be read inside, by this thread. An inner one takes its own."""
     failed: dict[str, str] = {}
     before = _noted.set(failed)
     try:
