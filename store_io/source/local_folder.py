@@ -74,17 +74,17 @@ class LocalFolder:
     def _inside(self, real: str) -> bool:
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.allowed)
 
-    def _real(self, relative: str) -> str:
-        """`os.path.realpath` below the root, but for asking about each folder on the way again and again."""
+    def _real(self, relative: str, path: str) -> str:
+        """`os.path.realpath` below the root, but for asking about each folder on the way again and again. path: in the store."""
         folder, _, name = relative.rpartition("/")
         if folder not in self._real_folders:
-            self._real_folders[folder] = self._real(folder)
-        path = os.path.join(self._real_folders[folder], name)
-        entry = _lstat(path, relative)
-        return _led_to(path, relative) if entry is not None and stat.S_ISLNK(entry.st_mode) else path
+            self._real_folders[folder] = self._real(folder, path)
+        full = os.path.join(self._real_folders[folder], name)
+        entry = _lstat(full, path)
+        return _led_to(full, path) if entry is not None and stat.S_ISLNK(entry.st_mode) else full
 
     def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
-        real = self._real(relative)
+        real = self._real(relative, path)
         if not self._inside(real):
             raise NotAFile(f"{path}: a link that leads out of the store, which is never followed")
         try:

@@ -11,11 +11,11 @@ import pytest
 
 from schemas.rows import NOTE, AuditOutcome
 from tests.support.answers.product import audit
-from tests.support.failing_reads import Reads, failing_reads
+from tests.support.failing_reads import Calls, failing_reads
 from tests.support.stores import corpus_tools
 from tests.support.stores.corpus_tools import Case
 
-NUMBERS = (errno.EIO, errno.ESTALE, errno.ENOENT)
+NUMBERS = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 CASES = [
     case
     for found in (
@@ -33,7 +33,7 @@ def answer(outcome: AuditOutcome) -> dict[str, Any]:
     return {name: getattr(outcome, name) for name in fields}
 
 
-def judged(true: AuditOutcome, got: AuditOutcome, reads: Reads, root: Path) -> str:
+def judged(true: AuditOutcome, got: AuditOutcome, reads: Calls, root: Path) -> str:
     """ "truth", or "incomplete"; fails where it is neither."""
     path, call = reads.failed
     where = f"{call} of {path}: {got.exit_code}, {got.incomplete}"
