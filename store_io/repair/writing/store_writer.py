@@ -147,8 +147,8 @@ class StoreWriter:
             _sync_path(folder)
         except OSError as error:
             raise WriteFailed(
-                f"{self.target}: is in place and whole, but {folder} cannot be flushed ({error.strerror or error}): after a loss of"
-                " power it may be gone"
+                f"{self.target}: is in place and whole, but {folder} cannot be flushed to the disk ({error.strerror or error}):"
+                " a loss of power may undo it"
             ) from error
 
     def flush(self) -> None:
