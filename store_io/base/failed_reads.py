@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 
-from store_io.base.errors import StoreError, Unreadable
+from store_io.base.errors import Denied, Unreadable
 
 MOST_NOTED = 100  # files: of a disk that is gone, every file fails
 
@@ -39,7 +39,7 @@ def noting(path: str) -> Iterator[None]:
         raise
 
 
-def note(path: str, error: StoreError) -> None:
+def note(path: str, error: Unreadable | str) -> None:
     """Note that this read has failed. The first failure of a file is kept."""
     failed = _noted.get()
     if failed is not None and len(failed) < MOST_NOTED:
@@ -53,6 +53,21 @@ def every_read() -> Iterator[None]:
         yield
     for sentence in failed.values():
         raise Unreadable(sentence)
+
+
+@contextlib.contextmanager
+def unless_denied() -> Iterator[None]:
+    """Around reads of files that a broker may not need: whoever needs one says that this user may not read it."""
+    failed: Mapping[str, str] = {}
+    try:
+        with failed_reads() as failed:
+            yield
+    except Denied:
+        failed = {}
+        raise
+    finally:
+        for path, sentence in failed.items():
+            note(path, sentence)
 
 
 @contextlib.contextmanager

@@ -29,6 +29,7 @@ WITHOUT = {
         "who asks for files of a part meets what was not listed of it: OpenStore._readable",
     ),
 }
+DENIED = {"store_io/audit/premises.py", "store_io/audit/outcome/plan_inputs.py"}  # files of other releases, or of nobody
 NOTING = {"note", "noting"}
 READERS = ("store_io/source/byte_file.py", "store_io/source/byte_source.py", "store_io/formats/rocksdb/database.py")
 
@@ -56,6 +57,10 @@ def test_who_collects_failed_reads(name: str) -> None:
 def test_who_does_without_a_read_says_why() -> None:
     found = {(path, str(ast.literal_eval(call.args[0]))) for path, call in calls("can_do_without")}
     assert found == WITHOUT
+
+
+def test_where_a_file_may_be_denied() -> None:
+    assert {path for path, _ in calls("unless_denied")} == DENIED
 
 
 def test_reads_are_noted_where_all_of_them_go_through() -> None:
