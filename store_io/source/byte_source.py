@@ -249,8 +249,9 @@ def open_source(location: StoreLocation) -> ByteSource:
             raise UsageError(f"{name!r}: only {', '.join(PARTS)} can lie elsewhere, each in at least one folder")
         if name != COMMITLOG and len(folders) > 1:
             raise UsageError(f"{name}: {len(folders)} folders, only the CommitLog can have several")
-    root = _open_folder(location.root, location.since)
-    parts = {name: [_open_folder(folder, location.since) for folder in folders] for name, folders in location.parts}
+    with noting(location.root):
+        root = _open_folder(location.root, location.since)
+        parts = {name: [_open_folder(folder, location.since) for folder in folders] for name, folders in location.parts}
     local = [f for f in (root, *(f for part in parts.values() for f in part)) if isinstance(f, LocalFolder)]
     for folder in local:
         folder.allowed = tuple(f.real for f in local)

@@ -64,7 +64,7 @@ class LocalFile(BasicFile):
 class LocalFolder:
     def __init__(self, root: str):
         self.root = os.path.abspath(root)
-        self.real = os.path.realpath(self.root)
+        self.real = _led_to(self.root, self.root)
         self.allowed: tuple[str, ...] = (self.real,)  # real folders that links may lead to
         self._real_folders = {"": self.real}  # of the folders of files opened so far: most files share theirs with others
 
@@ -103,7 +103,7 @@ class LocalFolder:
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
         folder = os.path.join(self.root, relative) if relative else self.root
-        if self._inside(os.path.realpath(folder)):
+        if self._inside(_led_to(folder, folder)):
             yield from self._walk(folder, self._entries(folder), "", depth, set())
 
     def _walk(self, folder: str, entries: Entries, prefix: str, depth: int, linked: set[str]) -> Iterator[Found]:
@@ -131,8 +131,10 @@ class LocalFolder:
         """(kind, size, mtime_ns, real path where it is a link)."""
         real = None
         if entry is not None and stat.S_ISLNK(entry.st_mode):
-            real = os.path.realpath(full)
-            inside = os.path.realpath(folder)
+            try:
+                real, inside = _led_to(full, full), _led_to(folder, folder)
+            except Unreadable:
+                return FAILED, 0, entry.st_mtime_ns, None
             circle = inside == real or inside.startswith(real.rstrip(os.sep) + os.sep)
             if circle or not self._inside(real):
                 return "link_out", 0, entry.st_mtime_ns, real
@@ -200,12 +202,15 @@ def _refused(path: str, error: OSError | ValueError) -> Unreadable:
 
 
 def _led_to(link: str, path: str) -> str:
-    """Where a link leads; the link itself if that is nowhere. Raises Unreadable."""
+    """Where a link, or a path with links in it, leads, as far as there is anything. Raises Unreadable."""
     try:
-        return os.path.realpath(link, strict=True)
-    except OSError as error:
-        if error.errno in _LEADS_NOWHERE:
+        try:
+            return os.path.realpath(link, strict=True)
+        except OSError as error:
+            if error.errno not in _LEADS_NOWHERE:
+                raise
             return os.path.realpath(link)
+    except OSError as error:
         raise _refused(path, error) from error
 
 

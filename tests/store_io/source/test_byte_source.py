@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.fs as pafs
 import pytest
 
-from store_io.base.errors import NotAFile, NotAStore, StoreChanged, UsageError
+from store_io.base.errors import NotAFile, NotAStore, StoreChanged, Unreadable, UsageError
 from store_io.source.arrow_folder import ArrowFolder
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, folder_of, open_source, shown
 from store_io.source.local_folder import LocalFolder
@@ -260,7 +260,7 @@ def test_a_wrong_root_is_one_sentence(tmp_path: Path) -> None:
         check_root("file://host/store")
     with pytest.raises(UsageError, match="not a URI that can be read"):
         check_root("gopher://host/store")
-    with pytest.raises(NotAFile):
+    with pytest.raises(Unreadable):
         check_root("a\0b")
 
 
