@@ -91,6 +91,6 @@ def heads_of(source: ByteSource, listing: StoreListing) -> dict[str, bytes]:
             try:
                 with unless_denied(), source.open(path) as file:
                     found[path] = file.read(0, min(file.size, HEAD_BYTES))
-            except StoreError:  # reported where it is read as a whole
+            except StoreError:  # a failed read is noted: `base.failed_reads`
                 continue
     return found

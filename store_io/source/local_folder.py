@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from store_io.base.errors import Denied, NotAFile, StoreChanged, Unreadable
 from store_io.source.byte_file import FAILED, BasicFile, ByteFile, Found, reason
 
-_LEADS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_LEADS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _NO_ATIME = getattr(os, "O_NOATIME", 0)
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -207,7 +207,7 @@ def _led_to(link: str, path: str) -> str:
         try:
             return os.path.realpath(link, strict=True)
         except OSError as error:
-            if error.errno not in _LEADS_NOWHERE:
+            if error.errno not in _LEADS_NOWHERE and not isinstance(error, PermissionError):  # where this user may not look
                 raise
             return os.path.realpath(link)
     except OSError as error:
