@@ -202,7 +202,7 @@ def _refused(path: str, error: OSError | ValueError) -> Unreadable:
 
 
 def _led_to(link: str, path: str) -> str:
-    """Where a link, or a path with links in it, leads, as far as there is anything. Raises Unreadable."""
+    """Where a link, or a path with links in it, leads; of one that leads nowhere the path itself. Raises Unreadable."""
     try:
         try:
             return os.path.realpath(link, strict=True)
