@@ -56,8 +56,7 @@ class LocalFile(BasicFile):
 
     def close(self) -> None:
         if self._descriptor >= 0:
-            with contextlib.suppress(OSError):  # all that was wanted was read
-                os.close(self._descriptor)
+            _close(self._descriptor)
             self._descriptor = -1
 
 
@@ -94,7 +93,7 @@ class LocalFolder:
             try:
                 return LocalFile(path, descriptor, _regular(os.fstat(descriptor), path).st_size)
             except BaseException:
-                os.close(descriptor)
+                _close(descriptor)
                 raise
         except FileNotFoundError as error:
             raise StoreChanged(f"{path}: is not there any more") from error
@@ -170,7 +169,7 @@ class LocalFolder:
         except OSError as error:
             raise Unreadable(f"{folder}: cannot be listed: {reason(error)}") from error
         finally:
-            os.close(descriptor)
+            _close(descriptor)
         return sorted(found, key=lambda item: item[0])
 
 
@@ -183,6 +182,11 @@ def _open_unmarked(path: str, flags: int = 0, follow: bool = False) -> int:
         except PermissionError:
             pass
     return os.open(path, flags)
+
+
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):  # all that was wanted was read
+        os.close(descriptor)
 
 
 def _lstat(full: str, path: str) -> os.stat_result | None:
