@@ -28,6 +28,7 @@ from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
 from store_io.base import waiting
 from store_io.base.errors import RefusedSetting, StoreError, UsageError
+from store_io.base.failed_reads import every_read
 from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source import storage_options
 
@@ -105,7 +106,8 @@ def run_other(command: Command) -> int:
     spec = COMMAND_TABLE[command.name]
     if spec.group:
         environment.ensure(spec.group)
-    code: int = importlib.import_module(module_name(spec.module)).run(command)
+    with every_read():
+        code: int = importlib.import_module(module_name(spec.module)).run(command)
     return code
 
 

@@ -28,6 +28,7 @@ from schemas.rows import Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
 from store_io.base.tasks import Task, run_task
 from store_io.formats.settings import read_given
@@ -146,7 +147,9 @@ def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutc
     from jobs.rescue.hand_over import hand_over
 
     try:
-        return Done(0, hand_over(store, request, outcome, assumed))
+        with every_read():
+            handed = hand_over(store, request, outcome, assumed)
+        return Done(0, handed)
     except StoreError as problem:  # the new store is in place, whatever becomes of its page
         print(f"{SPEAKER}: no hand-over page: {printable(problem)}", file=sys.stderr, flush=True)
         return Done(0)

@@ -22,7 +22,7 @@ from jobs.audit.datasets import DatasetPlan, scan_and_write
 from jobs.environment.installation import module_name
 from jobs.faults import ending, reason
 from store_io.base.crc import checksum
-from store_io.base.tasks import Task, run_task
+from store_io.base.tasks import Task, read_wholly, run_task
 from store_io.scan.segment_scan import SegmentTask
 
 TRIES = 2  # of one task, apart, after the worker that was lost
@@ -39,7 +39,7 @@ def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> byte
     """The pickle of the task's result, or of a Fault. plan: with it a segment's datasets are written on the way."""
     try:
         if plan is not None and isinstance(task, SegmentTask):
-            return pickle.dumps(scan_and_write(task, plan, stores[task.store]), protocol=5)
+            return pickle.dumps(read_wholly(lambda: scan_and_write(task, plan, stores[task.store])), protocol=5)
         return pickle.dumps(run_task(task), protocol=5)
     except Exception as problem:  # makes the audit of this one store incomplete
         where = traceback.extract_tb(problem.__traceback__)[-1]

@@ -39,7 +39,7 @@ from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.base.crc import checksum
 from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.exit_codes import of_run
-from store_io.base.tasks import Task
+from store_io.base.tasks import PartlyRead, Task
 from store_io.replicas.replica_groups import replica_groups
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
@@ -111,6 +111,8 @@ class Wanted:
 
     def take(self, answer: Any) -> Any:
         """Keep what a task wrote; what it found is passed on."""
+        if isinstance(answer, PartlyRead):
+            return replace(answer, result=self.take(answer.result))
         if not isinstance(answer, SegmentOutput):
             return answer
         self.files.append(answer.files)

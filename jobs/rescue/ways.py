@@ -16,7 +16,7 @@ from schemas.rows import AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.healing.judgement import risk_text
 from store_io.audit.outcome.safety import setting_that_cuts
-from store_io.base.errors import StoreError, UnfitDonor
+from store_io.base.errors import StoreError, UnfitDonor, Unreadable
 from store_io.base.wording import count_text
 from store_io.repair.plan_repair_section import refused_section, section_of
 from store_io.repair.repair_plan import BROKER, POLICIES, SALVAGE, plan_text, read_plan
@@ -105,7 +105,10 @@ class Choice:
 
 
 def work_out_ways(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[str], None]) -> list[Way]:
-    """Both policies. request: of either; its target is where the new store would be. Raises UnfitDonor: neither goes with it."""
+    """Both policies. request: of either; its target is where the new store would be.
+
+    Raises UnfitDonor, with which neither goes, and Unreadable.
+    """
     return [_work_out(replace(request, policy=policy), run_tasks, progress) for policy in POLICIES]
 
 
@@ -114,7 +117,7 @@ def _work_out(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[s
     began = time.monotonic()
     try:
         outcome = work_out(request, run_tasks, tempfile.gettempdir())
-    except UnfitDonor:
+    except (UnfitDonor, Unreadable):  # a read that fails says nothing of the policy
         raise
     except StoreError as problem:
         return Way(request.policy, None, str(problem), fix_config=request.fix_config)

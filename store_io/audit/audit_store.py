@@ -25,6 +25,7 @@ from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.failed_reads import failed_reads
 from store_io.base.packed import GrowingList
 from store_io.base.tasks import Task, run_task
 from store_io.formats.rocksdb.kept_open import databases_kept_open
@@ -88,8 +89,9 @@ class StoreAudit:
     def first_tasks(self) -> list[Task]:
         """The tasks that read everything once. [] where nothing can be audited."""
         try:
-            self._opened = open_copy(self.request, self._short, self.beside)
-            self._asking = StoreRounds(self.request, self._opened, self._short, index=self.beside is None)
+            with self._telling_failed_reads():
+                self._opened = open_copy(self.request, self._short, self.beside)
+                self._asking = StoreRounds(self.request, self._opened, self._short, index=self.beside is None)
         except UsageError:
             raise
         except StoreError as error:
@@ -115,7 +117,8 @@ class StoreAudit:
 
     def _advance(self, results: list[Any] | None) -> list[Task]:
         try:
-            tasks = self._rounds.following(results)
+            with self._telling_failed_reads():
+                tasks = self._rounds.following(results)
             if not tasks:
                 self._judge()
             return tasks
@@ -134,10 +137,20 @@ class StoreAudit:
             self._asking.prediction = None
 
     @contextlib.contextmanager
+    def _telling_failed_reads(self) -> Iterator[None]:
+        """Around all that reads the copy here: a read that fails inside makes the audit incomplete, whoever caught its error."""
+        with failed_reads() as failed:
+            try:
+                yield
+            finally:
+                self._short.add_failed(failed)
+
+    @contextlib.contextmanager
     def no_fault_beyond(self) -> Iterator[None]:
         """Around work on this one store: an error in it makes this audit incomplete, and ends no other's."""
         try:
-            yield
+            with self._telling_failed_reads():
+                yield
         except StoreError as error:
             self._short.add_new([str(error)])
         except Exception as fault:
@@ -145,12 +158,14 @@ class StoreAudit:
 
     def _judge(self) -> None:
         evidence = self.evidence
-        self.findings = run_checks(evidence)
-        if self.beside is None:
-            self._short.add_new(changes_since(evidence.copy.listing))
+        with self._telling_failed_reads():
+            self.findings = run_checks(evidence)
+            if self.beside is None:
+                self._short.add_new(changes_since(evidence.copy.listing))
         if not self.incomplete:
-            self._beyond = offsets_beyond(evidence)
-            self.findings += broker_findings(evidence, self._beyond)
+            with self._telling_failed_reads():
+                self._beyond = offsets_beyond(evidence)
+                self.findings += broker_findings(evidence, self._beyond)
 
     # ---- what follows ----------------------------------------------------------------------------------------------
 
@@ -170,8 +185,12 @@ class StoreAudit:
 
     def outcome(self) -> AuditOutcome:
         """All results. The same bytes give the same, but for `seconds`."""
+        reasons = len(self.incomplete)
         try:
-            return self._outcome()
+            with self._telling_failed_reads():
+                out = self._outcome()
+            if len(self.incomplete) == reasons:
+                return out
         except StoreError as error:
             self.failed = True
             self._short.add_new([str(error)])

@@ -60,9 +60,9 @@ class OpenedCopy:
     no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a sentence for each part of it for which
     there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
     leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
-    headers: of the index files, by path.  compacted: queues below compaction/.  timers: the timer store's files; None where there
-    are none, or the release reads none.  idle_timers: the timer store's files of a broker whose settings keep the timers' service
-    off, if they can be judged.  ledger_index: a DLedger group's own index files whose names are numbers.
+    headers: of the index files that can be read, by path.  compacted: queues below compaction/.  timers: the timer store's files;
+    None: there are none, or the release reads none.  idle_timers: the timer store's files of a broker whose settings keep the
+    timers' service off, if they can be judged.  ledger_index: a DLedger group's own index files whose names are numbers.
     queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
     marks: how far index and transactions in RocksDB reach, where a start asks.  tables: those two, where they are in use.
     unnamed_tables: table files in rocksdbstore/ of which its database knows nothing, where a start asks.
@@ -232,7 +232,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         queue_folders=folders,
         queue_files=queue_files,
         index_files=index_files,
-        headers={file.path: _header(source, file, short) for file in index_files},
+        headers=_headers(source, index_files, short),
         compacted=compacted_queues(tree, rules),
         timers=timers,
         idle_timers=parts if not rules.timers and parts is not None and parts.judged else None,
@@ -347,9 +347,11 @@ def _index_files(tree: Tree) -> list[MappedFile]:
     return [MappedFile(e.path, number or 0, e.size) for e, number in numbered if number is not None]
 
 
-def _header(source: ByteSource, file: MappedFile, short: Shortcomings) -> IndexHeader:
-    try:
-        return index_reader.read_header(source, file.path)
-    except StoreError as error:
-        short.cannot_read(str(error))
-        return IndexHeader()
+def _headers(source: ByteSource, files: Sequence[MappedFile], short: Shortcomings) -> dict[str, IndexHeader]:
+    found = {}
+    for file in files:
+        try:
+            found[file.path] = index_reader.read_header(source, file.path)
+        except StoreError as error:
+            short.cannot_read(str(error))
+    return found

@@ -9,6 +9,7 @@ from schemas.rows import ASSUMED, DEFAULT, DOUBT, TAKEN, Premise
 from schemas.store_names import EPOCH_FILE
 from store_io.audit.written_by import HEAD_BYTES, HEADS, WrittenBy
 from store_io.base.errors import StoreError
+from store_io.base.failed_reads import unless_denied
 from store_io.rules.releases import DECISIVE, NEWEST_RELEASE, BrokerRules, Setting, parse_known
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
@@ -88,8 +89,8 @@ def heads_of(source: ByteSource, listing: StoreListing) -> dict[str, bytes]:
     for path in HEADS:
         if listing.is_file(path):
             try:
-                with source.open(path) as file:
+                with unless_denied(), source.open(path) as file:
                     found[path] = file.read(0, min(file.size, HEAD_BYTES))
-            except StoreError:  # reported where it is read as a whole
+            except StoreError:  # a failed read is noted: `base.failed_reads`
                 continue
     return found

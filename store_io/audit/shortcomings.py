@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 
@@ -21,6 +21,13 @@ class Shortcomings:
     def add_new(self, sentences: Iterable[str]) -> None:
         """Add those that are not there yet."""
         self.sentences += [sentence for sentence in sentences if sentence not in self.sentences]
+
+    def add_failed(self, failed: Mapping[str, str]) -> None:
+        """Add the failed reads of files of which nothing is said yet: each sentence about a file begins with its path."""
+        told = {sentence.partition(": ")[0] for sentence in self.sentences} if failed else set()
+        for path, sentence in failed.items():
+            if told.isdisjoint((path, sentence.partition(": ")[0])):
+                self.cannot_read(sentence)
 
     def cannot_read(self, sentence: str) -> None:
         """What a broker would read is unknown here: the rest is audited, and nothing is predicted."""

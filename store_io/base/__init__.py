@@ -1,6 +1,7 @@
 """What everything above needs, and what knows nothing of stores.
 
 * `errors`: what can go wrong, with its exit code; `exit_codes`: all of them, and which counts for more.
+* `failed_reads`: notes what of a store could not be read, whoever caught the error.
 * `tasks`: what can be done apart from everything else.
 * `packed`: very many small values in little memory; `spill`: their bytes in temporary files without a name.
 * `ranges`, `members`: half-open ranges of numbers: union, intersection, difference; sets of numbers.

@@ -37,11 +37,19 @@ class NotAStore(StoreError):
     """The path does not hold a RocketMQ store."""
 
 
+class NotAFile(StoreError):
+    """A name of the store that is no regular file, or a larger one than its kind can be: what lies there, not how it reads."""
+
+
 class Unreadable(StoreError):
-    """A file cannot be opened or read, or is no regular file of this store."""
+    """A file or folder cannot be looked up, opened, listed or read. Another try may succeed: see `failed_reads`."""
 
 
-class StoreChanged(StoreError):
+class Denied(Unreadable):
+    """The system or the server does not let this user read it."""
+
+
+class StoreChanged(Unreadable):
     """A file vanished, grew or shrank while it was read."""
 
     @classmethod

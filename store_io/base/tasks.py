@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from store_io.base.failed_reads import failed_reads
 from store_io.base.packed import PackedValue, opened
 
 
@@ -68,6 +69,14 @@ def unpacked(task: Task) -> Task:
 
 
 @dataclass(frozen=True)
+class PartlyRead:
+    """A task's result, some of whose reads have failed, whatever the task made of that. failed: a sentence each, by path."""
+
+    result: Any
+    failed: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class NotRead:
     """In the place of a result: the time was spent before the task began."""
 
@@ -78,5 +87,13 @@ def too_late(task: Task) -> bool:
 
 
 def run_task(task: Task) -> Any:
-    """The task's result, or `NotRead`. A task of a repair raises StoreError where it fails; one of an audit never does."""
-    return NotRead() if too_late(task) else task.run()
+    """The task's result, as `read_wholly` gives it, or `NotRead`. A task of a repair raises StoreError where it fails; one of an
+    audit never does."""
+    return NotRead() if too_late(task) else read_wholly(task.run)
+
+
+def read_wholly(run: Callable[[], Any]) -> Any:
+    """What `run` gives, in a PartlyRead where a read has failed."""
+    with failed_reads() as failed:
+        result = run()
+    return PartlyRead(result, dict(failed)) if failed else result

@@ -24,6 +24,7 @@ from store_io.formats.index_reader import entry_position
 from store_io.formats.rocksdb.queue_entries import EntryReader, plain_entries
 from store_io.formats.rocksdb.queue_table import QueueTable
 from store_io.rules.index_keys import index_keys, key_hash, key_text, tag_key
+from store_io.rules.index_state import IndexHeader
 from store_io.rules.message_verdict import Message, tags_code_of
 from store_io.rules.multi_dispatch import multi_dispatch
 from store_io.rules.releases import BrokerRules
@@ -230,7 +231,7 @@ class IndexSearch:
         found: list[Pointer] = []
         covering = 0
         for file in reversed(self.copy.index_files):
-            header = self.copy.headers[file.path]
+            header = self.copy.headers.get(file.path, IndexHeader())
             low, high = header.begin_phy_offset, header.end_phy_offset
             if low <= self.target.start <= high or high < low:
                 covering += 1

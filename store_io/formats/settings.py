@@ -229,7 +229,7 @@ def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: d
             with own.open(entry.path) as file:
                 found = infer_slots(file) if file.size == size else None
         except StoreError:
-            continue  # whatever is wrong with the file is said where it is scanned
+            continue  # a failed read is noted: `base.failed_reads`
         if found is not None:
             votes[found] += 1
     number = max(votes, key=lambda n: (votes[n], n)) if votes else _proportional_slots(room)

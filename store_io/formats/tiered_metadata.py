@@ -10,7 +10,7 @@ from typing import Any
 
 from schemas.rows import QueueKey
 from schemas.store_names import TIERED_METADATA
-from store_io.base.errors import StoreError
+from store_io.base.errors import NotAFile
 from store_io.formats.config.fastjson import ConfigFault, parse_written
 from store_io.source.byte_source import ByteSource
 
@@ -31,12 +31,12 @@ class TieredMetadata:
 
 
 def read_tiered(source: ByteSource) -> TieredMetadata:
-    """What the file claims. Never raises: a file that cannot be read, or parsed, has a `fault`."""
+    """What the file claims. What cannot be parsed, or is no file, has a `fault`. Raises Unreadable."""
     found = TieredMetadata()
     try:
         data = source.read_small(TIERED_METADATA, MAX_METADATA_BYTES)
         read = parse_written(data)
-    except (StoreError, ConfigFault) as why:
+    except (NotAFile, ConfigFault) as why:
         found.fault = str(why)
         return found
     if not isinstance(read, dict):

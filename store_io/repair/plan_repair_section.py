@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.rows import AuditOutcome, Row
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import run_task
 from store_io.base.wording import count_text
@@ -54,10 +54,17 @@ class StepsTask:
             plan = read_plan(self.plan.encode())
             scratch = tempfile.gettempdir()
             request = RepairRequest(plan.store, self.location, f"{scratch}/store", plan, self.policy, fix_offsets=True)
-            outcome = work_out(request, lambda tasks, _: [run_task(task) for task in tasks], scratch)
+            try:
+                outcome = _worked_out(request, scratch)
+            except Unreadable:  # the audit has read all of it: a read that fails now may succeed
+                outcome = _worked_out(request, scratch)
         except StoreError as problem:
             return refused_section(str(problem))
         return section_of(outcome)
+
+
+def _worked_out(request: RepairRequest, scratch: str) -> RepairOutcome:
+    return work_out(request, lambda tasks, _: [run_task(task) for task in tasks], scratch)
 
 
 def section_of(outcome: RepairOutcome) -> Row:

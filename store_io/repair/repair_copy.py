@@ -16,6 +16,7 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.facts.size_misfits import size_misfits
 from store_io.audit.outcome.repairable import compacted_log
 from store_io.base.errors import StoreError
+from store_io.base.failed_reads import every_read
 from store_io.base.java_compat import parse_number
 from store_io.formats.rocksdb.private_folder import is_database_name
 from store_io.formats.settings import read_settings
@@ -30,6 +31,7 @@ COPY_THREADS = max(2, min(4, os.cpu_count() or 1))
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
+@every_read()
 def check_source(location: StoreLocation, broker_conf: str | None) -> None:
     """Raise StoreError where a repair is pointless: no segment holds a byte, or no segment has the configured size, and where
     no repair is written for what the store holds."""
@@ -139,6 +141,7 @@ def _is_number(path: str) -> bool:
     return parse_number(name_of(path), 64) is not None
 
 
+@every_read()
 def _files(location: StoreLocation, source: ByteSource) -> dict[str, StoreFile]:
     """All that lies in the source, by path."""
     files: dict[str, StoreFile] = {e.path: e for e in list_store(location).files}

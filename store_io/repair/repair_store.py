@@ -34,6 +34,7 @@ from functools import partial
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import Row
 from store_io.base.errors import StoreError
+from store_io.base.failed_reads import every_read
 from store_io.repair import repair_audit, repair_offsets
 from store_io.repair.config.fix_config import fix_config
 from store_io.repair.copy_under_way import CopyUnderWay, started
@@ -77,7 +78,8 @@ def repair(
     """
     with started(request) if copying is None else contextlib.nullcontext(copying) as copying:
         writer = copying.writer
-        outcome = _carry_out(Work(request, writer, run_tasks, progress), copying)
+        with every_read():
+            outcome = _carry_out(Work(request, writer, run_tasks, progress), copying)
         if outcome.exit_code == 0:
             progress("writing it to the disk")
             copying.flush()
@@ -94,6 +96,7 @@ def repair(
         return outcome
 
 
+@every_read()
 def preview(
     request: RepairRequest, run_tasks: RunTasks, scratch: str, progress: Callable[[str], None] = lambda sentence: None
 ) -> RepairOutcome:
@@ -115,6 +118,7 @@ def preview(
         raise WriteFailed(f"{scratch}, where a dry run keeps what it works out: {problem}") from None
 
 
+@every_read()
 def work_out(request: RepairRequest, run_tasks: RunTasks, scratch: str) -> RepairOutcome:
     """As `preview`, of this policy alone."""
     check_source(request.location, request.plan.broker_conf)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from schemas.rows import Row
-from store_io.base.errors import StoreError
-from store_io.base.tasks import Task
+from store_io.base.errors import StoreError, Unreadable
+from store_io.base.tasks import PartlyRead, Task
 from store_io.repair.repair_plan import BROKER, RepairPlan
 from store_io.repair.repair_steps import CORRECT_OFFSETS, REMOVE, Steps, bytes_at
 from store_io.repair.writing.store_writer import StoreWriter
@@ -131,9 +131,11 @@ class Work:
         self.writer.remove(path)
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
-        """The tasks' results. Raises StoreError where one has failed."""
+        """The tasks' results. Raises StoreError where one has failed, or a read of it."""
         results = self.run_tasks(tasks, describe)
         for result in results:
+            if isinstance(result, PartlyRead):
+                raise Unreadable(next(iter(result.failed.values())))
             sentence = getattr(result, "sentence", None)
             if sentence is not None:
                 raise StoreError(f"a task of the repair failed: {sentence}")

@@ -17,7 +17,6 @@ import numpy as np
 from schemas.rows import MappedFile, QueueKey, Row, SegmentSummary
 from schemas.store_names import INDEX
 from store_io.audit.queue_leftovers import LeftoverResult
-from store_io.base.errors import StoreError
 from store_io.base.ranges import subtract, union
 from store_io.explore.entry_rows import scan_index_entries
 from store_io.explore.lost.segment_loss import SegmentLoss
@@ -117,31 +116,27 @@ def missing_rows(unsaved: Unsaved) -> Iterator[Row]:
         yield {
             "why": "missing", "topic": row.topic, "queue_id": row.queue_id, "queue_offset": row.first,
             "messages": row.end - row.first, "phy_offset": row.phy_offset, "size": row.size,
-            "key_hashes": None if hashes is None or row.phy_offset is None else hashes.get(row.phy_offset, []),
+            "key_hashes": None if row.phy_offset is None else hashes.get(row.phy_offset, []),
         }  # fmt: skip
 
 
-def key_hashes(unsaved: Unsaved) -> dict[int, list[int]] | None:
-    """By the physical offset of a missing message, what the copy's index files hold of its keys. None where they cannot be
-    read; they may also have been lost with the message. At most
-    MOST_HASHES of one message: all entries of a bad file may lead to one."""
+def key_hashes(unsaved: Unsaved) -> dict[int, list[int]]:
+    """By the physical offset of a missing message, what the copy's index files hold of its keys; they may also have been lost
+    with the message. At most MOST_HASHES of one message: all entries of a bad file may lead to one. Raises StoreError."""
     places = np.unique(np.array([row.phy_offset for row in unsaved.missing if row.phy_offset is not None], np.int64))
     found: dict[int, dict[int, None]] = {}  # the hashes in the order of the index
     if not len(places):
         return {}
     scan = EntryScan(unsaved.location, unsaved.rules, (int(places[0]), int(places[-1]) + 1))
-    try:
-        source = open_source(unsaved.location)
-        for file in numbered_files(Tree(list_store(unsaved.location).files), INDEX):
-            for batch in scan_index_entries(scan, file, source):
-                phy, keys = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("phy_offset", "key_hash"))
-                chosen = np.isin(phy, places)
-                for place, key in zip(phy[chosen].tolist(), keys[chosen].tolist(), strict=True):
-                    own = found.setdefault(place, {})
-                    if len(own) < MOST_HASHES:
-                        own[key] = None
-    except StoreError:
-        return None
+    source = open_source(unsaved.location)
+    for file in numbered_files(Tree(list_store(unsaved.location).files), INDEX):
+        for batch in scan_index_entries(scan, file, source):
+            phy, keys = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("phy_offset", "key_hash"))
+            chosen = np.isin(phy, places)
+            for place, key in zip(phy[chosen].tolist(), keys[chosen].tolist(), strict=True):
+                own = found.setdefault(place, {})
+                if len(own) < MOST_HASHES:
+                    own[key] = None
     return {place: list(own) for place, own in found.items()}
 
 

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
 from store_io.audit.queue_runs import message_runs
+from store_io.base.tasks import PartlyRead
 from store_io.replicas.compared_copies import ComparedCopies, copy_of
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
 from store_io.replicas.replica_findings import ReplicaFindings
@@ -131,9 +133,12 @@ class ReplicaGroup:
 
     # ---- what came of it ---------------------------------------------------------------------------------------------
 
-    def finish(self, results: Iterable[ReplicaPart | str]) -> None:
+    def finish(self, results: Iterable[ReplicaPart | PartlyRead | str]) -> None:
         """Take in the tasks' results, or a sentence in the place of one; add findings to the audits."""
         for part in results:
+            if isinstance(part, PartlyRead):
+                failed, part = part.failed, part.result
+                part = part if part.problem else replace(part, problem=next(iter(failed.values())), problem_copy=part.copy)
             if isinstance(part, str):
                 self.problems.append(part)
             elif part.problem:

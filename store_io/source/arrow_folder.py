@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from store_io.base.errors import StoreChanged, Unreadable
+from store_io.base.errors import NotAFile, StoreChanged, Unreadable
 from store_io.source.byte_file import BasicFile, ByteFile, Found, reason
 
 
@@ -47,7 +47,7 @@ class ArrowFolder:
     def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
         try:
             if self.file_system.get_file_info(self._full(relative)).type == pafs.FileType.Directory:
-                raise Unreadable(f"{path}: a directory, not a file")
+                raise NotAFile(f"{path}: a directory, not a file")
             return ArrowFile(path, self.file_system.open_input_file(self._full(relative)))
         except FileNotFoundError as error:
             raise StoreChanged(f"{path}: is not there any more") from error

@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from store_io.base.errors import StoreChanged, Unreadable
+from store_io.base.failed_reads import note
 from store_io.base.paths import without_login
 
 Found = tuple[str, str, int, int]  # (path below the folder, kind, size, mtime_ns)
+FAILED = "failed"  # the kind of what the medium did not let us look up or list: the source notes it, and calls it "unreadable"
 
 
 class ByteFile(Protocol):
@@ -78,8 +80,13 @@ class BasicFile(ByteFile):
                 if count == 0:
                     raise StoreChanged(f"{self.path}: had {self.size} bytes and ended at {position + done} while it was read")
                 done += count
+        except Unreadable as error:
+            note(self.path, error)
+            raise
         except (OSError, pa.ArrowException) as error:
-            raise Unreadable(f"{self.path}: cannot be read at {position + done}: {reason(error)}") from error
+            failed = Unreadable(f"{self.path}: cannot be read at {position + done}: {reason(error)}")
+            note(self.path, failed)
+            raise failed from error
         return done
 
 

@@ -22,11 +22,12 @@ import pyarrow.fs as pafs
 
 from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
-from store_io.base.errors import NotAStore, StoreError, Unreadable, UsageError
+from store_io.base.errors import Denied, NotAFile, NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+from store_io.base.failed_reads import note, noting
 from store_io.base.paths import is_hdfs, is_inner_path, is_s3, is_uri, without_login
 from store_io.base.read_rate import PIECE_BYTES, ReadRate
 from store_io.source.arrow_folder import ArrowFolder
-from store_io.source.byte_file import ByteFile, Folder, Found, reason
+from store_io.source.byte_file import FAILED, ByteFile, Folder, Found, reason
 from store_io.source.local_folder import LocalFolder
 
 if TYPE_CHECKING:
@@ -92,10 +93,11 @@ class _RatedFile(ByteFile):
         wanted, done = max(0, min(len(view), self.size - position)), 0
         while done < wanted:
             size = min(PIECE_BYTES, wanted - done)
-            try:
-                self._rate.wait(size)
-            except OSError as error:
-                raise Unreadable(f"{self.path}: cannot be read at {position + done}: {reason(error)}") from error
+            with noting(self.path):
+                try:
+                    self._rate.wait(size)
+                except OSError as error:
+                    raise Unreadable(f"{self.path}: cannot be read at {position + done}: {reason(error)}") from error
             done += self._file.read_into(position + done, view[done : done + size])
         return done
 
@@ -124,10 +126,11 @@ class ByteSource:
     def open(self, path: str, sparsely: bool = False) -> ByteFile:
         """The file, open to read. sparsely: little of it will be read, here and there, beside many other files.
 
-        Raises Unreadable (no regular file of this store, or refused by the system), StoreChanged where it is gone.
+        Raises NotAFile, Unreadable where the system refuses, StoreChanged where it is gone.
         """
-        folder, relative = self._locate(path)
-        file = folder.open(relative, path, sparsely)
+        with noting(path):
+            folder, relative = self._locate(path)
+            file = folder.open(relative, path, sparsely)
         return file if self._rate is None else _RatedFile(file, self._rate)
 
     @property
@@ -149,16 +152,17 @@ class ByteSource:
         return folder.mode(relative) if isinstance(folder, LocalFolder) else None
 
     def read_small(self, path: str, limit: int | None = None) -> bytes:
-        """The whole file. Raises as `open` does, and Unreadable where it is larger than `limit` bytes, else SMALL_BYTES."""
+        """The whole file. Raises as `open` does, and NotAFile where it is larger than `limit` bytes, else SMALL_BYTES."""
         limit = SMALL_BYTES if limit is None else limit
         with self.open(path) as file:
             if file.size > limit:
-                raise Unreadable(f"{path}: {file.size} bytes, more than the {limit} that such a file can have")
+                raise NotAFile(f"{path}: {file.size} bytes, more than the {limit} that such a file can have")
             return file.read(0, file.size)
 
     def names(self) -> list[StoreFile]:
         """What lies directly under the root, and the parts that lie elsewhere as directories; by name."""
-        found = [StoreFile(*entry) for entry in _walked(self._root, "", 1) if entry[0] not in self._parts]
+        with noting(self.location.root):
+            found = [StoreFile(*_listed("", *entry)) for entry in self._root.walk("", 1) if entry[0] not in self._parts]
         found += [StoreFile(name, "directory") for name in self._parts]
         return sorted(found, key=lambda entry: entry.path)
 
@@ -173,27 +177,29 @@ class ByteSource:
     def walk_tree(self, name: str) -> Iterator[StoreFile]:
         """The same one by one, in no order."""
         sizes: dict[int, int] = {}  # few different ones, which a million files share
-        if name not in self._parts:
-            for path, kind, size, mtime_ns in _walked(self._root, name, MAX_DEPTH):
-                yield StoreFile(f"{name}/{path}", kind, sizes.setdefault(size, size), mtime_ns)
-            return
-        met: set[str] = set()  # names in the folders so far
-        for number, folder in enumerate(self._parts[name], 1):
-            twins: set[str] = set()  # names that an earlier folder has too, all below them gets the other path as well
-            own: set[str] = set()
-            for path, kind, size, mtime_ns in _walked(folder, "", MAX_DEPTH):
-                top = path.partition("/")[0]
-                if "/" not in path:
-                    own.add(path)
-                    if path in met:
-                        twins.add(path)
-                full = f"{name}[{number}]/{path}" if top in twins else f"{name}/{path}"
-                yield StoreFile(full, kind, sizes.setdefault(size, size), mtime_ns)
-            met |= own
+        with noting(name):
+            if name not in self._parts:
+                for entry in self._root.walk(name, MAX_DEPTH):
+                    path, kind, size, mtime_ns = _listed(f"{name}/", *entry)
+                    yield StoreFile(path, kind, sizes.setdefault(size, size), mtime_ns)
+                return
+            met: set[str] = set()  # names in the folders so far
+            for number, folder in enumerate(self._parts[name], 1):
+                twins: set[str] = set()  # names that an earlier folder has too, all below them gets the other path as well
+                own: set[str] = set()
+                for entry in folder.walk("", MAX_DEPTH):
+                    top = entry[0].partition("/")[0]
+                    if "/" not in entry[0]:
+                        own.add(top)
+                        if top in met:
+                            twins.add(top)
+                    path, kind, size, mtime_ns = _listed(f"{name}[{number}]/" if top in twins else f"{name}/", *entry)
+                    yield StoreFile(path, kind, sizes.setdefault(size, size), mtime_ns)
+                met |= own
 
     def _locate(self, path: str) -> tuple[Folder, str]:
         if not is_inner_path(path):
-            raise Unreadable(f"{path!r}: no path inside a store")
+            raise NotAFile(f"{path!r}: no path inside a store")
         first, _, relative = path.partition("/")
         twin = TWIN.fullmatch(first)
         if twin and len(self._parts.get(twin[1], [])) >= int(twin[2]):
@@ -207,13 +213,15 @@ class ByteSource:
         return folders[-1], relative
 
 
-def _walked(folder: Folder, relative: str, depth: int) -> Iterator[Found]:
-    """What the folder's own `walk` gives. Raises Unreadable for numbers that no file has, as a server may say them."""
-    for entry in folder.walk(relative, depth):
-        path, _, size, mtime_ns = entry
-        if not (0 <= size <= _MOST and -_MOST <= mtime_ns <= _MOST):
-            raise Unreadable(f"{path}: cannot be listed: {size} bytes of the time {mtime_ns} ns: no file has that")
-        yield entry
+def _listed(prefix: str, path: str, kind: str, size: int, mtime_ns: int) -> Found:
+    """What a folder has found, by its path in the store. Raises Unreadable for numbers that no file has, as a server may say."""
+    path = prefix + path
+    if not (0 <= size <= _MOST and -_MOST <= mtime_ns <= _MOST):
+        raise Unreadable(f"{path}: cannot be listed: {size} bytes of the time {mtime_ns} ns: no file has that")
+    if kind == FAILED:
+        note(path, Unreadable(f"{path}: cannot be read or listed"))
+        kind = "unreadable"
+    return path, kind, size, mtime_ns
 
 
 class OpenFiles:
@@ -249,8 +257,9 @@ def open_source(location: StoreLocation) -> ByteSource:
             raise UsageError(f"{name!r}: only {', '.join(PARTS)} can lie elsewhere, each in at least one folder")
         if name != COMMITLOG and len(folders) > 1:
             raise UsageError(f"{name}: {len(folders)} folders, only the CommitLog can have several")
-    root = _open_folder(location.root, location.since)
-    parts = {name: [_open_folder(folder, location.since) for folder in folders] for name, folders in location.parts}
+    with noting(location.root):
+        root = _open_folder(location.root, location.since)
+        parts = {name: [_open_folder(folder, location.since) for folder in folders] for name, folders in location.parts}
     local = [f for f in (root, *(f for part in parts.values() for f in part)) if isinstance(f, LocalFolder)]
     for folder in local:
         folder.allowed = tuple(f.real for f in local)
@@ -258,8 +267,10 @@ def open_source(location: StoreLocation) -> ByteSource:
 
 
 def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | None:
-    """The first bytes, `limit` at most, of the regular file beside the store's folder that has its name and this suffix; None
-    where it is absent or cannot be read."""
+    """The first bytes, `limit` at most, of the regular file beside the store's folder that has its name and this suffix.
+
+    None where there is none, or where what surrounds the store may not be read: it is none of the store.
+    """
     if isinstance(location, DerivedLocation):
         return None
     try:
@@ -274,6 +285,11 @@ def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | Non
             return None
         with folder.open(name + suffix, name + suffix) as file:
             return file.read(0, min(file.size, limit))
+    except (StoreChanged, Denied):
+        return None
+    except Unreadable as error:
+        note(name + suffix, error)
+        return None
     except (StoreError, OSError, ValueError):
         return None
 

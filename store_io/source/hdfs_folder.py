@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from store_io.base import waiting
-from store_io.base.errors import StoreChanged, StoreError, Unreadable
+from store_io.base.errors import NotAFile, StoreChanged, StoreError, Unreadable
 from store_io.base.paths import name_node_and_path
 from store_io.source.byte_file import ByteFile, Found
 from store_io.source.hdfs_client import client, data_client, failing, is_denied, problem
@@ -129,7 +129,7 @@ class HdfsFile(RemoteFile):
         with failing(self.path):
             status = client(self._server).get_file_info(self._full)
         if status.isdir:
-            raise Unreadable(f"{self.path}: a directory, not a file")
+            raise NotAFile(f"{self.path}: a directory, not a file")
         return status.length, f"{status.length} {status.modification_time}"
 
     def _opened(self, size: int) -> FileReader:

@@ -6,14 +6,16 @@ writing, and its access time is left alone where the system allows that.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 from collections.abc import Iterator
 
-from store_io.base.errors import StoreChanged, Unreadable
-from store_io.source.byte_file import BasicFile, ByteFile, Found, reason
+from store_io.base.errors import Denied, NotAFile, StoreChanged, Unreadable
+from store_io.source.byte_file import FAILED, BasicFile, ByteFile, Found, reason
 
+_LEADS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _NO_ATIME = getattr(os, "O_NOATIME", 0)
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -47,27 +49,30 @@ class LocalFile(BasicFile):
 
     @property
     def allocated(self) -> int:
-        return os.fstat(self._descriptor).st_blocks * 512
+        try:
+            return os.fstat(self._descriptor).st_blocks * 512
+        except OSError as error:
+            raise Unreadable(f"{self.path}: cannot be looked up: {reason(error)}") from error
 
     def close(self) -> None:
         if self._descriptor >= 0:
-            os.close(self._descriptor)
+            _close(self._descriptor)
             self._descriptor = -1
 
 
 class LocalFolder:
     def __init__(self, root: str):
         self.root = os.path.abspath(root)
-        self.real = os.path.realpath(self.root)
+        self.real = _led_to(self.root, self.root)
         self.allowed: tuple[str, ...] = (self.real,)  # real folders that links may lead to
         self._real_folders = {"": self.real}  # of the folders of files opened so far: most files share theirs with others
 
     def has(self, relative: str) -> bool:
-        return os.path.lexists(os.path.join(self.root, relative))
+        return _lstat(os.path.join(self.root, relative), relative) is not None
 
     def mode(self, relative: str) -> int | None:
         """The permissions of a file or folder; None where nothing of the store is there."""
-        real = self._real(relative) if relative else self.real
+        real = self._real(relative, relative) if relative else self.real
         try:
             return stat.S_IMODE(os.stat(real).st_mode) if self._inside(real) else None
         except OSError:
@@ -76,35 +81,36 @@ class LocalFolder:
     def _inside(self, real: str) -> bool:
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.allowed)
 
-    def _real(self, relative: str) -> str:
-        """`os.path.realpath` below the root, but for asking about each folder on the way again and again."""
+    def _real(self, relative: str, path: str) -> str:
+        """`os.path.realpath` below the root, but for asking about each folder on the way again and again. path: in the store."""
         folder, _, name = relative.rpartition("/")
         if folder not in self._real_folders:
-            self._real_folders[folder] = self._real(folder)
-        path = os.path.join(self._real_folders[folder], name)
-        return os.path.realpath(path) if os.path.islink(path) else path
+            self._real_folders[folder] = self._real(folder, path)
+        full = os.path.join(self._real_folders[folder], name)
+        entry = _lstat(full, path)
+        return _led_to(full, path) if entry is not None and stat.S_ISLNK(entry.st_mode) else full
 
     def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
-        real = self._real(relative)
+        real = self._real(relative, path)
         if not self._inside(real):
-            raise Unreadable(f"{path}: a link that leads out of the store, which is never followed")
+            raise NotAFile(f"{path}: a link that leads out of the store, which is never followed")
         try:
             # Looked at before it is opened: opening a FIFO or a device may already do something.
             _regular(os.stat(real, follow_symlinks=False), path)
             descriptor = _open_unmarked(real)
+            try:
+                return LocalFile(path, descriptor, _regular(os.fstat(descriptor), path).st_size)
+            except BaseException:
+                _close(descriptor)
+                raise
         except FileNotFoundError as error:
             raise StoreChanged(f"{path}: is not there any more") from error
         except OSError as error:
-            raise Unreadable(f"{path}: cannot be opened: {reason(error)}") from error
-        try:
-            return LocalFile(path, descriptor, _regular(os.fstat(descriptor), path).st_size)
-        except BaseException:
-            os.close(descriptor)
-            raise
+            raise _refused(path, error) from error
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
         folder = os.path.join(self.root, relative) if relative else self.root
-        if self._inside(os.path.realpath(folder)):
+        if self._inside(_led_to(folder, folder)):
             yield from self._walk(folder, self._entries(folder), "", depth, set())
 
     def _walk(self, folder: str, entries: Entries, prefix: str, depth: int, linked: set[str]) -> Iterator[Found]:
@@ -124,7 +130,7 @@ class LocalFolder:
                 try:
                     below = self._entries(full)
                 except Unreadable:
-                    kind = "unreadable"
+                    kind = FAILED
             yield path, kind, size, mtime_ns
             yield from self._walk(full, below, path + "/", depth - 1, linked)
 
@@ -132,17 +138,19 @@ class LocalFolder:
         """(kind, size, mtime_ns, real path where it is a link)."""
         real = None
         if entry is not None and stat.S_ISLNK(entry.st_mode):
-            real = os.path.realpath(full)
-            inside = os.path.realpath(folder)
+            try:
+                real, inside = _led_to(full, full), _led_to(folder, folder)
+            except Unreadable:
+                return FAILED, 0, entry.st_mtime_ns, None
             circle = inside == real or inside.startswith(real.rstrip(os.sep) + os.sep)
             if circle or not self._inside(real):
                 return "link_out", 0, entry.st_mtime_ns, real
             try:
                 entry = os.stat(full)
-            except OSError:
-                entry = None
+            except OSError as error:  # it leads to nothing, or in a circle
+                return "unreadable" if error.errno in _LEADS_NOWHERE else FAILED, 0, 0, real
         if entry is None:
-            return "unreadable", 0, 0, real
+            return FAILED, 0, 0, real
         if stat.S_ISDIR(entry.st_mode):
             return "directory", 0, entry.st_mtime_ns, real
         if stat.S_ISREG(entry.st_mode):
@@ -169,7 +177,7 @@ class LocalFolder:
         except OSError as error:
             raise Unreadable(f"{folder}: cannot be listed: {reason(error)}") from error
         finally:
-            os.close(descriptor)
+            _close(descriptor)
         return sorted(found, key=lambda item: item[0])
 
 
@@ -184,6 +192,40 @@ def _open_unmarked(path: str, flags: int = 0, follow: bool = False) -> int:
     return os.open(path, flags)
 
 
+def _close(descriptor: int) -> None:
+    with contextlib.suppress(OSError):  # all that was wanted was read
+        os.close(descriptor)
+
+
+def _lstat(full: str, path: str) -> os.stat_result | None:
+    """What has this name, None where nothing has. Raises Unreadable."""
+    try:
+        return os.lstat(full)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise _refused(path, error) from error
+
+
+def _refused(path: str, error: OSError | ValueError) -> Unreadable:
+    """The error to raise where the system does not open what has this path."""
+    kind = Denied if isinstance(error, PermissionError) else Unreadable
+    return kind(f"{path}: cannot be opened: {reason(error)}")
+
+
+def _led_to(link: str, path: str) -> str:
+    """Where a link, or a path with links in it, leads; of one that leads nowhere the path itself. Raises Unreadable."""
+    try:
+        try:
+            return os.path.realpath(link, strict=True)
+        except OSError as error:
+            if error.errno not in _LEADS_NOWHERE and not isinstance(error, PermissionError):  # where this user may not look
+                raise
+            return os.path.realpath(link)
+    except OSError as error:
+        raise _refused(path, error) from error
+
+
 def _regular(entry: os.stat_result, path: str) -> os.stat_result:
     if stat.S_ISREG(entry.st_mode):
         return entry
@@ -195,7 +237,7 @@ def _regular(entry: os.stat_result, path: str) -> os.stat_result:
         stat.S_IFCHR: "a device",
         stat.S_IFBLK: "a device",
     }
-    raise Unreadable(f"{path}: {kinds.get(stat.S_IFMT(entry.st_mode), 'something else')}, not a file")
+    raise NotAFile(f"{path}: {kinds.get(stat.S_IFMT(entry.st_mode), 'something else')}, not a file")
 
 
 def _readable(name: str) -> str:

@@ -53,7 +53,7 @@ class SegmentWindow:
         got = self.file.read_into(position, target)
         self.bytes_read += got
         if got != len(target):
-            raise StoreChanged(f"{position + got} bytes could be read of a file that had {self.size}")
+            raise StoreChanged(f"{self.file.path}: {position + got} bytes could be read of a file that had {self.size}")
 
     def _digest_to(self, end: int) -> None:
         """Have the digest take what the window holds before `end`, unless something before the window is still missing."""
@@ -73,7 +73,7 @@ class SegmentWindow:
         data = self.file.read(start, end - start)
         self.bytes_read += len(data)
         if len(data) != end - start:
-            raise StoreChanged(f"{start + len(data)} bytes could be read of a file that had {self.size}")
+            raise StoreChanged(f"{self.file.path}: {start + len(data)} bytes could be read of a file that had {self.size}")
         return data
 
     def crc32(self, start: int, end: int) -> int:

@@ -6,6 +6,7 @@ from schemas import finding_codes as codes
 from schemas.rows import NOTE, Finding
 from schemas.store_names import TIERED_METADATA
 from store_io.audit.evidence import Evidence
+from store_io.base.errors import Unreadable
 from store_io.base.wording import count_text
 from store_io.formats.tiered_metadata import read_tiered
 
@@ -18,7 +19,10 @@ def tiered_store(evidence: Evidence) -> list[Finding]:
     entry = copy.listing.get(TIERED_METADATA)
     if entry is None or entry.kind != "file" or not entry.size:
         return []
-    read = read_tiered(copy.source)
+    try:
+        read = read_tiered(copy.source)
+    except Unreadable:  # which is no fault of its bytes
+        return []
     if read.fault or read.odd:
         reason = read.fault or f"{count_text(read.odd, 'row')} of another form"
         message = f"{TIERED_METADATA}: not the metadata that a broker writes ({reason})."

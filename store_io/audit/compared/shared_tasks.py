@@ -15,7 +15,7 @@ import numpy as np
 from schemas.rows import Cuts, QueueKey, SegmentSummary
 from store_io.audit.compared.variants import nameless
 from store_io.base.packed import opened
-from store_io.base.tasks import Task
+from store_io.base.tasks import PartlyRead, Task
 from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.formats.index_reader import IndexTask
 from store_io.rules.releases import BrokerRules
@@ -152,6 +152,9 @@ class SharedRound:
 
 def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
     """What a scan that served several says to one of them; None: nothing, this walk went its own way."""
+    if isinstance(result, PartlyRead):
+        part = _own_part(result.result, number, task)
+        return None if part is None else replace(result, result=part)
     summary = getattr(result, "summary", result)  # a scan that writes datasets gives more, to its own audit
     if not isinstance(summary, SegmentSummary):  # not read
         return result

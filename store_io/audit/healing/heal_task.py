@@ -129,7 +129,7 @@ class _Search:
         assert message is not None
         try:
             says = by_entry(self.store, self.task.rules, message, self.task.base_offset + message.position)
-        except StoreError:  # a queue's file that cannot be read says nothing
+        except StoreError:  # a failed read is noted: `base.failed_reads`
             says = Says.NOTHING
         if says is Says.NO:
             return replace(candidate, against=(*candidate.against, "its ConsumeQueue entry says otherwise"))

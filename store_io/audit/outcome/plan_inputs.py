@@ -14,6 +14,7 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, IDENTITY_FILE, IND
 from store_io.audit.evidence import Evidence
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.errors import StoreError
+from store_io.base.failed_reads import unless_denied
 from store_io.base.packed import in_order, packed
 from store_io.formats import config_reader
 from store_io.formats.controller import epoch_file
@@ -51,7 +52,8 @@ def _input(evidence: Evidence, path: str, said: list[_Said]) -> tuple[str, int, 
     if kind == _KNOWN:
         return path, size, digest
     try:
-        data = evidence.copy.source.read_small(path, config_reader.MAX_FILE_BYTES)
+        with unless_denied():
+            data = evidence.copy.source.read_small(path, config_reader.MAX_FILE_BYTES)
     except StoreError:
         return next(((path, one[3], one[4]) for one in reversed(said) if one[1] == _KNOWN), None)
     return path, len(data), digest_of(data)

@@ -34,7 +34,7 @@ from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.base.errors import StoreError
 from store_io.base.packed import opened
-from store_io.base.tasks import NotRead, Task
+from store_io.base.tasks import NotRead, PartlyRead, Task
 from store_io.formats.consumequeue_reader import read_file_entries
 from store_io.formats.rocksdb.queue_ends import KnownEnds
 from store_io.formats.rocksdb.queue_entries import EntryReader, KnownEntries
@@ -339,8 +339,12 @@ class StoreRounds:
         """Take in one round, and let go of its results. A text in the place of a result says why there is none."""
         assert len(tasks) == len(results)
         results.reverse()
+        failed: dict[str, str] = {}
         for task in tasks:
             result = opened(results.pop())
+            if isinstance(result, PartlyRead):
+                failed = {**result.failed, **failed}
+                result = opened(result.result)
             if isinstance(result, str):
                 self._short.cannot_read(result)
                 self.prediction = None
@@ -351,6 +355,7 @@ class StoreRounds:
                 self.collected.take(task, result, scan)
                 if isinstance(task, SegmentTask) and is_whole(scan):
                     self.views = {}
+        self._short.add_failed(failed)  # last: the file's own task says more
         self.collected.sort_segments()
 
     def view_queues(self) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from schemas.rows import MappedFile, QueueKey, SegmentSummary
-from schemas.store_names import BATCH_QUEUES, EXT, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.epoch_starts import MOST_STARTS, EpochPlace, EpochStartsTask
-from store_io.audit.opened_copy import OpenedCopy
+from store_io.audit.opened_copy import MAX_PHY_OFFSET, OpenedCopy
 from store_io.audit.timer.timer_part import TimerPartTask, part_scan, with_timers
 from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.packed import PackedMap, items_of
@@ -31,6 +31,7 @@ from store_io.scan.compaction.log_messages import LogFiles
 from store_io.scan.index.index_files import IndexFileRef
 from store_io.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.scan.segment_scan import PartialWalk, SegmentTask
+from store_io.source.store_dir import UNREAD_KINDS
 
 EDGES_TOGETHER = 128  # segments
 TIMERS_TOGETHER = 500_000  # of them in one task
@@ -72,9 +73,9 @@ class TaskMaker:
             ext_files=PackedMap.of(((key, files) for key, files in ext if files), weigh=len),
             database=table.database if table is not None else None,
             stored_queues=stored,
-            index_files=() if request.quick else tuple(self._index_ref(i) for i in range(len(copy.index_files))),
+            index_files=() if request.quick else self._index_refs(),
             lmq=light_expected(copy.rules),
-            log_end=max((f.start + f.size for f in copy.segment_files), default=0),
+            log_end=self._log_end(),
             most_timers=max(1, MAX_TIMERS // max(1, len(copy.segment_files))) if self._has_timers() else 0,
             unclean=copy.unclean,
             digest=request.digests,
@@ -141,6 +142,17 @@ class TaskMaker:
         files = self._copy.queue_files
         items = ((key, files[key]) for key, folder in self._copy.queue_folders.items() if folder.startswith(kind + "/"))
         return PackedMap.of(((key, own) for key, own in items if own), weigh=len)
+
+    def _log_end(self) -> int:
+        """By the listing; beyond all physical offsets where the length of a segment is not known."""
+        if any(entry.kind in UNREAD_KINDS for entry in self._copy.tree.children(COMMITLOG)):
+            return MAX_PHY_OFFSET
+        return max((f.start + f.size for f in self._copy.segment_files), default=0)
+
+    def _index_refs(self) -> tuple[IndexFileRef, ...]:
+        """All of the index; none where not all of it can be read: messages would lack the entries of the rest."""
+        files = self._copy.index_files
+        return tuple(map(self._index_ref, range(len(files)))) if len(files) == len(self._copy.headers) else ()
 
     def _index_ref(self, number: int) -> IndexFileRef:
         files, headers = self._copy.index_files, self._copy.headers
@@ -220,7 +232,7 @@ class TaskMaker:
         request, copy = self._request, self._copy
         if request.quick:  # a broker reads nothing of an index file but its header
             return []
-        headers: list[IndexHeader | None] = [None, *(copy.headers[file.path] for file in copy.index_files)]
+        headers: list[IndexHeader | None] = [None, *(copy.headers.get(file.path) for file in copy.index_files)]
         return [
             IndexTask(
                 request.store,

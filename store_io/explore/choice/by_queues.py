@@ -23,6 +23,7 @@ import numpy as np
 from schemas import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
+from store_io.base.failed_reads import can_do_without
 from store_io.base.wording import seen
 from store_io.explore.message_filter import MessageFilter
 from store_io.explore.message_search import SingleMessages
@@ -83,7 +84,7 @@ def choose_by_queues(store: OpenStore, wanted: MessageFilter, segments: Sequence
         if store.rules.rocksdb_queues:
             raise _Unsound("they are in RocksDB")
         files = {queue.key: queue for queue in store.queues() if not queue.batch and queue.files}
-        with closing(OpenFiles(store.source())) as opened:
+        with can_do_without("all segments are read then"), closing(OpenFiles(store.source())) as opened:
             return _choice(keys, files, _Log(segments, store.rules, opened), store.source(), wanted, most)
     except _TooMany:
         return QueueChoice()

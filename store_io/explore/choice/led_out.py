@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from schemas.rows import MappedFile
-from store_io.base.errors import StoreError
+from store_io.base.errors import NotAFile
 from store_io.explore.message_filter import ALL, MessageFilter
 from store_io.explore.open_store import OpenStore
 from store_io.formats.consumequeue_reader import read_entries, unit_bytes, valid_entries
@@ -18,7 +18,7 @@ def entries_led_out(store: OpenStore, wanted: MessageFilter) -> int:
     """How many entries of these queues and queue offsets lead to physical offsets that no segment holds.
 
     0 where the question names no queue or no queue offsets, for queues in RocksDB, and of queues with more such entries than are
-    looked at. Raises StoreError over the segments.
+    looked at. Raises Unreadable.
     """
     if wanted.topics is None or wanted.queue_ids is None or wanted.queue_offsets == ALL:
         return 0
@@ -27,7 +27,7 @@ def entries_led_out(store: OpenStore, wanted: MessageFilter) -> int:
         for queue in store.queues():
             if queue.key[0] in wanted.topics and queue.key[1] in wanted.queue_ids and not queue.batch and queue.files:
                 found += _led_out(store, queue.files, wanted, segments)
-    except StoreError:
+    except NotAFile:
         return 0
     return found
 

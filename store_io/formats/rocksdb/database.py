@@ -7,6 +7,7 @@ answer is entries, or one sentence.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -20,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schemas.rows import StoreFile
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreError, Unreadable
+from store_io.base.failed_reads import note, noting
 from store_io.formats.rocksdb.child import HEADER
 from store_io.formats.rocksdb.kept_open import OpenDatabase, give_back, take_open
 from store_io.formats.rocksdb.private_folder import PrivateFolder
@@ -35,6 +37,8 @@ SILENT_SECONDS = 120  # without a byte from the process
 GROWTH, GROWTH_BYTES = 1000, 64 << 20  # a range gives at most so many times the database's bytes, and so many more
 
 _EMPTY_WORDS = re.compile(r"^((Corruption|IO error|Invalid argument): )+| The file [\w-]+ may be corrupted\.$")
+_FAILURES = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_OF_MEDIUM = re.compile(rf"\bIO error: .*({'|'.join(re.escape(os.strerror(number)) for number in _FAILURES)})$")
 _PLACE = re.compile(r"\b([0-9]{6,20}\.(?:sst|log)|MANIFEST-[0-9]+|CURRENT)\b")
 
 
@@ -46,7 +50,7 @@ class DatabaseDamaged(StoreError):
         self.path, self.reason = path, reason
 
 
-class DatabaseUnread(StoreError):
+class DatabaseUnread(Unreadable):
     """It could not be read here, which says nothing of its bytes: no reader, a limit, or the process that reads was lost."""
 
 
@@ -96,7 +100,7 @@ class Database:
     skips_bad_log: bad records of the write-ahead log are left out, as a broker does for config/; else the log ends there.
     known: the families with which a broker opens it, where others are to count as damage: RocksDB refuses to open without them.
 
-    Entering raises DatabaseDamaged, DatabaseUnread, Unreadable or StoreChanged.
+    Entering raises DatabaseDamaged, NotAFile or Unreadable.
     """
 
     def __init__(
@@ -118,6 +122,10 @@ class Database:
         self._said_first: dict[str, Any] = {}
 
     def __enter__(self) -> Database:
+        with noting(f"{self.folder}/"):
+            return self._begin()
+
+    def _begin(self) -> Database:
         kept = take_open(self._key)
         if kept is not None:
             self._private, self._process, self._said_first = kept.private, kept.process, kept.said
@@ -218,6 +226,7 @@ class Database:
             yield from self._batches(family, request)
         except DatabaseUnread as why:
             self._failed = why
+            note(f"{self.folder}/", why)
             raise
 
     def _batches(self, family: str, request: dict[str, Any]) -> Iterator[Batch]:
@@ -297,7 +306,7 @@ class Database:
     def _error(self, kind: bytes, said: Any) -> StoreError:
         assert self._private is not None
         text = " ".join(str(said).replace(self._private.path + "/", "").replace(self._private.path, self.folder).split())[:300]
-        if kind != b"B":
+        if kind != b"B" or _OF_MEDIUM.search(text):
             return DatabaseUnread(f"{self.folder}/: {text}")
         names = {name_of(f.path) for f in self._files}
         places = _PLACE.findall(text)

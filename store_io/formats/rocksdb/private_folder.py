@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 from schemas.rows import StoreFile
-from store_io.base.errors import Unreadable
+from store_io.base.errors import NotAFile, Unreadable
 from store_io.base.paths import is_uri
 from store_io.base.scratch import Scratch, remove_left
 from store_io.source.byte_file import ByteFile
@@ -45,22 +45,22 @@ def is_database(names: Sequence[str]) -> bool:
 class PrivateFolder:
     """A context manager: `path` is the folder, which is gone when it ends.  size: bytes of the database's files.
 
-    Raises Unreadable or StoreChanged where a file cannot be had, and Unreadable where the database is too large for it.
+    Raises Unreadable where a file cannot be had, NotAFile where a name is no file, or the database is too large for it.
     """
 
     def __init__(self, source: ByteSource, files: Sequence[StoreFile]):
         kept_back = next((f.path for f in files if f.kind not in ("file", "directory") and _READ.fullmatch(_name(f))), "")
         if kept_back:  # without it RocksDB would call sound files damaged
-            raise Unreadable(f"{kept_back}: no regular file, so the queues' database was not opened")
+            raise NotAFile(f"{kept_back}: no regular file, so the queues' database was not opened")
         chosen = [f for f in files if f.kind == "file" and _READ.fullmatch(_name(f))]
         self.size = sum(f.size for f in chosen)
         where = chosen[0].path.rpartition("/")[0] if chosen else ""
         if len(chosen) > MAX_FILES:
-            raise Unreadable(f"{where}/: a database of {len(chosen):,} files, more than the {MAX_FILES:,} that are opened")
+            raise NotAFile(f"{where}/: a database of {len(chosen):,} files, more than the {MAX_FILES:,} that are opened")
         local = not isinstance(source.location, DerivedLocation) and local_path(source.location.root) is not None
         local = local and not any(is_uri(source.address(f.path)) for f in chosen[:1])
         if not local and self.size > FETCHED_BYTES:
-            raise Unreadable(
+            raise NotAFile(
                 f"{where}/: a database of {self.size:,} bytes that is on no local disk, more than the {FETCHED_BYTES:,} that are"
                 " fetched"
             )

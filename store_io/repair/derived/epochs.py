@@ -7,7 +7,7 @@ An epoch is kept where its number and its start rise and its start is a place be
 from __future__ import annotations
 
 from schemas.store_names import EPOCH_FILE
-from store_io.base.errors import StoreError
+from store_io.base.errors import NotAFile
 from store_io.formats.controller.epoch_file import EPOCH_FILE_BYTES, FILES, Fatal, Unusable, epoch_text, parse_epochs
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_EPOCHS
@@ -34,10 +34,10 @@ def mend(work: Work, audit: Audited, log_end: int) -> None:
 def unblock(work: Work, audit: Audited, refusal: str, log_end: int = NO_END) -> None:
     """Put what its .bak holds in the place of a file over which start() fails, else nothing."""
     lines: list[Epoch] = []
-    for path in FILES:
+    for path in filter(audit.tree.exists, FILES):
         try:
             lines = [line.epoch for line in parse_epochs(work.source.read_small(path, EPOCH_FILE_BYTES))]
-        except (Unusable, Fatal, StoreError):
+        except (Unusable, Fatal, NotAFile):
             continue
         if lines:
             break

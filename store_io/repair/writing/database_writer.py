@@ -123,7 +123,10 @@ class DatabaseWriter:
         """Close the database. entries: how many were added, by which the time is measured that this may take."""
         self._send(HEADER.pack(_FINISH, 0, 0, 0))
         answer = self._answer(LEAST_SECONDS + entries / ENTRIES_PER_SECOND)
-        names = tuple(sorted(name for name in os.listdir(self._path) if FILES.fullmatch(name)))
+        try:
+            names = tuple(sorted(name for name in os.listdir(self._path) if FILES.fullmatch(name)))
+        except OSError as error:
+            raise WriteFailed(f"the database that was written cannot be listed: {error.strerror}") from error
         counts = {family.name: int(answer[family.name]) for family in self._families}
         return WrittenDatabase(tuple(f"{_DATABASE}/{name}" for name in names), counts, str(answer["sha256"]))
 

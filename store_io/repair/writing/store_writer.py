@@ -128,7 +128,13 @@ class StoreWriter:
     @property
     def published(self) -> bool:
         """Whether the store has left the hidden folder for its place."""
-        return not os.path.lexists(self.root)
+        try:
+            os.lstat(self.root)
+        except FileNotFoundError:
+            return True
+        except OSError:  # it cannot be looked up: what surely is there is not removed for that
+            return os.path.lexists(self.target)
+        return False
 
     def publish(self) -> None:
         """Flush all to the disk and rename the store to its place. Raises WriteFailed, also where something is there."""
@@ -137,7 +143,14 @@ class StoreWriter:
             if os.path.lexists(self.target):
                 raise WriteFailed(f"{self.target}: exists by now; nothing was put there")
             _rename_new(self.root, self.target)
-            _sync_path(os.path.dirname(self.target))
+        folder = os.path.dirname(self.target)
+        try:
+            _sync_path(folder)
+        except OSError as error:
+            raise WriteFailed(
+                f"{self.target}: is in place and whole, but {folder} cannot be flushed to the disk ({error.strerror or error}):"
+                " a loss of power may undo it"
+            ) from error
 
     def narrow(self, source: ByteSource) -> None:
         """Let nobody but the owner do more with a file or folder than with the source's of that path; where the source has none,
@@ -287,9 +300,10 @@ class StoreWriter:
     def move(self, path: str, to: str) -> None:
         """Give a file or folder another name."""
         with _write_errors(to):
+            is_folder = stat.S_ISDIR(os.lstat(self._full(path)).st_mode)
             self._make_folders(os.path.dirname(self._full(to)))
             _rename_new(self._full(path), self._full(to))
-            self._renamed(path, to, folders=os.path.isdir(self._full(to)))
+            self._renamed(path, to, folders=is_folder)
 
     def _renamed(self, *paths: str, folders: bool = False) -> None:
         for path in paths:
@@ -340,13 +354,15 @@ class StoreFileWriter:
 
     def close(self) -> None:
         if self.descriptor >= 0:
-            os.close(self.descriptor)
-            self.descriptor = -1
+            descriptor, self.descriptor = self.descriptor, -1
             self.closed()
+            with _write_errors(self.path):  # a file system of another machine may say only now that it could not write
+                os.close(descriptor)
 
     @property
     def mtime_ns(self) -> int:
-        return os.fstat(self.descriptor).st_mtime_ns
+        with _write_errors(self.path):
+            return os.fstat(self.descriptor).st_mtime_ns
 
     def set_time(self, mtime_ns: int) -> None:
         with _write_errors(self.path):

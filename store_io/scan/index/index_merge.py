@@ -372,7 +372,7 @@ class IndexMerge:
                 file = self._open(ref.path)
                 low = first_entry_from(file, ref, self._base)
                 high = ref.entries + 1 if self._end >= self._log_end else first_entry_from(file, ref, self._end)
-            except StoreError:  # the file's own scan says what is wrong with it
+            except StoreError:  # a failed read is noted: `base.failed_reads`
                 self._broken = True
                 return []
             if low < high:
@@ -385,7 +385,7 @@ class IndexMerge:
             return ref.begin_phy_offset
         try:
             first = read_range(self._open(ref.path), ref, 1, min(3, ref.entries + 1))["phy_offset"].astype(np.int64)
-        except StoreError:  # the file's own scan says what is wrong with it
+        except StoreError:  # a failed read is noted: `base.failed_reads`
             self._broken = True
             return ref.begin_phy_offset
         ordered = 0 <= first[0] <= first[-1]

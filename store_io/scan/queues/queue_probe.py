@@ -114,8 +114,8 @@ class QueueProbe:
                 matches[mine] = MATCH_NONE
 
     def load(self, item: np.void, keys: Sequence[QueueKey]) -> None:
-        """Read the queue's entries, from the item's entry number on, into the arena. A file that cannot be read has a scan of
-        its own, which says so; its messages are then not looked for.
+        """Read the queue's entries, from the item's entry number on, into the arena. Of a file that cannot be read,
+        which is noted (`base.failed_reads`), messages are not looked for.
 
         Raises IndexError where the store has more queues than it counts: compiled code would read beyond the arena.
         """

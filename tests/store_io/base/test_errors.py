@@ -5,10 +5,21 @@ from __future__ import annotations
 import pytest
 
 from store_io.base import errors
-from store_io.base.errors import NotAStore, RefusedSetting, StoreChanged, StoreError, UnfitDonor, Unreadable, UsageError
+from store_io.base.errors import (
+    Denied,
+    NotAFile,
+    NotAStore,
+    RefusedSetting,
+    StoreChanged,
+    StoreError,
+    UnfitDonor,
+    Unreadable,
+    UsageError,
+)
 
 CODES = {
-    StoreError: 3, UsageError: 2, RefusedSetting: 2, NotAStore: 3, Unreadable: 3, StoreChanged: 3, UnfitDonor: 3,
+    StoreError: 3, UsageError: 2, RefusedSetting: 2, NotAStore: 3, NotAFile: 3, Unreadable: 3, Denied: 3, StoreChanged: 3,
+    UnfitDonor: 3,
 }  # fmt: skip
 
 

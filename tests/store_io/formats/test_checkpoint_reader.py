@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, Finding
-from store_io.base.errors import Unreadable
+from store_io.base.errors import NotAFile
 from store_io.formats.checkpoint_reader import StoredCheckpoint, checkpoint_findings, read_checkpoint
 from store_io.rules.prediction import Checkpoint
 from store_io.source.byte_source import StoreLocation, open_source
@@ -49,7 +49,7 @@ def test_a_missing_file_and_a_short_one_read_as_zeros(tmp_path: Path) -> None:
 
 def test_a_directory_in_its_place_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "checkpoint").mkdir()
-    with pytest.raises(Unreadable, match="checkpoint: a directory"):
+    with pytest.raises(NotAFile, match="checkpoint: a directory"):
         read(tmp_path, None)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from store_io.base.errors import StoreChanged, StoreError, Unreadable
+from store_io.base.errors import NotAFile, StoreChanged, StoreError
 from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.writing import store_writer
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter, WriteFailed
@@ -115,7 +115,7 @@ def test_what_is_no_file_of_the_copy_is_never_waited_for(store: Path, patience: 
         source = open_source(copying.location)
         assert len(copying.plan.copied.not_copied) == 4
         for path in ("checkpoint", "commitlog", "config"):
-            with pytest.raises(Unreadable, match=path):
+            with pytest.raises(NotAFile, match=path):
                 source.open(path)
         for path in ("absent", *copying.plan.copied.not_copied):
             with pytest.raises(StoreError):

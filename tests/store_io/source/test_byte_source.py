@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.fs as pafs
 import pytest
 
-from store_io.base.errors import NotAStore, StoreChanged, Unreadable, UsageError
+from store_io.base.errors import NotAFile, NotAStore, StoreChanged, Unreadable, UsageError
 from store_io.source.arrow_folder import ArrowFolder
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, folder_of, open_source, shown
 from store_io.source.local_folder import LocalFolder
@@ -51,7 +51,7 @@ def test_reads_ranges_of_a_file(store: tuple[Path, ByteSource]) -> None:
 def test_a_small_file_is_read_whole_unless_it_is_large(store: tuple[Path, ByteSource]) -> None:
     _, source = store
     assert source.read_small(SEGMENT) == bytes(range(100))
-    with pytest.raises(Unreadable, match="100 bytes, more than the 99"):
+    with pytest.raises(NotAFile, match="100 bytes, more than the 99"):
         source.read_small(SEGMENT, 99)
 
 
@@ -59,7 +59,7 @@ def test_a_vanished_file_and_a_directory_are_sentences(store: tuple[Path, ByteSo
     _, source = store
     with pytest.raises(StoreChanged, match="commitlog/none: is not there any more"):
         source.open("commitlog/none")
-    with pytest.raises(Unreadable, match="commitlog: a directory, not a file"):
+    with pytest.raises(NotAFile, match="commitlog: a directory, not a file"):
         source.open("commitlog")
 
 
@@ -73,7 +73,7 @@ def test_a_file_that_shrinks_underneath_is_an_error_and_not_a_short_read(store: 
 
 @pytest.mark.parametrize("path", ["../store/x", "commitlog/../../x", "/etc/passwd", "", "commitlog//x", "a\0b", "."])
 def test_a_path_that_is_none_of_a_store_is_refused(store: tuple[Path, ByteSource], path: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(NotAFile):
         store[1].open(path)
 
 
@@ -119,9 +119,9 @@ def test_no_fifo_socket_or_outward_link_is_opened_or_followed(tmp_path: Path) ->
             "commitlog/zero": "link_out",
         }
         for name in ("fifo", "socket", "out", "outdir/file", "zero", "loop"):
-            with pytest.raises(Unreadable):
+            with pytest.raises(NotAFile):
                 source.open(f"commitlog/{name}")
-        with pytest.raises(Unreadable, match="a FIFO, not a file"):
+        with pytest.raises(NotAFile, match="a FIFO, not a file"):
             source.open("commitlog/fifo")
 
 
@@ -143,7 +143,7 @@ def test_every_file_of_a_folder_is_judged_by_itself(tmp_path: Path) -> None:
             with source.open(f"consumequeue/T/{path}") as file:
                 assert file.read(0, 2) == b"q"
         for path in ("0/out", "1/file", "2/out"):
-            with pytest.raises(Unreadable, match="a link that leads out of the store"):
+            with pytest.raises(NotAFile, match="a link that leads out of the store"):
                 source.open(f"consumequeue/T/{path}")
 
 

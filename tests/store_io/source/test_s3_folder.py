@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from jobs.bench.store import write_store
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
-from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+from store_io.base.errors import NotAFile, NotAStore, StoreChanged, StoreError, Unreadable, UsageError
 from store_io.sample_store import RELEASE, SampleStore
 from store_io.source import remote_file, s3_client
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
@@ -294,7 +294,7 @@ def test_keys_that_are_no_paths_are_never_opened(server: S3Server) -> None:
     assert found["commitlog/a//b"] == found["commitlog/../up"] == found["commitlog/x/./y"] == "special"
     assert found["commitlog/c\x01d"] == found["commitlog/%41"] == found["commitlog/ü"] == "file"
     assert source().read_small("commitlog/%41") == source().read_small("commitlog/ü") == b"x"
-    with pytest.raises(Unreadable, match="no path inside a store"):
+    with pytest.raises(NotAFile, match="no path inside a store"):
         source().open("commitlog/../up")
 
 

@@ -48,7 +48,7 @@ def disputed(evidence: Evidence, findings: Iterable[Finding]) -> list[Finding]:
         try:
             with evidence.copy.source.open(path) as file:
                 size = int.from_bytes(file.read(position, 4), "big", signed=True)
-        except StoreError:  # it changed underneath, which is reported elsewhere
+        except StoreError:  # a failed read is noted: `base.failed_reads`
             continue
         if 0 < size <= log.range_end(phy_offset) - phy_offset:
             found[phy_offset] = Finding(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import MappedFile
-from store_io.base.errors import Unreadable
+from store_io.base.errors import NotAFile
 from store_io.formats.dledger.ledger_texts import MAX_TEXT_BYTES, read_texts
 from store_io.rules.dledger.ledger_walks import LedgerTexts
 from store_io.source.byte_source import StoreLocation, open_source
@@ -52,5 +52,5 @@ def test_other_texts_commit_nothing(tmp_path: Path, data: bytes) -> None:
 def test_a_text_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
     build(tmp_path)
     (tmp_path / FOLDER / "checkpoint").write_bytes(b" " * (MAX_TEXT_BYTES + 1))
-    with pytest.raises(Unreadable):
+    with pytest.raises(NotAFile):
         texts(tmp_path)

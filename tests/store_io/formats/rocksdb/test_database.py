@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.base.errors import StoreError, Unreadable
+from store_io.base.errors import NotAFile, StoreError
 from store_io.base.scratch import PREFIX
 from store_io.formats.rocksdb import database as database_module
 from store_io.formats.rocksdb import private_folder
@@ -215,11 +215,11 @@ def test_a_link_that_leads_out_and_a_fifo_are_not_opened(store: Path, tmp_path: 
     sst = table(store / "db")
     sst.rename(tmp_path / sst.name)
     sst.symlink_to(tmp_path / sst.name)
-    with pytest.raises(Unreadable, match="no regular file"):  # nobody read it, so nothing is called damaged
+    with pytest.raises(NotAFile, match="no regular file"):  # nobody read it, so nothing is called damaged
         entries(store)
     sst.unlink()
     os.mkfifo(sst)
-    with pytest.raises(Unreadable, match="no regular file"):
+    with pytest.raises(NotAFile, match="no regular file"):
         entries(store)
 
 
@@ -229,7 +229,7 @@ def test_a_file_that_became_a_link_after_the_listing(store: Path, tmp_path: Path
     sst = table(store / "db")
     sst.rename(tmp_path / sst.name)
     sst.symlink_to(tmp_path / sst.name)
-    with pytest.raises(Unreadable), Database(source, "db", files):
+    with pytest.raises(NotAFile), Database(source, "db", files):
         pass
 
 

@@ -1,0 +1,77 @@
+"""Notes each read of a store that fails, whatever becomes of the error: no `except` keeps an answer from being incomplete.
+
+A file may fail to be read once, where its own scan succeeds: a disk, a network file system or a server does that. So the places
+that all reads go through (`source.byte_source`, `source.byte_file`) note a failed one here, and whoever answers for the result
+(an audit, a task, a repair) asks for what was noted. What may do without a read says so by `can_do_without`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+
+from store_io.base.errors import Denied, Unreadable
+
+MOST_NOTED = 100  # files: of a disk that is gone, every file fails
+
+_noted: ContextVar[dict[str, str] | None] = ContextVar("failed_reads", default=None)
+
+
+@contextlib.contextmanager
+def failed_reads() -> Iterator[Mapping[str, str]]:
+    """Give a mapping, path to sentence, that takes what fails to be read inside, by this thread. An inner one takes its own."""
+    failed: dict[str, str] = {}
+    before = _noted.set(failed)
+    try:
+        yield failed
+    finally:
+        _noted.reset(before)
+
+
+@contextlib.contextmanager
+def noting(path: str) -> Iterator[None]:
+    """Note under this path that a read has failed, and pass the error on."""
+    try:
+        yield
+    except Unreadable as error:
+        note(path, error)
+        raise
+
+
+def note(path: str, error: Unreadable | str) -> None:
+    """Note that this read has failed. The first failure of a file is kept."""
+    failed = _noted.get()
+    if failed is not None and len(failed) < MOST_NOTED:
+        failed.setdefault(path, str(error))
+
+
+@contextlib.contextmanager
+def every_read() -> Iterator[None]:
+    """Raise Unreadable at the end where any read inside has failed, also one whose error was caught on the way."""
+    with failed_reads() as failed:
+        yield
+    for sentence in failed.values():
+        raise Unreadable(sentence)
+
+
+@contextlib.contextmanager
+def unless_denied() -> Iterator[None]:
+    """Around reads of files that a broker may not need: whoever needs one says that this user may not read it."""
+    failed: Mapping[str, str] = {}
+    try:
+        with failed_reads() as failed:
+            yield
+    except Denied:
+        failed = {}
+        raise
+    finally:
+        for path, sentence in failed.items():
+            note(path, sentence)
+
+
+@contextlib.contextmanager
+def can_do_without(why: str) -> Iterator[None]:
+    """Around reads whose failure changes no answer. why: for the reader of the code; a test lists all of these places."""
+    with failed_reads():
+        yield

@@ -1,0 +1,67 @@
+"""Who may answer although a read has failed: all places that collect failed reads, and all that do without a read."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests import ROOT
+from tests.support.texts.own_code import forget, nodes_of, tree
+
+# Each of these tells what it has collected, or raises it. A place that only collects would hide that a read has failed.
+COLLECTORS = {
+    ("store_io/base/failed_reads.py", "failed_reads"),  # every_read raises; can_do_without is listed below
+    ("store_io/base/tasks.py", "failed_reads"),  # a PartlyRead in the place of the task's result
+    ("store_io/audit/audit_store.py", "failed_reads"),  # a reason why the audit is incomplete
+    ("store_io/repair/repair_store.py", "every_read"),  # a repair, a dry run, what an audit works out
+    ("store_io/repair/repair_copy.py", "every_read"),  # what is copied, and whether it is worth it
+    ("jobs/repair.py", "every_read"),  # the hand-over page
+    ("jobs/cli.py", "every_read"),  # every command but the audit
+}
+# (module, why its answer is the same without the read)
+WITHOUT = {
+    ("store_io/explore/choice/by_queues.py", "all segments are read then"),
+    ("store_io/explore/choice/by_tables.py", "the segment is read then"),
+    ("store_io/explore/message_search.py", "the segment is decoded to its end then"),
+    (
+        "store_io/explore/open_store.py",
+        "who asks for files of a part meets what was not listed of it: OpenStore._readable",
+    ),
+}
+DENIED = {"store_io/audit/premises.py", "store_io/audit/outcome/plan_inputs.py"}  # files of other releases, or of nobody
+NOTING = {"note", "noting"}
+READERS = ("store_io/source/byte_file.py", "store_io/source/byte_source.py", "store_io/formats/rocksdb/database.py")
+
+
+def teardown_module() -> None:
+    forget()
+
+
+def calls(name: str) -> set[tuple[str, ast.Call]]:
+    """(module, call) of all calls of a function of that name in the product."""
+    found = set()
+    for package in ("store_io", "jobs"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in nodes_of(tree(path)):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:
+                    found.add((path.relative_to(ROOT).as_posix(), node))
+    return found
+
+
+@pytest.mark.parametrize("name", ["failed_reads", "every_read"])
+def test_who_collects_failed_reads(name: str) -> None:
+    assert {(path, name) for path, _ in calls(name)} == {one for one in COLLECTORS if one[1] == name}
+
+
+def test_who_does_without_a_read_says_why() -> None:
+    found = {(path, str(ast.literal_eval(call.args[0]))) for path, call in calls("can_do_without")}
+    assert found == WITHOUT
+
+
+def test_where_a_file_may_be_denied() -> None:
+    assert {path for path, _ in calls("unless_denied")} == DENIED
+
+
+def test_reads_are_noted_where_all_of_them_go_through() -> None:
+    assert {path for name in NOTING for path, _ in calls(name)} == {*READERS, "store_io/base/failed_reads.py"}

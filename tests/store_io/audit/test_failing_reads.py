@@ -1,0 +1,65 @@
+"""Each single read of an audit fails once: the answer is the true one, or the audit is incomplete and names the file."""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.rows import NOTE, AuditOutcome
+from tests.support.answers.product import audit
+from tests.support.failing_reads import Calls, failing_reads
+from tests.support.stores import corpus_tools
+from tests.support.stores.corpus_tools import Case
+
+NUMBERS = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
+CASES = [
+    case
+    for found in (
+        corpus_tools.cases("g29-", "g78-", "g106-", "g110-"),
+        corpus_tools.of_kind("tables"),
+        corpus_tools.of_kind("rocksdb"),
+    )
+    for case in found
+]  # an index, many kinds of queues, DLedger, a controller, timers and everything else in RocksDB
+FEW = 5  # reads of one store that the default tests have fail
+
+
+def answer(outcome: AuditOutcome) -> dict[str, Any]:
+    fields = ("exit_code", "complete", "verdict", "findings", "plan", "loss", "segments", "queues", "index_files", "timers")
+    return {name: getattr(outcome, name) for name in fields}
+
+
+def judged(true: AuditOutcome, got: AuditOutcome, reads: Calls, root: Path) -> str:
+    """ "truth", or "incomplete"; fails where it is neither."""
+    path, call = reads.failed
+    where = f"{call} of {path}: {got.exit_code}, {got.incomplete}"
+    assert path, "no read failed"
+    if got.complete:
+        assert answer(got) == answer(true), where
+        return "truth"
+    name = root.as_posix() if path == "." else path
+    assert any(name in sentence for sentence in got.incomplete), where
+    assert got.exit_code in (3, true.exit_code), where
+    known = {(f.code, f.file) for f in true.findings}
+    assert all((f.code, f.file) in known for f in got.findings if f.severity != NOTE), where
+    return "incomplete"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("most", [FEW, pytest.param(0, marks=pytest.mark.soak)], ids=["few", "each"])
+def test_a_read_that_fails_once_is_told_or_changes_nothing(case: Case, most: int, tmp_path: Path) -> None:
+    root = case.unpack(tmp_path)
+    with failing_reads(root) as reads:
+        true = audit(root, case.release, case.broker_conf).outcome
+    step = max(1, reads.count // most) if most else 1
+    came: Counter[str] = Counter()
+    for number, fail_at in enumerate(range(step // 2, reads.count, step)):
+        with failing_reads(root, fail_at, NUMBERS[number % len(NUMBERS)]) as failing:
+            got = audit(root, case.release, case.broker_conf).outcome
+        came[judged(true, got, failing, root)] += 1
+    assert came["incomplete"], "no failure was told"
+    print(f"{case.name}: {reads.count} reads, {dict(came)}")

@@ -1,0 +1,82 @@
+"""Failed reads are noted whatever becomes of their errors; only who says so does without them."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from dataclasses import dataclass
+
+import pytest
+
+from store_io.base.errors import Denied, NotAFile, StoreChanged, StoreError, Unreadable
+from store_io.base.failed_reads import MOST_NOTED, can_do_without, every_read, failed_reads, note, noting, unless_denied
+from store_io.base.tasks import PartlyRead, run_task
+
+
+def fail(path: str, kind: type[StoreError] = Unreadable) -> None:
+    """A read that fails, and an `except` that swallows it."""
+    with contextlib.suppress(StoreError), noting(path):
+        raise kind(f"{path}: fails")
+
+
+def test_a_swallowed_error_is_noted_once_for_each_file() -> None:
+    with failed_reads() as failed:
+        fail("a")
+        fail("a", StoreChanged)
+        fail("b", StoreChanged)
+        fail("c", NotAFile)  # what lies there is content
+    assert failed == {"a": "a: fails", "b": "b: fails"}
+    fail("nobody asks")
+
+
+def test_an_inner_one_takes_its_own() -> None:
+    with failed_reads() as outer:
+        with failed_reads() as inner:
+            fail("a")
+        fail("b")
+        with can_do_without("a reason"):
+            fail("c")
+    assert list(inner) == ["a"] and list(outer) == ["b"]
+
+
+def test_every_read_raises_at_its_end() -> None:
+    with pytest.raises(Unreadable, match="a: fails"), every_read():
+        fail("a")
+    with pytest.raises(KeyError), every_read():  # an error of its own counts more
+        fail("a")
+        raise KeyError
+    with every_read():
+        pass
+
+
+@pytest.mark.parametrize(("kind", "noted"), [(Denied, []), (Unreadable, ["a"]), (StoreChanged, ["a"])])
+def test_a_file_that_is_denied_may_not_be_needed(kind: type[StoreError], noted: list[str]) -> None:
+    with failed_reads() as failed, contextlib.suppress(StoreError), unless_denied(), noting("a"):
+        raise kind("a: fails")
+    assert list(failed) == noted
+
+
+def test_of_many_files_some_are_noted() -> None:
+    with failed_reads() as failed:
+        for number in range(MOST_NOTED + 5):
+            note(str(number), "fails")
+    assert len(failed) == MOST_NOTED
+
+
+@dataclass(frozen=True)
+class Swallowing:
+    store: int = 0
+    not_after: float = 0
+    bytes_to_read: int = 0
+    paths: tuple[str, ...] = ()
+    fails: bool = True
+
+    def run(self) -> str:
+        if self.fails:
+            fail("a")
+        return "result"
+
+
+def test_a_task_tells_what_it_swallowed() -> None:
+    assert pickle.loads(pickle.dumps(run_task(Swallowing()))) == PartlyRead("result", {"a": "a: fails"})
+    assert run_task(Swallowing(fails=False)) == "result"
