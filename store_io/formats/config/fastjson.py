@@ -67,7 +67,8 @@ class Pairs(dict[str, Any]):
     """An object of a text that no broker writes.
 
     written: all its pairs, in their order.  bare: its keys without quotes: "number" or "word".  numbered: one of them is
-    a number.  doubt: of the outermost object: what the release takes in one place and refuses in another; else empty.
+    a number.  unquoted: the fault of a name without quotes; fastjson2 takes such an object as a text or number at most.
+    doubt: of the outermost object: what the release takes in one place and refuses in another; else empty.
     swallowed: something follows a value without a comma.  commas: there are repeated commas.  late_colon: a comment is
     before a colon.  Not all readers of fastjson 1 take these three.
     """
@@ -77,6 +78,7 @@ class Pairs(dict[str, Any]):
         self.written: list[tuple[str, Any]] = []
         self.bare: dict[str, str] = {}
         self.numbered = self.swallowed = self.commas = self.late_colon = False
+        self.unquoted: ConfigFault | None = None
         self.doubt = ""
 
 
@@ -421,9 +423,10 @@ class _Reader:
                     raise self._fault("a bracket in an object", known=False)
                 raise self._fault("no key") if character else self._ended()
             if bare.re is _NAME and not self._rules.bare_names:
-                if bare[0] not in _WORDS:
-                    raise self._fault("a name without quotes")
-                self._doubt("a word as a key")
+                if bare[0] in _WORDS:
+                    self._doubt("a word as a key")
+                else:
+                    holder.unquoted = holder.unquoted or self._fault("a name without quotes")
             self._at = bare.end()
             key = bare[0].rstrip("LSBFD").lstrip("+") if bare.re is _NUMBER else bare[0]
             if bare.re is _NUMBER:
