@@ -22,7 +22,14 @@ from tests.broker_truth.harness.cluster import NAMESRV, Cluster
 from tests.broker_truth.harness.real_broker import class_path
 
 PROGRAM = Path(__file__).with_name("Consumers.java")
-RELEASES = ("4.8.0", "4.9.7", "5.1.4", "5.3.3", "5.4.0", "5.5.0")  # 4.9.8's broker is in no registry; its files are those of 4.9.7
+RELEASES = (
+    "4.8.0",
+    "4.9.7",
+    "5.1.4",
+    "5.3.3",
+    "5.4.0",
+    "5.5.0",
+)  # 4.9.8's broker is in no registry; its files are those of 4.9.7
 SETTINGS = {
     "autoCreateTopicEnable": "true",
     "enablePropertyFilter": "true",

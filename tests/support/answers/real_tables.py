@@ -44,4 +44,6 @@ def check_tables(root: Path, release: str, conf: str, consumed: Mapping[str, Map
     topics_held = {name: (config.topics or {})[name]["readQueueNums"] for name in ("Orders", "Ordered", "Later", "Paid")}
     assert topics_held == {"Orders": 4, "Ordered": 2, "Later": 2, "Paid": 1}
     assert {level for level, offset in config.delay_offsets.items() if offset} >= {1, 2, 3}
-    assert {file.path for file in config_files(broker_rules(release, given_settings(conf, release))) if file.stops} == {*config.loads}
+    assert {file.path for file in config_files(broker_rules(release, given_settings(conf, release))) if file.stops} == {
+        *config.loads
+    }

@@ -26,5 +26,7 @@ def test_other_releases_refuse_what_their_parsers_refused(case: Case, tmp_path: 
         if not parse_known(KNOWN_RELEASES[0]) <= parse_known(release) <= parse_known(NEWEST_RELEASE):
             continue
         config = tables_of(root, release, case.broker_conf)
-        assert {path.removeprefix("config/") for path, done in config.loads.items() if done.refuses} == {*refused.get(release, ())}
+        assert {path.removeprefix("config/") for path, done in config.loads.items() if done.refuses} == {
+            *refused.get(release, ())
+        }
         assert not config.problems
