@@ -207,11 +207,12 @@ def _pass_over(key: str, value: Any, exact: bool, rules: ConfigRules) -> None:
         if isinstance(one, Pairs):
             if one.unquoted is not None:
                 raise one.unquoted
-            if one.swallowed or rules.fastjson2 and one.bare:
+            bare = one.bare if rules.fastjson2 else {}
+            if one.swallowed or bare and not (rules.skips_numbers_as_names and {*bare.values()} == {"number"}):
                 raise ConfigFault("no comma between values" if one.swallowed else "a key without quotes")
             todo += (held for _, held in one.written)
         elif isinstance(one, dict):
-            if rules.fastjson2 and any(map(is_integer, one)):
+            if rules.fastjson2 and not rules.skips_numbers_as_names and any(map(is_integer, one)):
                 raise NotExact("an integer as a name: with quotes or without")
             todo += one.values()
         elif isinstance(one, list):

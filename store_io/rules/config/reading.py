@@ -31,6 +31,7 @@ class ConfigRules:
     names_by_likeness: bool = True  # TopicConfigTable and topic_config_table are topicConfigTable
     fastjson2: bool = False  # another parser: what it takes in place of a number or a truth value differs
     newer_fastjson2: bool = False  # "1,000" and 1.5D are numbers there, a list of one number is one in a map as well
+    skips_numbers_as_names: bool = False  # without quotes, within a field that is not known; fastjson2 refused them before
     booleans_are_longs: bool = False  # true is 1 where a long is asked for, as it is in all releases where an int is
     long_wraps: bool = False  # an offset beyond 64 bits becomes another number; else it is refused
     hash_map_type: bool = False  # "@type" may name java.util.HashMap
@@ -74,12 +75,13 @@ CHANGES: dict[str, dict[str, bool]] = {
         "topics_of_rocksdb_transactions": True, "pair_a_line": True,
     },
     "5.5.0": {"long_wraps": False, "newer_fastjson2": True},
+    "5.5.1": {"skips_numbers_as_names": True},
 }  # fmt: skip
 
 
 _PARSER = (
     "blank_is_nothing", "bare_names", "names_by_likeness", "fastjson2", "long_wraps", "hash_map_type", "ignores_types",
-    "blank_offsets_refused", "empty_text_offsets_refused", "booleans_are_longs",
+    "blank_offsets_refused", "empty_text_offsets_refused", "booleans_are_longs", "skips_numbers_as_names",
 )  # fmt: skip
 
 

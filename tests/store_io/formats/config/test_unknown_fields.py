@@ -5,9 +5,14 @@ Recorded from RemotingSerializable.fromJson of four releases, with fastjson 1.2.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.store_io.formats.config.test_fastjson import taken_by
+from store_io.formats.config.tables import Table
+from store_io.rules.config.reading import config_rules
+from store_io.rules.releases import broker_rules
+from tests.store_io.formats.config.test_fastjson import load, taken_by
 
 RELEASES = "4.8.0", "5.3.3", "5.4.0", "5.5.0"
 # (kind of file, text) -> taken (+) or refused (-) by each of the releases -> values
@@ -211,3 +216,11 @@ def test_the_audit_never_says_the_opposite(place: tuple[str, str]) -> None:
     assert not found
     if "laterField" in text:
         assert not unknown
+
+
+def test_from_fastjson2_2_0_63_on_numbers_as_names_are_passed_over() -> None:
+    rules = replace(config_rules(broker_rules("5.5.0")), skips_numbers_as_names=True)  # that of 5.5.1
+    text = '{"offsetTable":{"T@g":{0:5}},"laterField":%s}'
+    taken = "{0:1}", "{0:{1:[{2:3}]}}", "[{-1:1}]", "{1.5:1}"
+    assert all(isinstance(load(text % value, "offsets", rules), Table) for value in taken)
+    assert [load(text % value, "offsets", rules) for value in ("{a:1}", '{"b":[{0:1,a:1}]}')] == [None, None]
