@@ -230,6 +230,8 @@ class _Reader:
         self._at = 0
         self._inside = False  # an object
         self._doubtful = ""
+        self._depth = 0
+        self._unsure = False  # whether a brace stood in the place of a field's value, which may be one of an enum
         self._outermost: Any = None
 
     def read(self) -> Any:
@@ -260,6 +262,8 @@ class _Reader:
             if not self._rules.blank_is_nothing:
                 raise ConfigFault("white space alone" if not bare else "no object")
             return Nothing(blank=bare != "NULL")
+        if self._rules.bare_names and bare.startswith(("\x1a", "NULL")):
+            raise ConfigFault("something after a text that holds nothing", known=False)
         if bare == "}" or bare in _EMPTY_TEXTS:
             return Nothing(blank=True, text=bare != "}")
         return None
@@ -269,7 +273,9 @@ class _Reader:
         return ConfigFault(reason, min(start, self._size - 1), known)
 
     def _ended(self) -> ConfigFault:
-        return self._fault("the text ends within an object", known=not self._doubtful)  # it may have been closed for the release
+        return self._fault(
+            "the text ends within an object", known=not (self._doubtful or self._unsure)
+        )  # it may have been closed for the release
 
     def _doubt(self, reason: str) -> None:
         self._doubtful = self._doubtful or reason
@@ -313,6 +319,7 @@ class _Reader:
         """The value here, with all that is in it."""
         open_values: list[tuple[Any, str]] = []  # each with the key under which its next value belongs
         while True:
+            self._depth = len(open_values)
             value, opened = self._single()
             if opened:
                 self._inside = True
@@ -364,7 +371,7 @@ class _Reader:
                 if behind in "eE":
                     raise self._fault("something after a number", known=False)
                 if behind not in "tfn" or self._rules.fastjson2:
-                    raise self._fault("something after a number")
+                    raise self._fault("something after a number", known=behind not in "tfn")
             return self._number(number), False
         word = _NAME.match(self._text, self._at)
         if word is not None and word[0] in _WORDS:
@@ -379,6 +386,7 @@ class _Reader:
             raise self._fault("no value", known=False)
         if character == "}" and self._rules.fastjson2:  # the end of a map without its brace
             self._at += 1
+            self._unsure |= self._depth > 2
             return Word(character), False
         if character == "]" and self._outermost is not None:
             raise self._fault("a bracket in the place of a value", known=False)
@@ -435,7 +443,7 @@ class _Reader:
             holder.numbered |= bare.re is _NUMBER
         end_of_key = self._at
         if self._next(strict=holder.bare.get(key) != "number") != ":":
-            raise self._fault("a key without a colon")
+            raise self._fault("a key without a colon", known=not self._rules.fastjson2 or key not in _WORDS)
         holder.late_colon |= "/" in self._text[end_of_key : self._at]
         self._at += 1
         return key

@@ -127,7 +127,9 @@ def is_written(value: Any, kind: Any) -> bool:
         return type(value) is list and all(is_written(one, kind.values) for one in value)
     if kind is TEXT_SET:
         return type(value) is list and all(type(one) is str for one in value)
-    if kind in (TEXT, CHOICE):
+    if kind is CHOICE:
+        return type(value) is str and value.isidentifier()
+    if kind is TEXT:
         return type(value) is str
     if kind is BOOLEAN:
         return type(value) is bool
@@ -182,7 +184,7 @@ def fields_of(read: Mapping[str, Any], kind: Bean, rules: ConfigRules) -> Iterat
         if read.numbered or read.late_colon:
             raise ConfigFault("a number as the name of a field" if not read.late_colon else "a comment before a colon")
         if not isinstance(read.get("$ref", ""), str) and not rules.fastjson2:
-            raise ConfigFault("$ref refers to nothing")
+            raise ConfigFault("$ref refers to nothing", known=False)
     seen = set()
     for key, value in pairs:
         name = field_of(key, kind, rules)
@@ -231,8 +233,8 @@ def field_of(key: str, kind: Bean, rules: ConfigRules) -> str:
     if not rules.names_by_likeness or len(key) > 100:
         return ""
     like = key.lower().replace("_", "").replace("-", "")
-    for name in kind.fields:
-        if name.lower() == like:
+    for name, held in kind.fields.items():
+        if name.lower() == like or held is BOOLEAN and key[:2] == "is" and name.lower() == like[2:]:
             return name
     return ""
 
