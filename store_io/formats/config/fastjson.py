@@ -231,7 +231,7 @@ class _Reader:
         self._inside = False  # an object
         self._doubtful = ""
         self._depth = 0
-        self._unsure = False  # whether a brace stood in the place of a field's value, which may be one of an enum
+        self._unsure = False  # whether a brace was in the place of a field's value, which may be one of an enum
         self._outermost: Any = None
 
     def read(self) -> Any:

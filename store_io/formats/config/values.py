@@ -79,7 +79,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class Seldom:
-    """A field of which is known only that the release takes what a broker writes."""
+    """A field that a release takes in a broker's own form; what it makes of another form is not known."""
 
     kind: Any
 
@@ -285,7 +285,7 @@ def _list(value: Any, kind: ListOf, rules: ConfigRules) -> list[Any] | None:
 
 
 def _text_set(value: Any, rules: ConfigRules) -> Any:
-    """Of the entries each kind of value is a text."""
+    """Take a set of texts; a value of any kind is an entry of it."""
     if value is None or isinstance(value, list) or rules.fastjson2 and isinstance(value, str | dict):
         _check_names(value)
         return value
