@@ -269,7 +269,7 @@ def taken_from(name: str, data: bytes, rules: ConfigRules) -> Load:
 def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
     """Whether this file is the one that is taken. The entries of one that fails after it was added stay."""
     path = name.removesuffix(BACKUP)
-    hook = SharedSettings() if path in (TOPICS, GROUPS) else None if path in _TABLES else LeftOut(name_of(path))
+    hook = SharedSettings() if path in (TOPICS, GROUPS) else None if path in _TABLES else LeftOut(name_of(path), rules)
     decode = _TABLES.get(path) or form_of(name_of(path))
     try:
         read, odd = _parse(name, data, rules, hook)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
 from store_io.base.errors import RefusedSetting, UsageError
@@ -153,6 +153,7 @@ DEFAULT_DELAY_LEVELS = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 
 ROCKSDB_STORE_TYPE = "defaultRocksDB"  # value of storeType
 
 Version = tuple[int, ...]
+Held = TypeVar("Held")
 
 
 def parse_release(text: str) -> Version:
@@ -172,9 +173,9 @@ def parse_known(text: str) -> Version:
     return tuple(int(p) for p in text.split("."))
 
 
-def changed_until(version: Version, changes: Mapping[str, Mapping[str, bool]]) -> dict[str, bool]:
+def changed_until(version: Version, changes: Mapping[str, Mapping[str, Held]]) -> dict[str, Held]:
     """What a table like `CHANGES` says of the newest release in it that is not above this one."""
-    changed: dict[str, bool] = {}
+    changed: dict[str, Held] = {}
     for release, news in changes.items():
         if parse_known(release) <= version:
             changed.update(news)

@@ -1,12 +1,14 @@
 """The objects that a broker's managers read from their files: which fields they have, and of which kind.
 
-Source: TopicConfig, SubscriptionGroupConfig, DataVersion, ConsumerFilterData, TimerMetrics.Metric, OrderInfo,
-TopicQueueMappingSerializeWrapper, TopicQueueMappingDetail, LogicQueueMappingItem, and the managers' own setters
-(docs/config.md 3).
+As the release's parser lists them of its classes: TopicConfig, SubscriptionGroupConfig, GroupRetryPolicy, DataVersion,
+ConsumerFilterData, BloomFilterData, TimerMetrics.Metric, OrderInfo, TopicQueueMappingSerializeWrapper,
+TopicQueueMappingDetail, LogicQueueMappingItem, and the managers' own setters and getters (docs/config.md 3).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from store_io.formats.config.values import (
@@ -18,47 +20,29 @@ from store_io.formats.config.values import (
     INT_ENTRY,
     LONG,
     TEXT,
+    TEXT_SET,
     Bean,
     ListOf,
     MapOf,
-    is_integer,
+    Seldom,
+    is_written,
 )
 from store_io.rules.config.reading import ConfigRules
+from store_io.rules.releases import Version, changed_until
 
+_OLDEST = "4.6.1"
 _TEXTS = MapOf(TEXT, nulls=True, plain=True)
-VERSION = Bean({"timestamp": LONG, "counter": ATOMIC, "stateVersion": LONG})
-_OLD_VERSION = Bean({"timestamp": LONG, "counter": ATOMIC})
-_OLD_TOPIC = {
-    "topicName": TEXT, "readQueueNums": INT, "writeQueueNums": INT, "perm": INT, "topicFilterType": CHOICE, "topicSysFlag": INT,
-    "order": BOOLEAN,
-}  # fmt: skip
-_OLD_GROUP = {
-    "groupName": TEXT, "consumeEnable": BOOLEAN, "consumeFromMinEnable": BOOLEAN, "consumeBroadcastEnable": BOOLEAN,
-    "retryQueueNums": INT, "retryMaxTimes": INT, "brokerId": LONG, "whichBrokerWhenConsumeSlowly": LONG,
-    "notifyConsumerIdsChangedEnable": BOOLEAN,
-}  # fmt: skip
-_TOPIC = Bean({**_OLD_TOPIC, "attributes": _TEXTS})
-_GROUP = Bean(
-    {
-        **_OLD_GROUP, "consumeMessageOrderly": BOOLEAN, "groupSysFlag": INT, "consumeTimeoutMinute": INT, "attributes": _TEXTS,
-        "groupRetryPolicy": Bean({}),
-    }
-)  # fmt: skip
 QUEUE_OFFSETS = MapOf(ENTRY, keys=INT)
-FORBIDDEN = MapOf(MapOf(INT_ENTRY))
-_FILTER = Bean(
-    {
-        "consumerGroup": TEXT, "topic": TEXT, "expression": TEXT, "expressionType": TEXT, "bornTime": LONG, "deadTime": LONG,
-        "clientVersion": LONG, "bloomFilterData": Bean({}),
-    }
+RETRY_POLICY = Seldom(
+    Bean(
+        {
+            "type": CHOICE, "exponentialRetryPolicy": Bean({"initial": LONG, "max": LONG, "multiplier": LONG}),
+            "customizedRetryPolicy": Bean({"next": ListOf(LONG)}),
+        }
+    )
 )  # fmt: skip
-_ORDER = Bean(
-    {
-        "popTime": LONG, "i": LONG, "o": ListOf(LONG), "ot": MapOf(LONG, keys=LONG, nulls=True),
-        "oc": MapOf(INT_ENTRY, keys=LONG, nulls=True),
-        "l": LONG, "cm": LONG, "a": TEXT,
-    }
-)  # fmt: skip
+_SUBSCRIPTION = Bean({"topic": TEXT, "expressionType": TEXT, "expression": TEXT, "version": LONG})
+_VERSION = Bean({"timestamp": LONG, "counter": ATOMIC, "stateVersion": LONG})
 _METRIC = Bean({"count": ATOMIC, "timeStamp": LONG})
 _MAPPED_QUEUE = Bean(
     {
@@ -66,43 +50,109 @@ _MAPPED_QUEUE = Bean(
         "timeOfStart": LONG, "timeOfEnd": LONG,
     }
 )  # fmt: skip
-_MAPPING = Bean(
-    {
-        "topic": TEXT, "scope": TEXT, "totalQueues": INT, "bname": TEXT, "epoch": LONG, "dirty": BOOLEAN,
-        "currIdMap": MapOf(INT_ENTRY, keys=INT), "hostedQueues": MapOf(ListOf(_MAPPED_QUEUE), keys=INT),
-    }
-)  # fmt: skip
-_LONG = 1 << 63
-_OTHERS = {
-    "consumerFilter.json": Bean(
-        {"filterDataByTopic": MapOf(Bean({"topic": TEXT, "groupFilterData": MapOf(_FILTER)}))}
-    ),
-    "consumerOrderInfo.json": Bean({"table": MapOf(MapOf(_ORDER, keys=INT))}),
-    "topicQueueMapping.json": Bean({"topicQueueMappingInfoMap": MapOf(_MAPPING), "dataVersion": VERSION}),
-    "timermetrics": Bean(
-        {"timingCount": MapOf(_METRIC), "dataVersion": VERSION}
-    ),
+# Class -> release -> the fields that it has from then on; None: no longer.
+_FIELDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "TopicConfig": {
+        _OLDEST: {
+            "topicName": TEXT, "readQueueNums": INT, "writeQueueNums": INT, "perm": INT, "topicFilterType": CHOICE,
+            "topicSysFlag": INT, "order": BOOLEAN,
+        },
+        "5.0.0": {"attributes": _TEXTS},
+    },
+    "SubscriptionGroupConfig": {
+        _OLDEST: {
+            "groupName": TEXT, "consumeEnable": BOOLEAN, "consumeFromMinEnable": BOOLEAN, "consumeBroadcastEnable": BOOLEAN,
+            "retryQueueNums": INT, "retryMaxTimes": INT, "brokerId": LONG, "whichBrokerWhenConsumeSlowly": LONG,
+            "notifyConsumerIdsChangedEnable": BOOLEAN,
+        },
+        "5.0.0": {
+            "consumeMessageOrderly": BOOLEAN, "groupSysFlag": INT, "consumeTimeoutMinute": INT, "groupRetryPolicy": RETRY_POLICY,
+        },
+        "5.1.1": {"subscriptionDataSet": Seldom(ListOf(_SUBSCRIPTION))},
+        "5.1.3": {"attributes": _TEXTS},
+    },
+    "OrderInfo": {
+        "5.0.0": {"offsetList": ListOf(LONG), "consumedCount": INT, "lastConsumeTimestamp": LONG, "commitOffsetBit": LONG},
+        "5.1.0": {
+            "offsetList": None, "consumedCount": None, "lastConsumeTimestamp": None, "commitOffsetBit": None,
+            "popTime": LONG, "i": Seldom(LONG), "o": ListOf(LONG), "ot": MapOf(LONG, keys=LONG, nulls=True),
+            "oc": MapOf(INT_ENTRY, keys=LONG, nulls=True), "l": LONG, "cm": LONG,
+        },
+        "5.1.1": {"a": TEXT},
+    },
+    "ConsumerFilterData": {
+        _OLDEST: {
+            "consumerGroup": TEXT, "topic": TEXT, "expression": TEXT, "expressionType": TEXT, "bornTime": LONG, "deadTime": LONG,
+            "clientVersion": LONG, "bloomFilterData": Seldom(Bean({"bitNum": INT, "bitPos": ListOf(INT)})),
+            "compiledExpression": Seldom(Bean({})),
+        },
+    },
+    "TopicQueueMappingDetail": {
+        "5.0.0": {
+            "topic": TEXT, "scope": TEXT, "totalQueues": INT, "bname": TEXT, "epoch": LONG, "dirty": BOOLEAN,
+            "currIdMap": MapOf(INT_ENTRY, keys=INT), "hostedQueues": MapOf(ListOf(_MAPPED_QUEUE), keys=INT),
+        },
+    },
 }  # fmt: skip
+# File -> release -> what its manager reads from then on beside its table.
+_BESIDE: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "topics.json": {
+        _OLDEST: {"dataVersion": Bean({"timestamp": LONG, "counter": ATOMIC})},
+        "5.0.0": {"dataVersion": _VERSION},
+    },
+    "subscriptionGroup.json": {
+        "5.0.0": {"forbiddenTable": MapOf(MapOf(INT_ENTRY), added=True)},
+        "5.1.0": {"forbiddenTable": MapOf(MapOf(INT_ENTRY))},
+        "5.3.1": {"dataVersion": _VERSION},
+    },
+    "consumerOffset.json": {
+        "5.0.0": {"dataVersion": _VERSION, "groupTopicMap": MapOf(TEXT_SET, nulls=True, added=True)},
+        "5.5.0": {"pullOffsetTable": MapOf(QUEUE_OFFSETS, added=True)},
+    },
+    "delayOffset.json": {"5.0.0": {"dataVersion": _VERSION}},
+}
 # Files whose table is added to the manager's own, which fails where that table or its version is null: (the table's name,
 # whether an absent one is empty).
 ADDED = {"topicQueueMapping.json": ("topicQueueMappingInfoMap", False), "timermetrics": ("timingCount", True)}
 
 
+@cache
+def _bean(name: str, version: Version) -> Bean:
+    fields = changed_until(version, _FIELDS[name])
+    return Bean({field: kind for field, kind in fields.items() if kind is not None})
+
+
 def topic_of(rules: ConfigRules) -> Bean:
-    return _TOPIC if rules.attributes else Bean(_OLD_TOPIC)
+    return _bean("TopicConfig", rules.version)
 
 
 def group_of(rules: ConfigRules) -> Bean:
-    return _GROUP if rules.attributes else Bean(_OLD_GROUP)
+    return _bean("SubscriptionGroupConfig", rules.version)
 
 
-def version_of(rules: ConfigRules) -> Bean:
-    return VERSION if rules.attributes else _OLD_VERSION
+@cache
+def _beside(name: str, version: Version) -> Mapping[str, Any]:
+    return changed_until(version, _BESIDE[name])
 
 
-# Their entries as a broker writes them.
-_ENTRIES = {"consumerFilter.json": _FILTER, "timermetrics": _METRIC}
-_WRITTEN = {TEXT: str, LONG: int, ATOMIC: int}
+def beside(name: str, rules: ConfigRules) -> Mapping[str, Any]:
+    """Field -> kind, of all that the manager of this file reads beside its table."""
+    return _beside(name, rules.version)
+
+
+@cache
+def _others(version: Version) -> Mapping[str, Bean]:
+    filters, orders, mappings = (_bean(name, version) for name in ("ConsumerFilterData", "OrderInfo", "TopicQueueMappingDetail"))
+    return {
+        "consumerFilter.json": Bean(
+            {"filterDataByTopic": MapOf(Bean({"topic": TEXT, "groupFilterData": MapOf(filters)}))}
+        ),
+        "consumerOrderInfo.json": Bean({"table": MapOf(MapOf(orders, keys=INT))}),
+        "topicQueueMapping.json": Bean({"topicQueueMappingInfoMap": MapOf(mappings), "dataVersion": _VERSION}),
+        "timermetrics": Bean({"timingCount": MapOf(_METRIC), "dataVersion": _VERSION}),
+    }  # fmt: skip
+
+
 _SCALARS = frozenset({str, int, bool})
 _NOTHING: dict[str, Any] = {}
 
@@ -110,37 +160,36 @@ _NOTHING: dict[str, Any] = {}
 class LeftOut:
     """A hook of the parser for files of which nothing is kept: an entry as a broker writes it becomes an empty one."""
 
-    def __init__(self, name: str):
-        kind = _ENTRIES.get(name)
-        self._types: dict[str, type] = {}
-        if kind is not None:
-            self._types = {field: _WRITTEN[of] if isinstance(of, str) else dict for field, of in kind.fields.items()}
+    def __init__(self, name: str, rules: ConfigRules):
+        entry = entry_of(name, rules) if name in ("consumerFilter.json", "timermetrics") else None
+        self._fields = entry.fields if entry is not None else {}
 
     def __call__(self, read: dict[str, Any]) -> dict[str, Any]:
-        if not self._types.keys() & read.keys():
+        if not self._fields.keys() & read.keys():
             return read
         for key, value in read.items():
-            kind = type(value)
-            if kind is dict and self._types.get(key) is dict and _is_plain(value):
-                continue
-            if kind is not self._types.get(key, kind) or kind not in _SCALARS or kind is int and not -_LONG <= value < _LONG:
+            kind = self._fields.get(key)
+            if not (type(value) in _SCALARS if kind is None else is_written(value, kind)):
                 return read
         return _NOTHING
 
 
-def _is_plain(held: dict[str, Any]) -> bool:
-    """Whether no release looks at it twice: names that are no integers, with numbers, texts, and lists of numbers."""
-    return not any(map(is_integer, held)) and all(
-        type(value) in _SCALARS or type(value) is list and all(type(one) is int for one in value) for value in held.values()
-    )
-
-
-def other_of(name: str) -> Any:
+def other_of(name: str, rules: ConfigRules) -> Any:
     """What a file is read as of which no entry is kept; None where that is not known."""
-    return _OTHERS.get(name)
+    return _others(rules.version).get(name)
+
+
+_ENTRIES = {
+    "topics.json": "TopicConfig",
+    "subscriptionGroup.json": "SubscriptionGroupConfig",
+    "consumerFilter.json": "ConsumerFilterData",
+    "consumerOrderInfo.json": "OrderInfo",
+    "topicQueueMapping.json": "TopicQueueMappingDetail",
+}
 
 
 def entry_of(name: str, rules: ConfigRules) -> Bean | None:
     """What an entry of a file's own table is read as; None of one that is a number."""
-    made = {"topics.json": topic_of(rules), "subscriptionGroup.json": group_of(rules)}
-    return made.get(name) or {"consumerOrderInfo.json": _ORDER, "topicQueueMapping.json": _MAPPING, **_ENTRIES}.get(name)
+    if name == "timermetrics":
+        return _METRIC
+    return _bean(_ENTRIES[name], rules.version) if name in _ENTRIES else None

@@ -67,7 +67,8 @@ class Pairs(dict[str, Any]):
     """An object of a text that no broker writes.
 
     written: all its pairs, in their order.  bare: its keys without quotes: "number" or "word".  numbered: one of them is
-    a number.  doubt: of the outermost object: what the release takes in one place and refuses in another; else empty.
+    a number.  unquoted: the fault of a name without quotes; fastjson2 takes such an object as a text or number at most.
+    doubt: of the outermost object: what the release takes in one place and refuses in another; else empty.
     swallowed: something follows a value without a comma.  commas: there are repeated commas.  late_colon: a comment is
     before a colon.  Not all readers of fastjson 1 take these three.
     """
@@ -77,6 +78,7 @@ class Pairs(dict[str, Any]):
         self.written: list[tuple[str, Any]] = []
         self.bare: dict[str, str] = {}
         self.numbered = self.swallowed = self.commas = self.late_colon = False
+        self.unquoted: ConfigFault | None = None
         self.doubt = ""
 
 
@@ -228,6 +230,8 @@ class _Reader:
         self._at = 0
         self._inside = False  # an object
         self._doubtful = ""
+        self._depth = 0
+        self._unsure = False  # whether a brace was in the place of a field's value, which may be one of an enum
         self._outermost: Any = None
 
     def read(self) -> Any:
@@ -258,6 +262,8 @@ class _Reader:
             if not self._rules.blank_is_nothing:
                 raise ConfigFault("white space alone" if not bare else "no object")
             return Nothing(blank=bare != "NULL")
+        if self._rules.bare_names and bare.startswith(("\x1a", "NULL")):
+            raise ConfigFault("something after a text that holds nothing", known=False)
         if bare == "}" or bare in _EMPTY_TEXTS:
             return Nothing(blank=True, text=bare != "}")
         return None
@@ -267,7 +273,9 @@ class _Reader:
         return ConfigFault(reason, min(start, self._size - 1), known)
 
     def _ended(self) -> ConfigFault:
-        return self._fault("the text ends within an object", known=not self._doubtful)  # it may have been closed for the release
+        return self._fault(
+            "the text ends within an object", known=not (self._doubtful or self._unsure)
+        )  # it may have been closed for the release
 
     def _doubt(self, reason: str) -> None:
         self._doubtful = self._doubtful or reason
@@ -311,6 +319,7 @@ class _Reader:
         """The value here, with all that is in it."""
         open_values: list[tuple[Any, str]] = []  # each with the key under which its next value belongs
         while True:
+            self._depth = len(open_values)
             value, opened = self._single()
             if opened:
                 self._inside = True
@@ -362,7 +371,7 @@ class _Reader:
                 if behind in "eE":
                     raise self._fault("something after a number", known=False)
                 if behind not in "tfn" or self._rules.fastjson2:
-                    raise self._fault("something after a number")
+                    raise self._fault("something after a number", known=behind not in "tfn")
             return self._number(number), False
         word = _NAME.match(self._text, self._at)
         if word is not None and word[0] in _WORDS:
@@ -377,6 +386,7 @@ class _Reader:
             raise self._fault("no value", known=False)
         if character == "}" and self._rules.fastjson2:  # the end of a map without its brace
             self._at += 1
+            self._unsure |= self._depth > 2
             return Word(character), False
         if character == "]" and self._outermost is not None:
             raise self._fault("a bracket in the place of a value", known=False)
@@ -421,9 +431,10 @@ class _Reader:
                     raise self._fault("a bracket in an object", known=False)
                 raise self._fault("no key") if character else self._ended()
             if bare.re is _NAME and not self._rules.bare_names:
-                if bare[0] not in _WORDS:
-                    raise self._fault("a name without quotes")
-                self._doubt("a word as a key")
+                if bare[0] in _WORDS:
+                    self._doubt("a word as a key")
+                else:
+                    holder.unquoted = holder.unquoted or self._fault("a name without quotes")
             self._at = bare.end()
             key = bare[0].rstrip("LSBFD").lstrip("+") if bare.re is _NUMBER else bare[0]
             if bare.re is _NUMBER:
@@ -432,7 +443,7 @@ class _Reader:
             holder.numbered |= bare.re is _NUMBER
         end_of_key = self._at
         if self._next(strict=holder.bare.get(key) != "number") != ":":
-            raise self._fault("a key without a colon")
+            raise self._fault("a key without a colon", known=not self._rules.fastjson2 or key not in _WORDS)
         holder.late_colon |= "/" in self._text[end_of_key : self._at]
         self._at += 1
         return key

@@ -14,9 +14,17 @@ from typing import Any
 
 from schemas.rows import Row
 from store_io.base.java_compat import parse_number
-from store_io.formats.config.beans import ADDED, FORBIDDEN, QUEUE_OFFSETS, group_of, other_of, topic_of, version_of
+from store_io.formats.config.beans import (
+    ADDED,
+    QUEUE_OFFSETS,
+    RETRY_POLICY,
+    beside,
+    group_of,
+    other_of,
+    topic_of,
+)
 from store_io.formats.config.fastjson import OTHER_SHAPE, ConfigFault, Nothing, Pairs
-from store_io.formats.config.values import ANY, ENTRY, Bean, MapOf, field_of, fields_of, taken
+from store_io.formats.config.values import ANY, ENTRY, Bean, MapOf, field_of, fields_of, is_written, taken
 from store_io.rules.config.reading import ConfigRules
 
 Offset = tuple[str, str, int]  # group, topic, queue id
@@ -31,7 +39,7 @@ _WRITTEN: dict[str, type] = {
     **dict.fromkeys(("order", "consumeEnable", "consumeFromMinEnable", "consumeBroadcastEnable"), bool),
     **dict.fromkeys(("consumeMessageOrderly", "notifyConsumerIdsChangedEnable"), bool),
     **dict.fromkeys(("topicName", "topicFilterType", "groupName"), str),
-    **dict.fromkeys(("attributes", "groupRetryPolicy"), dict),
+    "attributes": dict,
     "consumeTimeoutMinute": int,
 }  # fmt: skip
 
@@ -55,7 +63,7 @@ def topics_of(read: Any, rules: ConfigRules) -> Table:
     """Name -> numbers of queues, perm, attributes."""
     if isinstance(read, Nothing):
         return Table({}, written=False)
-    return _rows_of(read, "topicConfigTable", _Rows(topic_of(rules), _topic, rules), {}, True, rules)
+    return _rows_of(read, "topicConfigTable", _Rows(topic_of(rules), _topic, rules), beside("topics.json", rules), rules)
 
 
 def groups_of(read: Any, rules: ConfigRules) -> Table:
@@ -64,14 +72,13 @@ def groups_of(read: Any, rules: ConfigRules) -> Table:
         if read.blank and rules.blank_groups_refused:
             raise ConfigFault("no object")
         return Table({}, written=False)
-    others = {"forbiddenTable": FORBIDDEN} if rules.attributes else {}
     rows = _Rows(group_of(rules), _group, rules)
-    return _rows_of(read, "subscriptionGroupTable", rows, others, rules.group_versions_read, rules)
+    return _rows_of(read, "subscriptionGroupTable", rows, beside("subscriptionGroup.json", rules), rules)
 
 
-def _rows_of(read: Any, name: str, rows: _Rows, others: Mapping[str, Any], version_read: bool, rules: ConfigRules) -> Table:
+def _rows_of(read: Any, name: str, rows: _Rows, others: Mapping[str, Any], rules: ConfigRules) -> Table:
     """A table of names whose entries are added to what is there, with the version that goes with them."""
-    fields = {name: ANY, **others, **({"dataVersion": version_of(rules)} if version_read else {})}
+    fields = {name: ANY, **others}
     entries: dict[str, Row] = {}
     named, version, fails = False, None, ""
     for field, value in _fields(read, fields, rules):
@@ -101,11 +108,13 @@ def _offsets_of(read: Any, names: tuple[str, ...], rules: ConfigRules) -> Table:
         return Table({}, written=False)
     tables: dict[str, dict[Offset, int]] = {}  # of a repeated name the last
     texts: dict[str, str] = {}  # each topic and group once, though many keys name it
-    fields = {**dict.fromkeys(names, ANY), **({"dataVersion": version_of(rules)} if rules.offset_versions_read else {})}
+    others = beside("consumerOffset.json", rules)
+    fields = {**dict.fromkeys(names, ANY), **others}
     written, version = False, None
     for name, held in _fields(read, fields, rules):
-        if name == "dataVersion":
-            version = taken(held, fields[name], rules)
+        if name in others:
+            made = held if not isinstance(held, Pairs) and is_written(held, others[name]) else taken(held, others[name], rules)
+            version = made if name == "dataVersion" else version
             continue
         written = written or isinstance(held, dict)
         table = _named({} if held is None else held, rules)
@@ -141,7 +150,7 @@ def delays_of(read: Any, rules: ConfigRules) -> Table:
     """Level -> offset."""
     if isinstance(read, Nothing):
         return Table({}, written=False)
-    fields = {OFFSETS: ANY, **({"dataVersion": version_of(rules)} if rules.attributes else {})}
+    fields = {OFFSETS: ANY, **beside("delayOffset.json", rules)}
     entries: dict[int, int] = {}
     named, version, fails = False, None, ""
     for name, held in _fields(read, fields, rules):
@@ -155,9 +164,10 @@ def delays_of(read: Any, rules: ConfigRules) -> Table:
 
 def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
     """What decodes a file of which only is asked whether the manager takes it: nothing of it is kept."""
-    kind, added = other_of(name), ADDED.get(name)
+    added = ADDED.get(name)
 
     def decode(read: Any, rules: ConfigRules) -> Table:
+        kind = other_of(name, rules)
         if isinstance(read, Nothing) and read.blank and rules.fastjson2:  # an empty object there
             read = {}
         if isinstance(read, Nothing) or kind is None:
@@ -165,8 +175,8 @@ def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
         made = taken(read, kind, rules) or {}
         fails = ""
         if added:
-            name, by_itself = added
-            if made.get(name, {} if by_itself else None) is None:
+            table, by_itself = added
+            if made.get(table, {} if by_itself else None) is None:
                 raise ConfigFault(OTHER_SHAPE)
             fails = _no_version(made["dataVersion"]) if "dataVersion" in made else ""
         return Table({}, replaces=True, fails=fails)
@@ -188,6 +198,8 @@ class SharedSettings:
 
     def __call__(self, read: Row) -> Row:
         for key, value in read.items():
+            if key == "groupRetryPolicy" and is_written(value, RETRY_POLICY):
+                continue
             if type(value) is not _WRITTEN.get(key) or type(value) is int and not -_INT <= value < _INT:
                 return read
         kept = {key: value for key, value in read.items() if key in _KEPT_KEYS}

@@ -28,8 +28,9 @@ from store_io.formats.config.fastjson import (
 from store_io.rules.config.reading import ConfigRules
 
 # Kinds of a single value. INT, LONG: of a field; INT_ENTRY, ENTRY: an int and a long that are an entry of a map, and may be null.
-# ATOMIC: an AtomicLong.
+# ATOMIC: an AtomicLong.  TEXT_SET: a set of texts.
 INT, LONG, INT_ENTRY, ENTRY, ATOMIC = "int", "long", "int entry", "entry", "atomic"
+TEXT_SET = "set of texts"
 BOOLEAN, TEXT, CHOICE, ANY = "boolean", "text", "choice", "any"
 _INTS = (INT, INT_ENTRY)
 
@@ -48,6 +49,7 @@ class NotExact(ValueError):
 _DECIMAL_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 _ZEROS_BEHIND = re.compile(r"\.0*$")
 _NOTHING_TEXTS = ("", "null")
+MAX_INT_DIGITS = 10  # of a number of more digits nobody sees at once whether it is one of 32 bits
 _MAX_SCALE = 100  # beyond, fastjson 1 takes a decimal only if it is an integer in range
 
 
@@ -61,17 +63,25 @@ class Bean:
 @dataclass(frozen=True)
 class MapOf:
     """keys: TEXT, INT or LONG.  nulls: whether a value may be null.  plain: of texts, which has keys in quotes alone, and may be
-    the one object of a list."""
+    the one object of a list.  added: it has no setter, so that what is read is added to what its getter gives."""
 
     values: Any
     keys: str = TEXT
     nulls: bool = False
     plain: bool = False
+    added: bool = False
 
 
 @dataclass(frozen=True)
 class ListOf:
     values: Any
+
+
+@dataclass(frozen=True)
+class Seldom:
+    """A field that a release takes in a broker's own form; what it makes of another form is not known."""
+
+    kind: Any
 
 
 def taken(value: Any, kind: Any, rules: ConfigRules) -> Any:
@@ -86,8 +96,12 @@ def taken(value: Any, kind: Any, rules: ConfigRules) -> Any:
         return _map(value, kind, rules)
     if isinstance(kind, ListOf):
         return _list(value, kind, rules)
+    if isinstance(kind, Seldom):
+        return _seldom(value, kind, rules)
     if kind is ANY:
         return value
+    if kind is TEXT_SET:
+        return _text_set(value, rules)
     if kind is TEXT:
         return None if value is None or isinstance(value, Word) else value if isinstance(value, str) else _text_of(value)
     if isinstance(value, Word) and (kind is not CHOICE or value.text == "NULL"):
@@ -95,7 +109,48 @@ def taken(value: Any, kind: Any, rules: ConfigRules) -> Any:
     return (_second if rules.fastjson2 else _first)(value, kind, rules)
 
 
+def is_written(value: Any, kind: Any) -> bool:
+    """Whether a broker writes such a value for a field of this kind; null is left out there."""
+    if isinstance(kind, Seldom):
+        return is_written(value, kind.kind)
+    if isinstance(kind, Bean):
+        return isinstance(value, dict) and all(
+            name in kind.fields and is_written(value[name], kind.fields[name]) for name in value
+        )
+    if isinstance(kind, MapOf):
+        numbers = kind.keys is not TEXT
+        return isinstance(value, dict) and all(
+            is_written(held, kind.values) and (not numbers or key.isdecimal() and key.isascii() and len(key) < MAX_INT_DIGITS)
+            for key, held in value.items()
+        )
+    if isinstance(kind, ListOf):
+        return type(value) is list and all(is_written(one, kind.values) for one in value)
+    if kind is TEXT_SET:
+        return type(value) is list and all(type(one) is str for one in value)
+    if kind is CHOICE:
+        return type(value) is str and value.isidentifier()
+    if kind is TEXT:
+        return type(value) is str
+    if kind is BOOLEAN:
+        return type(value) is bool
+    return type(value) is int and _fits(value, 32 if kind in _INTS else 64)
+
+
+def _check_names(value: Any) -> None:
+    """Raises ConfigFault if an object in it has a name without quotes, which fastjson2 takes in some of these places."""
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Pairs):
+            if one.unquoted is not None:
+                raise ConfigFault(str(one.unquoted), one.unquoted.start, known=False)
+            todo += (held for _, held in one.written)
+        elif isinstance(one, list):
+            todo += one
+
+
 def _text_of(value: Any) -> str:
+    _check_names(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     try:
@@ -124,10 +179,12 @@ def fields_of(read: Mapping[str, Any], kind: Bean, rules: ConfigRules) -> Iterat
     pairs: Iterable[tuple[str, Any]] = read.items()
     if isinstance(read, Pairs):
         pairs = read.written
+        if read.unquoted is not None:
+            raise read.unquoted
         if read.numbered or read.late_colon:
             raise ConfigFault("a number as the name of a field" if not read.late_colon else "a comment before a colon")
         if not isinstance(read.get("$ref", ""), str) and not rules.fastjson2:
-            raise ConfigFault("$ref refers to nothing")
+            raise ConfigFault("$ref refers to nothing", known=False)
     seen = set()
     for key, value in pairs:
         name = field_of(key, kind, rules)
@@ -150,11 +207,14 @@ def _pass_over(key: str, value: Any, exact: bool, rules: ConfigRules) -> None:
         if isinstance(one, Word) and rules.fastjson2:
             raise ConfigFault(OTHER_SHAPE)
         if isinstance(one, Pairs):
-            if one.swallowed or rules.fastjson2 and one.bare:
+            if one.unquoted is not None:
+                raise one.unquoted
+            bare = one.bare if rules.fastjson2 else {}
+            if one.swallowed or bare and not (rules.skips_numbers_as_names and {*bare.values()} == {"number"}):
                 raise ConfigFault("no comma between values" if one.swallowed else "a key without quotes")
-            todo += one.values()
+            todo += (held for _, held in one.written)
         elif isinstance(one, dict):
-            if rules.fastjson2 and any(map(is_integer, one)):
+            if rules.fastjson2 and not rules.skips_numbers_as_names and any(map(is_integer, one)):
                 raise NotExact("an integer as a name: with quotes or without")
             todo += one.values()
         elif isinstance(one, list):
@@ -173,8 +233,8 @@ def field_of(key: str, kind: Bean, rules: ConfigRules) -> str:
     if not rules.names_by_likeness or len(key) > 100:
         return ""
     like = key.lower().replace("_", "").replace("-", "")
-    for name in kind.fields:
-        if name.lower() == like:
+    for name, held in kind.fields.items():
+        if name.lower() == like or held is BOOLEAN and key[:2] == "is" and name.lower() == like[2:]:
             return name
     return ""
 
@@ -193,10 +253,14 @@ def _map(value: Any, kind: MapOf, rules: ConfigRules) -> dict[Any, Any] | None:
     if kind.plain and isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         value = value[0]
     if not isinstance(value, dict):
-        if value == "" and not rules.fastjson2:
+        if isinstance(value, list) and len(value) == 1 and not rules.fastjson2:
+            raise ConfigFault(OTHER_SHAPE, known=False)  # some maps are taken so
+        if (value == "" or kind.added) and not rules.fastjson2:
             raise ConfigFault(OTHER_SHAPE)
         _check_nothing(value, rules, lists=False)
         return None
+    if isinstance(value, Pairs) and value.unquoted is not None:
+        raise value.unquoted
     if not rules.fastjson2 and isinstance(value, Pairs) and (value.swallowed or value.commas) and kind.keys is not TEXT:
         raise ConfigFault("no comma between values" if value.swallowed else "repeated commas")
     found = {}
@@ -217,7 +281,21 @@ def _list(value: Any, kind: ListOf, rules: ConfigRules) -> list[Any] | None:
         return [None if one is None else taken(one, kind.values, rules) for one in value]
     if value is None or isinstance(value, Word):
         return None
-    raise ConfigFault(OTHER_SHAPE)
+    raise ConfigFault(OTHER_SHAPE, known=not rules.fastjson2)
+
+
+def _text_set(value: Any, rules: ConfigRules) -> Any:
+    """Take a set of texts; a value of any kind is an entry of it."""
+    if value is None or isinstance(value, list) or rules.fastjson2 and isinstance(value, str | dict):
+        _check_names(value)
+        return value
+    raise ConfigFault(OTHER_SHAPE, known=not isinstance(value, Word))
+
+
+def _seldom(value: Any, kind: Seldom, rules: ConfigRules) -> Any:
+    if value is not None and not is_written(value, kind.kind):
+        raise ConfigFault("a value that is seldom written, in another form", known=False)
+    return value
 
 
 def _key(key: str, holder: Mapping[str, Any], kind: MapOf, rules: ConfigRules) -> Any:
@@ -236,7 +314,7 @@ def _key(key: str, holder: Mapping[str, Any], kind: MapOf, rules: ConfigRules) -
     if bare == "number" and not is_integer(key):
         raise ConfigFault("a fraction as a name", known=False)
     if bare == "word" and key == "null":
-        raise ConfigFault("null as a name")
+        raise ConfigFault("null as a name", known=not kind.added)
     return key
 
 
@@ -344,6 +422,7 @@ def _second(value: Any, kind: str, rules: ConfigRules) -> Any:
         if kind is not ENTRY or rules.newer_fastjson2:
             return _second(number[0], kind, rules)
     if isinstance(number, dict) and bits == 32:
+        _check_names(number)
         return 0
     return _second_number(number, kind, bits, rules)
 

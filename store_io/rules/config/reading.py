@@ -9,23 +9,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from store_io.rules.releases import BrokerRules, changed_until, parse_known
+from store_io.rules.releases import KNOWN_RELEASES, BrokerRules, Version, changed_until, parse_known
 
 TABLES_IN_ROCKSDB = "defaultrocksdb"
 SECOND_VERSION, SECOND_VERSION_FOLDER = "v2", "config/rdb"
 SINGLE_FOLDER = "config/metadata"
+OLDEST = parse_known(KNOWN_RELEASES[0])
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigRules:
-    """What distinguishes the releases. The defaults are those of the oldest one."""
+    """What distinguishes the releases. The defaults are those of the oldest one.
 
+    version: for the fields that its objects have (`store_io.formats.config.beans`).
+    """
+
+    version: Version = OLDEST
     # the parser
     blank_is_nothing: bool = True  # white space alone, a byte 0x1A, NULL and [] are no object: nothing is loaded, no fault
     bare_names: bool = True  # keys without quotes, repeated commas, control characters between tokens
     names_by_likeness: bool = True  # TopicConfigTable and topic_config_table are topicConfigTable
     fastjson2: bool = False  # another parser: what it takes in place of a number or a truth value differs
     newer_fastjson2: bool = False  # "1,000" and 1.5D are numbers there, a list of one number is one in a map as well
+    skips_numbers_as_names: bool = False  # without quotes, within a field that is not known; fastjson2 refused them before
     booleans_are_longs: bool = False  # true is 1 where a long is asked for, as it is in all releases where an int is
     long_wraps: bool = False  # an offset beyond 64 bits becomes another number; else it is refused
     hash_map_type: bool = False  # "@type" may name java.util.HashMap
@@ -38,8 +44,6 @@ class ConfigRules:
     blank_groups_refused: bool = True  # white space, "" and } in subscriptionGroup.json
     blank_offsets_refused: bool = False  # the same in consumerOffset.json
     empty_text_offsets_refused: bool = False  # "" in consumerOffset.json
-    group_versions_read: bool = False  # dataVersion of subscriptionGroup.json; null is refused then
-    offset_versions_read: bool = False  # dataVersion of consumerOffset.json
     clamps_delay_offsets: bool = False  # into [min, max] of the level's queue
     # what is there without a file
     topics_of_transactions: bool = False  # their topics, that of pop and of the members, a group
@@ -63,8 +67,7 @@ CHANGES: dict[str, dict[str, bool]] = {
         "topics_of_transactions": True, "attributes": True, "booleans_are_longs": True,
     },
     "5.1.4": {"tables_in_rocksdb": True},
-    "5.2.0": {"offset_versions_read": True},
-    "5.3.1": {"group_versions_read": True, "imports_files": True, "timer_topic": True},
+    "5.3.1": {"imports_files": True, "timer_topic": True},
     "5.3.2": {"knows_second_version": True},
     "5.4.0": {
         "blank_is_nothing": False, "bare_names": False, "names_by_likeness": False, "fastjson2": True,
@@ -73,18 +76,23 @@ CHANGES: dict[str, dict[str, bool]] = {
         "topics_of_rocksdb_transactions": True, "pair_a_line": True,
     },
     "5.5.0": {"long_wraps": False, "newer_fastjson2": True, "pull_offsets": True},
+    "5.5.1": {"skips_numbers_as_names": True, "pull_offsets": False},
 }  # fmt: skip
 
 
 _PARSER = (
     "blank_is_nothing", "bare_names", "names_by_likeness", "fastjson2", "long_wraps", "hash_map_type", "ignores_types",
-    "blank_offsets_refused", "empty_text_offsets_refused", "booleans_are_longs",
+    "blank_offsets_refused", "empty_text_offsets_refused", "booleans_are_longs", "skips_numbers_as_names",
 )  # fmt: skip
 
 
 def config_rules(rules: BrokerRules) -> ConfigRules:
     """The rules of the newest known release that is not above this one."""
-    return ConfigRules(**changed_until(rules.version, CHANGES))
+    return _rules_of(rules.version)
+
+
+def _rules_of(version: Version) -> ConfigRules:
+    return ConfigRules(version=version, **changed_until(version, CHANGES))
 
 
 def tables_database(rules: BrokerRules) -> str:
@@ -101,7 +109,7 @@ def tables_database(rules: BrokerRules) -> str:
 def record_rules(rules: BrokerRules) -> ConfigRules:
     """How the values of a database of the second version are parsed: by fastjson2 in all releases that know it."""
     own = config_rules(rules)
-    later = ConfigRules(**changed_until(parse_known("5.4.0"), CHANGES))
+    later = _rules_of(parse_known("5.4.0"))
     return own if own.ignores_types else replace(own, **{name: getattr(later, name) for name in _PARSER})
 
 

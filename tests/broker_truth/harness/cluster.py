@@ -54,13 +54,17 @@ class Cluster:
             }
             for name, queues in self.topics.items()
         }
-        (self.store / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": table}), "utf-8")
+        if table:
+            (self.store / "config" / "topics.json").write_text(json.dumps({"topicConfigTable": table}), "utf-8")
         own = {
             "brokerClusterName": "cluster", "brokerName": "broker-a", "brokerId": 0, "namesrvAddr": NAMESRV,
             "brokerIP1": "127.0.0.1", "storePathRootDir": self.store, "storePathCommitLog": self.store / "commitlog", **SETTINGS,
             **self.more,
         }  # fmt: skip
         (self.home / "broker.conf").write_text("".join(f"{name}={value}\n" for name, value in own.items()), "utf-8")
+        (self.home / "conf").mkdir()
+        for name in ("broker", "namesrv"):  # without them a 4.x does not start
+            (self.home / "conf" / f"logback_{name}.xml").write_text("<configuration/>", "utf-8")
         self._log = open(self.home / "cluster.log", "wb")
         self._running = [
             self._start("org.apache.rocketmq.namesrv.NamesrvStartup"),
@@ -80,7 +84,7 @@ class Cluster:
 
     def client(self, *words: str, classes: str = "") -> list[str]:
         """The command of a Java program with the release's client. classes: a further place of classes."""
-        options = ["-XX:TieredStopAtLevel=1", f"-Duser.home={self.home}"]
+        options = ["-XX:TieredStopAtLevel=1", f"-Duser.home={self.home}", *JAVA_OPTIONS]
         return [f"{self.java}/bin/java", *options, "-cp", self.class_path(*filter(None, [classes])), *words]
 
     def wait(self, command: Sequence[str], seconds: float = 60) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from schemas.rows import NOTE
 from store_io.formats import config_reader
 from store_io.formats.config.beans import LeftOut
 from store_io.formats.config_reader import _NO_BACKUP, StoreConfig, delays_beyond, groups_beyond, read_config
-from store_io.rules.config.reading import config_rules
+from store_io.rules.config.reading import ConfigRules, config_rules
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -252,8 +252,10 @@ def test_static_topics_are_taken_as_a_broker_writes_them(tmp_path: Path, release
 
 def test_filters_as_a_broker_writes_them_are_not_kept() -> None:
     text = {"bloomFilterData": {"bitNum": 1600, "bitPos": [17, 300]}, "bornTime": 1, "consumerGroup": "g", "dead": False}
-    assert LeftOut("consumerFilter.json")(text) == {}
-    assert LeftOut("consumerFilter.json")({**text, "bloomFilterData": {"0": 1}}) != {}
+    hook = LeftOut("consumerFilter.json", ConfigRules())
+    assert hook(text) == {}
+    for bloom in ({"0": 1}, {"bitNum": "x", "bitPos": []}, {"bitNum": 1, "bitPos": ["x"]}, 5):
+        assert hook({**text, "bloomFilterData": bloom}) != {}
 
 
 _PIECES = st.sampled_from(

@@ -48,7 +48,8 @@ KEYS = (
     '" readQueueNums"', '"\\u0070erm"', '"\\x70erm"', "9223372036854775808", '" 0 "', '"0x1"', '"x@g"', '"@"', '"T@g@h"',
     "{}", "[]", "+1", "1e1", '"1"', "1 ", "/*c*/1", '"retryMaxTimes"', '"writeQueueNums"', '"topicSysFlag"',
     "1e99999999999999999999", "9" * 5000, '"1e99999999999999999999"', '"' + "9" * 5000 + '"',
-    '"topicFilterType"', '"brokerId"', '"stateVersion"',
+    '"topicFilterType"', '"brokerId"', '"stateVersion"', '"groupTopicMap"', '"pullOffsetTable"', '"groupRetryPolicy"',
+    '"subscriptionDataSet"', '"bloomFilterData"', '"offsetList"', '"laterField"',
 )  # fmt: skip
 TEXTS = (
     ",", ",,", ":", "::", "}", "]", '"', "'", "\\", "/*c*/", "/*c", "//c\n", "//c", "/", "#c\n", "\ufeff", "\0",
@@ -104,7 +105,13 @@ def _written(name: str, random: Random, pretty: bool) -> str:
         table = {"dataVersion": version, "forbiddenTable": {}, "subscriptionGroupTable": groups}
     elif name == "consumerOffset.json":
         offsets = {f"{each}@g{n}": _numbers(random) for n, each in enumerate(names)}
-        table = {"dataVersion": version, "offsetTable": offsets}
+        table = {
+            "dataVersion": version,
+            "groupTopicMap": {f"g{n}": [each] for n, each in enumerate(names)},
+            "offsetTable": offsets,
+        }
+        if random.random() < 0.2:
+            table["pullOffsetTable"] = {key: dict(queues) for key, queues in offsets.items()}
     elif name == "delayOffset.json":
         table = {"dataVersion": version, "offsetTable": _numbers(random, 18)}
     elif name == "consumerFilter.json":
@@ -143,6 +150,7 @@ def _group(name: str, random: Random) -> dict[str, Any]:
         "consumeEnable": random.random() < 0.8,
         "consumeFromMinEnable": True,
         "groupName": name,
+        "groupRetryPolicy": {"type": "CUSTOMIZED"},
         "notifyConsumerIdsChangedEnable": True,
         "retryMaxTimes": random.randrange(20),
         "retryQueueNums": random.randrange(1, 4),
@@ -156,6 +164,7 @@ def _numbers(random: Random, most: int = 4) -> dict[int, int]:
 
 def _filter(topic: str) -> dict[str, Any]:
     return {
+        "bloomFilterData": {"bitNum": 112, "bitPos": [47, 105, 51]},
         "bornTime": 17,
         "clientVersion": 18,
         "consumerGroup": "g",

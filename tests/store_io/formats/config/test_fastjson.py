@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -68,6 +69,12 @@ def taken(text: bytes | str, of: str = "topics") -> str:
     """What each of the four releases makes of it: entries (+), none (o), refused (-), not known (?)."""
     tables = [load(text, of, rules) for rules in ALL]
     return "".join("-" if table is None else "?" if table == "?" else "+" if table.entries else "o" for table in tables)
+
+
+def taken_by(text: str, of: str, releases: Iterable[str]) -> str:
+    """The same of other releases, without a word on entries: taken (+), refused (-), not known (?)."""
+    tables = [load(text, of, config_rules(broker_rules(release))) for release in releases]
+    return "".join("-" if table is None else "?" if table == "?" else "+" for table in tables)
 
 
 @pytest.mark.parametrize(
