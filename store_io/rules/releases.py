@@ -1,6 +1,6 @@
 """Release and settings -> the one rule set that readers, scans and folds take as an argument.
 
-Source: recovery.md, each field by its section, read from RocketMQ's tags 4.8.0 to 5.5.0.
+Source: recovery.md, each field by its section, read from RocketMQ's tags 4.6.1 to 5.3.3 and from the jars of 5.3.4 to 5.5.1.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class ReleaseRules:
     # the record check (recovery.md 3)
     knows_v2: bool = False
     checks_size_first: bool = False  # rows 1 and 2
+    checks_sign_first: bool = False  # a negative size is refused before the magic is read, a filler's as well
     knows_property_crc: bool = False  # forceVerifyPropCRC
     property_crc_zero_ok: bool = False
     knows_dup_info: bool = False  # duplicationEnable demands DUP_INFO
@@ -39,6 +40,7 @@ class ReleaseRules:
     clean_start_by_queues: bool = False  # the newest segment that a ConsumeQueue reaches; else the third from the end
     dispatches_after_clean_exit: bool = False
     start_by_record_check: bool = False  # the first record of a segment is checked in full, clean exit or not
+    limits_start_search: bool = False  # commitLogRecoverMaxNum: the search for that segment looks at so many
     start_by_logics_offset: bool = False  # logicsPhysicalOffset of the checkpoint decides, with it accelerated recovery
     keeps_confirm_offset: bool = False  # confirmPhyOffset of the checkpoint
     reads_unconfirmed: bool = False  # in controller mode load() reads on from confirmOffset for the queues' next numbers
@@ -47,6 +49,7 @@ class ReleaseRules:
     # ConsumeQueue, dispatch and index (recovery.md 7, 8)
     minimum_by_search: bool = False  # correctMinOffset searches by bisection; else entry by entry
     empty_last_queue_file_throws: bool = True  # in correctMinOffset's bisection
+    resets_empty_queues: bool = False  # correctMinOffset forgets where a queue without files ends
     tag_index: bool = False  # TAGS is a key of the index
     knows_index_switch: bool = False  # indexFileWriteEnable
     knows_multi_dispatch: bool = False
@@ -74,6 +77,7 @@ class ReleaseRules:
     sparse_end_by_first_entry: bool = False  # a compacted log is cut after the first entry of its last file (compaction.md 3)
     # a DLedger log (dledger.md 4)
     ledger_crash_dispatch: bool = False  # after an unclean exit recovery of a DLedger log dispatches, and may cut queues too far
+    ledger_crash_demands_dup_info: bool = False  # it demands DUP_INFO of every message there, whatever duplicationEnable says
     ledger_data_path: bool = False  # storePathDLedgerCommitLog
     # ConsumeQueues in RocksDB (rocksdb.md)
     knows_rocksdb_lmq: bool = False  # light queues have entries there, by enableLmq alone
@@ -91,12 +95,15 @@ class ReleaseRules:
 
 # Each release, and what it changes against the one before it.
 CHANGES: dict[str, dict[str, bool]] = {
+    "4.6.1": {},
+    "4.7.0": {},
+    "4.7.1": {},
     "4.8.0": {},
-    "4.9.0": {"ledger_data_path": True},
+    "4.9.0": {},
     "4.9.1": {"old_property_parser": False},
     "4.9.2": {"late_delays": True, "ignores_misfits": True},
     "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},
-    "4.9.4": {},
+    "4.9.4": {"ledger_data_path": True},
     "4.9.5": {},
     "4.9.6": {},
     "4.9.7": {},
@@ -119,9 +126,9 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.2.0": {
         "trims_texts": True,
         "knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True, "reads_unconfirmed": True,
-        "ledger_crash_dispatch": True,
+        "ledger_crash_dispatch": True, "ledger_crash_demands_dup_info": True,
     },
-    "5.3.0": {"knows_uncommitted": True},
+    "5.3.0": {"knows_uncommitted": True, "ledger_crash_demands_dup_info": False},
     "5.3.1": {},
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
@@ -129,16 +136,20 @@ CHANGES: dict[str, dict[str, bool]] = {
         "flushes_after_unclean_exit": True, "keyed_puts_by_thread": True, "truncates_stored_ends": True,
     },
     "5.3.3": {},
+    "5.3.4": {
+        "start_by_record_check": True, "truncates_by_new_maximum": True, "knows_timer_snapshots": True,
+        "knows_rocksdb_acceleration": True, "accelerates_after_clean_exit": True, "combines_queues": True,
+    },
     "5.4.0": {
-        "start_by_record_check": True, "truncates_by_new_maximum": True, "tag_index": True, "knows_index_switch": True,
-        "knows_rocksdb": True, "knows_timer_snapshots": True, "knows_rocksdb_acceleration": True,
-        "accelerates_after_clean_exit": True, "combines_queues": True, "knows_timers_in_rocksdb": True,
+        "limits_start_search": True, "tag_index": True, "knows_index_switch": True, "knows_rocksdb": True,
+        "knows_timers_in_rocksdb": True,
     },
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
         "knows_separate_folder": True, "accelerates_after_clean_exit": False,
         "dispatches_from_marks": True, "combines_with_unwritten": True, "lite_needs_rocksdb": True,
     },
+    "5.5.1": {"checks_sign_first": True, "resets_empty_queues": True},
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)
 NEWEST_RELEASE = KNOWN_RELEASES[-1]
@@ -316,6 +327,7 @@ class BrokerRules(ReleaseRules):
     check_crc: bool
     verify_property_crc: bool
     dup_info: bool
+    entries_need_dup_info: bool  # so it is with entries of a DLedger log, in recovery after an unclean exit
     multi_dispatch: bool  # dispatch puts entries into light queues
     lmq_in_files: bool  # of these queues: those in files
     lmq_in_rocksdb: bool  # those in RocksDB
@@ -453,6 +465,7 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         check_crc=on("checkCRCOnRecover"),
         verify_property_crc=own.knows_property_crc and on("forceVerifyPropCRC"),
         dup_info=own.knows_dup_info and on("duplicationEnable"),
+        entries_need_dup_info=own.ledger_crash_demands_dup_info and on("enableDLegerCommitLog"),
         multi_dispatch=lmq_in_files or lmq_in_rocksdb,
         lmq_in_files=lmq_in_files,
         lmq_in_rocksdb=lmq_in_rocksdb,
