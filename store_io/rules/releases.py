@@ -163,14 +163,20 @@ Version = tuple[int, ...]
 
 
 def parse_release(text: str) -> Version:
-    """The release as numbers. Raises UsageError outside 4.8.0 to 5.5.0 or where it is no release at all."""
+    """The release as numbers. Raises UsageError below the oldest known one, or where it is no release at all."""
     parts = text.strip().split(".")
     if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 5 for p in parts):
         raise UsageError(f"release {text!r}: not of the form 5.3.3")
     version = tuple(int(p) for p in parts)
-    if not parse_known(KNOWN_RELEASES[0]) <= version <= parse_known(NEWEST_RELEASE):
-        raise UsageError(f"release {text!r}: only {KNOWN_RELEASES[0]} to {NEWEST_RELEASE} are known")
+    if version < parse_known(KNOWN_RELEASES[0]):
+        raise UsageError(f"release {text!r}: none before {KNOWN_RELEASES[0]} is known; known are that to {NEWEST_RELEASE}")
     return version
+
+
+def known_release(text: str) -> str:
+    """The newest known release that is not above this one: it gives the rules. Raises UsageError."""
+    version = parse_release(text)
+    return [known for known in KNOWN_RELEASES if parse_known(known) <= version][-1]
 
 
 @cache
