@@ -260,6 +260,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "transRocksDBEnable": False,
     "transWriteOriginTransHalfEnable": True,
     "combineCQUseRocksdbForLmq": False,
+    "rocksdbCQSelectiveDoubleWriteEnable": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,

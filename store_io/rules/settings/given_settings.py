@@ -51,6 +51,7 @@ FIRST_KNOWN = {
     "checkCommitLogOffsetOnRecover": "5.5.0",
     "combineCQUseRocksdbForLmq": "5.5.0",
     "useSeparateStorePathForRocksdbCQ": "5.5.0",
+    "rocksdbCQSelectiveDoubleWriteEnable": "5.5.1",
 }
 
 
