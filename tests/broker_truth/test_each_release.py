@@ -1,7 +1,7 @@
 """Each published release by its own jars: stores of the corpus, and random ones, against what its load() and start() do.
 
-The releases of `real_broker.RELEASES` meet far more stores in the other modules. Here no release is held against a neighbour alone.
-`-m soak` takes all stores of the corpus.
+The releases of `real_broker.RELEASES` meet far more stores in the other modules; here no release is held against a neighbour
+alone. `-m soak` takes all stores of the corpus.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def test_a_spread_of_stores_under_each(release: str, jvm_of: Callable[[str], Jvm
     place = EACH.index(release)
     hold(release, _of_the_corpus(tmp_path / "corpus", place % 2, 2), jvm_of, least=5)
     hold(release, (random_made(tmp_path / f"{number}", release, number, "") for number in range(RANDOM)), jvm_of, least=5)
+    jvm_of(release).close()  # there are two dozen
 
 
 @pytest.mark.soak
