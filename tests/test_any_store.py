@@ -27,7 +27,7 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 DRAWS = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), strategies.mutations), max_size=4)
-RELEASES = st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
+RELEASES = st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.3.4", "5.4.0", "5.5.0", "5.5.1"])
 
 
 def rendered(audit: product.Audited) -> str:
