@@ -93,63 +93,71 @@ class ReleaseRules:
     lite_needs_rocksdb: bool = False  # a broker with a combined store ends without combineCQUseRocksdbForLmq
 
 
-# Each release, and what it changes against the one before it.
+# Each release, and what it changes against the one before it; in comments the classes that decide.
 CHANGES: dict[str, dict[str, bool]] = {
     "4.6.1": {},
     "4.7.0": {},
     "4.7.1": {},
     "4.8.0": {},
     "4.9.0": {},
-    "4.9.1": {"old_property_parser": False},
-    "4.9.2": {"late_delays": True, "ignores_misfits": True},
-    "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},
-    "4.9.4": {"ledger_data_path": True},
+    "4.9.1": {"old_property_parser": False},  # MessageDecoder
+    "4.9.2": {"late_delays": True, "ignores_misfits": True},  # DefaultMessageStore.load; MappedFileQueue.doLoad
+    "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},  # MappedFileQueue; MultiDispatch
+    "4.9.4": {"ledger_data_path": True},  # DLedgerCommitLog
     "4.9.5": {},
     "4.9.6": {},
     "4.9.7": {},
     "4.9.8": {},
+    # BatchConsumeQueue, CommitLog, DefaultMessageStore (ReputMessageService), ConsumeQueue, TimerMessageStore
     "5.0.0": {
         "batch_queues": True, "inner_batch": True, "knows_dup_info": True, "late_delays": False, "minimum_by_search": True,
         "refused_appends_use_offsets": True, "catches_up": False, "serves_below_maximum": True, "knows_controller_mode": True,
         "knows_timers": True, "dispatches_to_log_end": True,
     },
+    # MappedFileQueue, IndexService, MessageVersion, CompactionStore, TieredMessageStore, SparseConsumeQueue
     "5.1.0": {
         "skips_folders": True, "folder_in_index_refuses": True, "knows_v2": True, "knows_compaction": True,
         "knows_tiered": True,
         "sparse_end_by_first_entry": True,
     },
+    # StoreCheckpoint and CommitLog, ConsumeQueue, QueueOffsetOperator, SparseConsumeQueue
     "5.1.1": {"keeps_confirm_offset": True, "lmq_leaves_out_retries": True, "refused_appends_use_offsets": False,
               "sparse_end_by_first_entry": False},
-    "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True},
-    "5.1.3": {"deletes_empty_last": True},
+    "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True},  # ConsumeQueue
+    "5.1.3": {"deletes_empty_last": True},  # MappedFileQueue
     "5.1.4": {},
+    # MixAll.properties2Object, CommitLog, RocksDBMessageStore, DefaultMessageStore, DLedgerCommitLog
     "5.2.0": {
         "trims_texts": True,
         "knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True, "reads_unconfirmed": True,
         "ledger_crash_dispatch": True, "ledger_crash_demands_dup_info": True,
     },
-    "5.3.0": {"knows_uncommitted": True, "ledger_crash_demands_dup_info": False},
+    "5.3.0": {"knows_uncommitted": True, "ledger_crash_demands_dup_info": False},  # DefaultMessageStore; DLedgerCommitLog
     "5.3.1": {},
+    # CommitLog, TimerMessageStore, RocksDBConsumeQueueStore, RocksGroupCommitService
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
         "dispatches_after_clean_exit": True, "clamps_timer_offset": True, "knows_rocksdb_lmq": True,
         "flushes_after_unclean_exit": True, "keyed_puts_by_thread": True, "truncates_stored_ends": True,
     },
     "5.3.3": {},
+    # CommitLog (isMappedFileMatchedRecover), DefaultMessageStore, TimerMessageStore, CombineConsumeQueueStore
     "5.3.4": {
         "start_by_record_check": True, "truncates_by_new_maximum": True, "knows_timer_snapshots": True,
         "knows_rocksdb_acceleration": True, "accelerates_after_clean_exit": True, "combines_queues": True,
     },
+    # CommitLog (recoverNormally, recoverAbnormally), IndexService, MessageRocksDBStorage, TimerMessageRocksDBStore
     "5.4.0": {
         "limits_start_search": True, "tag_index": True, "knows_index_switch": True, "knows_rocksdb": True,
         "knows_timers_in_rocksdb": True,
     },
+    # CommitLog, StoreCheckpoint, ConsumeQueue, RocksDBConsumeQueueStore, CombineConsumeQueueStore, RocksDBLiteLifecycleManager
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
         "knows_separate_folder": True, "accelerates_after_clean_exit": False,
         "dispatches_from_marks": True, "combines_with_unwritten": True, "lite_needs_rocksdb": True,
     },
-    "5.5.1": {"checks_sign_first": True, "resets_empty_queues": True},
+    "5.5.1": {"checks_sign_first": True, "resets_empty_queues": True},  # CommitLog.checkMessageAndReturnSize; ConsumeQueue
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)
 NEWEST_RELEASE = KNOWN_RELEASES[-1]
