@@ -66,6 +66,7 @@ class ReleaseRules:
     trims_texts: bool = False  # a value of broker.conf that is a text loses the spaces around it; a number or a switch never
     knows_store_type: bool = False  # storeType
     knows_controller_mode: bool = False
+    controller_mode_throws: bool = False  # such a broker ends before it loads its store
     knows_uncommitted: bool = False  # readUnCommitted
     knows_timers: bool = False
     clamps_timer_offset: bool = False  # the timer's queue offset to its queue, when it recovers
@@ -123,8 +124,9 @@ CHANGES: dict[str, dict[str, bool]] = {
     # StoreCheckpoint and CommitLog, ConsumeQueue, QueueOffsetOperator, SparseConsumeQueue
     "5.1.1": {"keeps_confirm_offset": True, "lmq_leaves_out_retries": True, "refused_appends_use_offsets": False,
               "sparse_end_by_first_entry": False},
-    "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True},  # ConsumeQueue
-    "5.1.3": {"deletes_empty_last": True},  # MappedFileQueue
+    # ConsumeQueue; BrokerController.initialize
+    "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True, "controller_mode_throws": True},
+    "5.1.3": {"deletes_empty_last": True, "controller_mode_throws": False},  # MappedFileQueue; BrokerController
     "5.1.4": {},
     # MixAll.properties2Object, CommitLog, RocksDBMessageStore, DefaultMessageStore, DLedgerCommitLog
     "5.2.0": {

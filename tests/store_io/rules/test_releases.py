@@ -82,6 +82,7 @@ def test_rules_that_only_some_releases_have() -> None:
     assert having("refused_appends_use_offsets") == ["5.0.0", "5.1.0"]
     assert having("old_property_parser") == ["4.6.1", "4.7.0", "4.7.1", "4.8.0", "4.9.0"]
     assert having("ledger_crash_demands_dup_info") == ["5.2.0"]
+    assert having("controller_mode_throws") == ["5.1.2"]
     assert having("checks_sign_first") == having("resets_empty_queues") == ["5.5.1"]
     assert set(having("start_by_record_check")) - set(having("limits_start_search")) == {"5.3.4"}
     assert broker_rules("4.9.5").delays_in_recovery == {} != broker_rules("5.0.0").delays_in_recovery
