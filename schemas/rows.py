@@ -405,7 +405,7 @@ class FurthestRun:
 
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
-NAMED, DEFAULT = "named", "default"  # where a release, or the settings, are from; a release also: see AuditOutcome
+NAMED, DEFAULT = "named", "default"  # where a release (see AuditOutcome), or the settings, are from
 ASSUMED, DOUBT, TAKEN = "assumed", "doubt", "taken"
 
 
