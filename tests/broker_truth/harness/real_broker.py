@@ -84,7 +84,7 @@ def class_path(release: str, dledger: bool = False, cluster: bool = False, manag
     for name in [release, *(f"{release}-{kind}" for kind in further)]:
         folder = environment.state() / "brokers" / name
         environment.fetch_jars(pins[name], folder, f"RocketMQ {name}'s jars", "tests/broker_truth/harness/brokers.toml")
-        found += sorted(folder.glob("*.jar"), reverse=True)  # of one in two versions the newer one counts
+        found += sorted(folder.glob("*.jar"))
     return found
 
 

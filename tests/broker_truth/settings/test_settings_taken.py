@@ -66,7 +66,9 @@ class Objects:
         return {**found, "brokerRole": str(found["brokerRole"])}
 
 
-@pytest.mark.parametrize("release", pinned_releases())
+@pytest.mark.parametrize(
+    "release", [release for release in pinned_releases() if release != "5.3.4"]
+)  # its BrokerConfig is not published
 def test_every_setting_is_taken_as_the_release_takes_it(release: str, jvm_of: Callable[[str], Jvm]) -> None:
     jvm = jvm_of(release)
     objects, mix = Objects(jvm), jvm.gateway.jvm.org.apache.rocketmq.common.MixAll
