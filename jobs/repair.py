@@ -24,7 +24,7 @@ from jobs.environment.worth_spark import worth_spark
 from jobs.output import OutputFailed, OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
-from schemas.rows import Row
+from schemas.rows import NAMED, Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UsageError
@@ -196,7 +196,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
             raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE")
     target = target_of(given["--to"], store)
     plan = _plan(given["--plan"])
-    if "--release" in given and store.release != plan.release:
+    if "--release" in given and (store.release, store.release_from) != (plan.release, NAMED):
         raise UsageError(f"--release {given['--release']}: the plan was made for {plan.release}")
     if plan.assumed and "--release" not in given:
         raise UsageError(

@@ -405,7 +405,7 @@ class FurthestRun:
 
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
-NAMED, DEFAULT = "named", "default"  # where a release, or the settings, are from
+NAMED, DEFAULT = "named", "default"  # where a release (see AuditOutcome), or the settings, are from
 ASSUMED, DOUBT, TAKEN = "assumed", "doubt", "taken"
 
 
@@ -528,7 +528,8 @@ class AuditOutcome:
     damaged_extents: int = 0
     level: str = "full"  # or "quick"
     not_read: Row = field(default_factory=dict)
-    release_from: str = NAMED  # or DEFAULT: none was named, and the newest known was taken
+    # or DEFAULT: none was named, and the newest known was taken; else the number that was named and is not known
+    release_from: str = NAMED
     settings_from: str = NAMED  # or DEFAULT: no broker.conf was named; sizes are from the files, all else is RocketMQ's default
     written_by: str = ""  # by its files the releases that wrote it, where none was named and the one assumed is none of these
     config_database: str = ""  # the folder of the database that holds the tables of config/; no repair writes it

@@ -32,7 +32,7 @@ EXAMPLES = settings(
 )
 DRAWS = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), strategies.mutations), max_size=4)
 WINDOWS = st.just(300) | st.integers(100, 3000)  # a window holds the whole of a larger record all the same
-RELEASES = st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0"])
+RELEASES = st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.3.4", "5.4.0", "5.5.0", "5.5.1"])
 
 
 def rendered(audit: product.Audited) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +123,9 @@ def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path)
     (case,) = cases("g11-")
     outcome = assumed(case, tmp_path)
     release, settings = outcome.premises
-    assert f"RocketMQ {NEWEST_RELEASE}, the newest known, is assumed. This copy was written by 5.1.0 to 5.3.3" in release.sentence
+    assert f"RocketMQ {NEWEST_RELEASE}, the newest known, is assumed. This copy was written by 5.1.0 to 5.3.4" in release.sentence
     assert "mappedFileSizeCommitLog = 131072" in settings.sentence and settings.kind == ASSUMED
-    wrote = f"by its files RocketMQ 5.1.0 to 5.3.3 wrote it, and this verdict is for {NEWEST_RELEASE}"
+    wrote = f"by its files RocketMQ 5.1.0 to 5.3.4 wrote it, and this verdict is for {NEWEST_RELEASE}"
     assert judge(outcome).headline == f"Not known whether this copy is safe to start: {wrote}" and "is assumed" in outcome.verdict
     assert outcome.plan["release_from"] == DEFAULT and any(s["action"] != "keep" for s in outcome.plan["steps"])
     words = store_words(StoreArgument("s", outcome.location_text, NEWEST_RELEASE, release_from=DEFAULT))
@@ -140,8 +141,31 @@ def test_an_assumed_release_is_told_first_and_no_repair_is_shown(tmp_path: Path)
     for text in (summary, page):
         assert "Name the release with --release; no repair command is shown for an assumed one." in text
         assert f"--release {NEWEST_RELEASE}" not in text
-    assert "for 1 of 2 stores no release was named: 5.5.0 is assumed, and no repair command is shown" in fleet
+    assert f"for 1 of 2 stores no release was named: {NEWEST_RELEASE} is assumed, and no repair command is shown" in fleet
     assert "For 1 of 2 stores no release was named" in index
+
+
+def test_a_release_that_is_not_known_is_assumed_to_do_as_the_known_one_below(tmp_path: Path) -> None:
+    (case,) = cases("g11-")
+    root, known = case.unpack(tmp_path), "5.3.4"
+    request = AuditRequest("s", StoreLocation(str(root)), known, case.broker_conf, release_from="5.3.9")
+    outcome = run_local(request)
+    (premise,) = outcome.premises
+    assert premise.sentence.startswith("RocketMQ 5.3.9 is not known: the rules of 5.3.4, the newest known release below it")
+    assert "(5.3.9 is not known: this one is assumed)" in outcome.verdict
+    assert outcome.plan["release_from"] == "5.3.9"
+    assert outcome.plan["broker"] == run_local(replace(request, release_from=NAMED)).plan["broker"]
+    words = words_of(outcome)
+    assert words[-1] == "5.3.9"
+    summary = summary_text(samples.RUN, [outcome], "/out", words=words)
+    lines = [line.split()[0] for line in summary.splitlines() if line[2:3].strip()]
+    assert lines.index("Assumed") < lines.index("Verdict")
+    page = "".join(report_html(outcome, PageContext(samples.RUN, words, "/out/s/plan.json")))
+    for text in (summary, page):
+        assert "spark-submit.sh repair" not in text and "Name a known release with --release" in text
+    assert "for 1 of 2 stores no known release was named: 5.3.4 is assumed" in summary_text(
+        samples.RUN, [outcome, samples.clean()], "/out"
+    )
 
 
 def test_without_a_broker_conf_nothing_is_safe_but_under_the_defaults(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from jobs.command_line.places import absolute, folder_name, last_part, read_broker_conf, read_regular, reason_of
 from jobs.command_line.values import ALL_RELEASES, near, release, releases
 from store_io.base.errors import UsageError, parsed
-from store_io.rules.releases import NEWEST_RELEASE
+from store_io.rules.releases import NEWEST_RELEASE, known_release
 
 FLEET_BYTES = 16 << 20
 PARTS = ("commitlog", "consumequeue", "index")
@@ -41,7 +41,7 @@ class StoreArgument:
     parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     problem: str | None = None
     broker_conf_file: str | None = None
-    release_from: str = "named"  # or "default": none was named
+    release_from: str = "named"  # or "default": none was named; else the number that was named and is not known
     named: bool = False
     releases: tuple[str, ...] = ()  # to compare; () none
 
@@ -68,10 +68,17 @@ def _release_of(options: Mapping[str, Any], several: bool = False) -> dict[str, 
         return {"release_from": "default"}
     text = options["--release"]
     if not several:
-        return {"release": release(text)}
+        return _known(text)
     found = releases(text)
-    compared = {"releases": found} if len(found) > 1 else {}
-    return {**compared, **({"release_from": "default"} if text.strip() == ALL_RELEASES else {"release": found[0]})}
+    own = {"release_from": "default"} if text.strip() == ALL_RELEASES else _known(found[0])
+    compared = tuple(dict.fromkeys((own["release"], *found[1:]))) if "release" in own else found
+    return {**own, "releases": compared} if len(compared) > 1 else own
+
+
+def _known(text: str) -> dict[str, Any]:
+    """A release that was named, or the known one whose rules are taken for it. Raises UsageError."""
+    named, known = release(text), known_release(text)
+    return {"release": known, "release_from": "named" if known == named else named}
 
 
 def read_fleet_file(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
@@ -97,8 +104,6 @@ def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> St
     store = StoreArgument(f"store-{number}", "", **asked)
     if not isinstance(row, dict):
         return replace(store, problem=f"store {number} of the fleet file is no table")
-    if "release" in row:
-        store = replace(store, release_from="named")
     name = row.get("name")
     if isinstance(name, str) and name:
         store = replace(store, name=name)
@@ -114,7 +119,7 @@ def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> St
         path = absolute(row["path"], base)
         store = replace(store, name=name or last_part(path), path=path, replica_group=row.get("replica_group"), named=bool(name))
         if "release" in row:
-            store = replace(store, release=_one_release(row["release"]))
+            store = replace(store, **_one_release(row["release"]))
         texts = {part: row[part] if isinstance(row[part], str) else ",".join(row[part]) for part in PARTS if part in row}
         store = replace(store, parts=tuple((part, _part_paths(text, part, base)) for part, text in texts.items()))
         if "broker_conf" in row:
@@ -124,10 +129,10 @@ def _fleet_row(row: Any, number: int, base: str, asked: Mapping[str, Any]) -> St
     return store
 
 
-def _one_release(text: str) -> str:
+def _one_release(text: str) -> dict[str, Any]:
     if text.strip() == ALL_RELEASES or "," in text:
         raise UsageError(f"release {text!r}: a row names one release; for several use --release {text} on the command line")
-    return release(text)
+    return _known(text)
 
 
 def _broker_conf(text: str, where: str, base: str | None = None) -> dict[str, Any]:

@@ -37,8 +37,8 @@ def one_of(words: str) -> Callable[[str], str]:
 
 
 def release(text: str) -> str:
-    parse_release(text)
-    return text.strip()
+    """The release, known or not, as its three numbers. Raises UsageError."""
+    return ".".join(map(str, parse_release(text)))
 
 
 def releases(text: str) -> tuple[str, ...]:

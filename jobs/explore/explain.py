@@ -9,7 +9,7 @@ from jobs.command_line.options import Command, single_store
 from jobs.explore.arguments import choice, redaction_of
 from jobs.report.texts.explain_text import explain_json, explain_text
 from jobs.report.texts.terminal import colour_wanted, output_width
-from schemas.rows import DEFAULT
+from schemas.rows import NAMED
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.premises import assumed_sentence
 from store_io.base.compiled.code_files import start_quickly
@@ -35,8 +35,8 @@ def run(command: Command) -> int:
     start_quickly()
     request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
     said = explain(request, phy_offset, redaction)
-    if store.release_from == DEFAULT:
-        print(f"explain: {assumed_sentence(store.release)}", file=sys.stderr, flush=True)
+    if store.release_from != NAMED:
+        print(f"explain: {assumed_sentence(store.release, store.release_from)}", file=sys.stderr, flush=True)
     text = explain_json(said) if form == "json" else explain_text(said, output_width(PIPE_WIDTH), colour_wanted())
     print(text, end="", flush=True)
     return 0

@@ -41,7 +41,7 @@ from jobs.faults import reason
 from jobs.output import write_local
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import bytes_text, count_text
-from schemas.rows import DEFAULT, MappedFile
+from schemas.rows import NAMED, MappedFile
 from schemas.sources import LOST
 from store_io.audit.premises import assumed_sentence
 from store_io.base.crc import checksum
@@ -299,8 +299,9 @@ class Export:
         """What a start would take, where that is asked for."""
         if not self.asked.needs_audit:
             return None
-        if self.asked.store.release_from == DEFAULT:
-            print(f"export: {assumed_sentence(self.asked.store.release)}", file=sys.stderr)
+        if self.asked.store.release_from != NAMED:
+            assumed = assumed_sentence(self.asked.store.release, self.asked.store.release_from)
+            print(f"export: {assumed}", file=sys.stderr)
         with contextlib.ExitStack() as stack:
             places = places_of(request_of(self.asked.store), LazySpark(stack, spark_words), self.asked.form == RESEND)
         print(f"export: {loss_sentence(places)}", file=sys.stderr)

@@ -33,7 +33,7 @@ from jobs.report.texts.query_text import Csv, JsonLines, Table
 from jobs.report.texts.terminal import colour_wanted, output_width
 from jobs.report.texts.text import count_text, printable
 from jobs.without_pandas import leave_pandas_out
-from schemas.rows import DEFAULT, MappedFile, Row
+from schemas.rows import NAMED, MappedFile, Row
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.audit.premises import assumed_sentence
 from store_io.base.compiled.code_files import start_quickly
@@ -124,8 +124,8 @@ def run(command: Command) -> int:
     checksum.trust()
     start_quickly()
     leave_pandas_out()
-    if store.release_from == DEFAULT and (query.broker or query.needs_audit):
-        say(assumed_sentence(store.release))
+    if store.release_from != NAMED and (query.broker or query.needs_audit):
+        say(assumed_sentence(store.release, store.release_from))
     with ExitStack() as stack:
         written = _Written(query)
         written.take(_texts(store, query, LazySpark(stack, command.spark), stack))

@@ -19,7 +19,9 @@ from jobs.output import OutputFolder
 from jobs.repair import donor_of, target_of
 from jobs.report.texts.text import bytes_text, printable
 from jobs.rescue.hand_over import SUFFIXES
+from schemas.rows import NAMED
 from store_io.audit.compared.detected import Detected, detect_release
+from store_io.audit.premises import assumed_sentence
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.base.wording import names_text
@@ -150,7 +152,7 @@ def _with_release(copy: str, given: Mapping[str, Any]) -> tuple[StoreArgument, t
     """(the store with its release, what is assumed about that). Raises UsageError where it must be named."""
     store = named_stores([copy], given)[0]
     if "--release" in given:
-        return store, ()
+        return store, () if store.release_from == NAMED else (f"{assumed_sentence(store.release, store.release_from)}.",)
     seen = detect_release(StoreLocation(store.path, store.parts), store.broker_conf)
     if seen.release:
         sentence = f"No release was named: by its files this copy was {seen.written.sentence()}"

@@ -30,7 +30,7 @@ from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
 from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, kept_by_salvage, plan_section, request_of, work_out_ways
-from schemas.rows import DOUBT, AuditOutcome
+from schemas.rows import DOUBT, NAMED, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
@@ -121,6 +121,7 @@ def _audit(asked: Asked, run_tasks: RunTasks) -> AuditOutcome:
         asked.location,
         store.release,
         store.broker_conf,
+        release_from=store.release_from,
         releases=tuple(dict.fromkeys((store.release, *KNOWN_RELEASES))),
     )
     audit = ComparedAudit(request)
@@ -138,6 +139,8 @@ def _end_without_repair(outcome: AuditOutcome, asked: Asked) -> End | None:
         )
     if outcome.exit_code == CONSISTENT:
         return End(CONSISTENT, "Nothing to repair: the copy is consistent by all checks.")
+    if outcome.release_from != NAMED:
+        return End(StoreError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
     if any(premise.kind == DOUBT for premise in outcome.premises):
         return End(UsageError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
     if outcome.no_repair:

@@ -20,7 +20,7 @@ from jobs.command_line.places import absolute
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
 from jobs.spark_sources.conditions import as_message_filter, wanted_texts
 from jobs.spark_sources.notes import say
-from schemas.rows import DEFAULT, MappedFile
+from schemas.rows import NAMED, MappedFile
 from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
 from store_io.audit.premises import assumed_sentence
@@ -140,8 +140,8 @@ class StoreSource(DataSource):
 
     def _assumed(self, store: StoreArgument) -> list[str]:
         """That the store's release is assumed, where nobody named it and it matters."""
-        wanted = self.by_release and store.release_from == DEFAULT
-        return [f"{self.name()}: {assumed_sentence(store.release)}"] if wanted else []
+        wanted = self.by_release and store.release_from != NAMED
+        return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"] if wanted else []
 
     def notes(self) -> list[str]:
         """What its readers have to say, known before Spark plans anything. Raises as `schema`."""

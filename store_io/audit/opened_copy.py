@@ -184,7 +184,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     )
     in_folder, of_mark = (folder_refusal(tree, rules), _mark_refusal(table)) if table is not None else ("", "")
     # A broker ends at the first of these that it comes to.
-    loaded.refusal = starting.refusal or of_timers.refusal or in_folder or loaded.refusal or of_mark
+    loaded.refusal = starting.refusal or _mode_refusal(rules) or of_timers.refusal or in_folder or loaded.refusal or of_mark
     loaded.index_refusal = loaded.index_refusal or of_timers.late_refusal or starting.late_refusal or epochs.refusal
     if rules.combined_queues:
         loaded.refusal = combination_refusal(rules) or loaded.refusal
@@ -245,6 +245,15 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         tables=tables_in_use(
             rules, find_database(source.list_tree(FOLDER), FOLDER) if keeps_other_tables(rules) else NO_DATABASE
         ),
+    )
+
+
+def _mode_refusal(rules: BrokerRules) -> str:
+    """Why no broker starts in controller mode; "" where one does. Source: BrokerController.initialize of 5.1.2."""
+    if not (rules.controller_mode and rules.controller_mode_throws):
+        return ""
+    return (
+        f"enableControllerMode=true: a broker of {rules.release} ends before it loads its store; one of 5.1.3 or newer does not"
     )
 
 

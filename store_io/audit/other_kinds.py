@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
-from store_io.rules.rocksdb.combination import reads_rocksdb
+from store_io.rules.rocksdb.combination import combination_refusal, reads_rocksdb
 from store_io.rules.rocksdb.marks import keeps_other_tables
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
@@ -99,6 +99,8 @@ def _beside_combined(rules: BrokerRules) -> Iterable[str]:
         yield f"enableDLegerCommitLog=true beside {together}"
     if rules.value("duplicationEnable") and rules.value("recheckReputOffsetFromCq"):
         yield f"duplicationEnable=true and recheckReputOffsetFromCq=true beside {together}"
+    if rules.value("rocksdbCQSelectiveDoubleWriteEnable") and not combination_refusal(rules):
+        yield "rocksdbCQSelectiveDoubleWriteEnable=true: that topics of type LITE alone are in RocksDB is not modelled"
 
 
 def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from schemas.rows import ASSUMED, DEFAULT, DOUBT, TAKEN, Premise
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, TAKEN, Premise
 from schemas.store_names import EPOCH_FILE
 from store_io.audit.written_by import HEAD_BYTES, HEADS, WrittenBy
 from store_io.base.errors import StoreError
@@ -30,21 +30,22 @@ def premises(
     """All of them, the most severe first. conf: None where no broker.conf was named."""
     given = conf or GivenConf()
     found = [*(Premise(TAKEN, odd) for odd in given.odd), *(Premise(DOUBT, sentence) for sentence in given.misfits)]
-    if release_from != DEFAULT and written.surely_since and parse_known(release) < parse_known(written.surely_since):
+    if release_from == NAMED and written.surely_since and parse_known(release) < parse_known(written.surely_since):
         traces = ", ".join(written.newer[:3])
         found.append(
             Premise(
                 DOUBT, f"RocketMQ {release} was named, but a broker of {written.surely_since} or newer wrote this copy: {traces}"
             )
         )
-    if release_from == DEFAULT:
-        sentence = f"{assumed_sentence(release)}."
+    if release_from != NAMED:
+        sentence = f"{assumed_sentence(release, release_from)}."
         wrote = written.sentence()
         if wrote:
             sentence += f" This copy was {wrote}."
         if not written.holds(release):
             sentence += " Under the release that wrote it the answer may be another."
-        found.append(Premise(ASSUMED, f"{sentence} Name the broker's own with --release"))
+        whose = "the broker's own" if release_from == DEFAULT else "a known one"
+        found.append(Premise(ASSUMED, f"{sentence} Name {whose} with --release"))
     if conf is None:
         inferred = [f"{key} = {setting.value}" for key, setting in sorted(settings.items()) if setting.origin == "inferred"]
         decisive = f"{', '.join(DECISIVE[:-1])} or {DECISIVE[-1]}"
@@ -77,8 +78,10 @@ def inferred_mode(rules: BrokerRules) -> str:
     return f"controller mode because of {EPOCH_FILE}" if inferred else ""
 
 
-def assumed_sentence(release: str) -> str:
-    """That nobody named the release by whose rules something is answered, without a full stop."""
+def assumed_sentence(release: str, release_from: str) -> str:
+    """That nobody named the release by whose rules something is answered, or a number not known; without a full stop."""
+    if release_from != DEFAULT:
+        return f"RocketMQ {release_from} is not known: the rules of {release}, the newest known release below it, are assumed"
     newest = ", the newest known, is assumed" if release == NEWEST_RELEASE else " is assumed"
     return f"No release was named: RocketMQ {release}{newest}"
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from schemas.rows import DEFAULT, Row
+from schemas.rows import NAMED, Row
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_inner_path
 from store_io.formats.properties import property_line
@@ -99,7 +99,7 @@ def read_plan(data: bytes) -> RepairPlan:
         raise StoreError("the plan does not say what a broker would do, so nothing is repaired by it")
     _check_broker(broker)
     settings, origins = ({key: row[name] for key, row in plan["settings"].items()} for name in ("value", "from"))
-    sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from") == DEFAULT
+    sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from", NAMED) != NAMED
     steps = _repair(plan.get("repair"))
     return RepairPlan(plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, steps)
 

@@ -207,6 +207,8 @@ def check_frame(
         if rules.checks_size_first and limit - at <= 4:
             raise _Refused("no_room", "a size and a magic", f"{limit - at} bytes")
         total = number(4)
+        if rules.checks_sign_first and total < 0:
+            raise _Refused("negative_size", "a positive size", total)
         if rules.checks_size_first and limit - at < int32(total - 4):
             raise _Refused("size_beyond_file", f"at most {limit - position} bytes", total)
         magic = number(4)

@@ -63,6 +63,8 @@ def _leading_below(queue: QueueState, file: QueueFile, min_phy: int) -> int | No
 
 def _by_search(queue: QueueState, min_phy: int) -> None:
     """5.x: a binary search in the first file."""
+    if queue.rules.resets_empty_queues and not queue.files:
+        queue.min_logic, queue.max_phy = 0, -1
     if queue.min_logic >= queue.max_bytes or not queue.files:
         return
     first, last = queue.files[0], queue.files[-1]

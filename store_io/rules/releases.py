@@ -1,6 +1,6 @@
 """Release and settings -> the one rule set that readers, scans and folds take as an argument.
 
-Source: recovery.md, each field by its section, read from RocketMQ's tags 4.8.0 to 5.5.0.
+Source: recovery.md, each field by its section, read from RocketMQ's tags 4.6.1 to 5.3.3 and from the jars of 5.3.4 to 5.5.1.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class ReleaseRules:
     # the record check (recovery.md 3)
     knows_v2: bool = False
     checks_size_first: bool = False  # rows 1 and 2
+    checks_sign_first: bool = False  # a negative size is refused before the magic is read, a filler's as well
     knows_property_crc: bool = False  # forceVerifyPropCRC
     property_crc_zero_ok: bool = False
     knows_dup_info: bool = False  # duplicationEnable demands DUP_INFO
@@ -39,6 +40,7 @@ class ReleaseRules:
     clean_start_by_queues: bool = False  # the newest segment that a ConsumeQueue reaches; else the third from the end
     dispatches_after_clean_exit: bool = False
     start_by_record_check: bool = False  # the first record of a segment is checked in full, clean exit or not
+    limits_start_search: bool = False  # commitLogRecoverMaxNum: the search for that segment looks at so many
     start_by_logics_offset: bool = False  # logicsPhysicalOffset of the checkpoint decides, with it accelerated recovery
     keeps_confirm_offset: bool = False  # confirmPhyOffset of the checkpoint
     reads_unconfirmed: bool = False  # in controller mode load() reads on from confirmOffset for the queues' next numbers
@@ -47,6 +49,7 @@ class ReleaseRules:
     # ConsumeQueue, dispatch and index (recovery.md 7, 8)
     minimum_by_search: bool = False  # correctMinOffset searches by bisection; else entry by entry
     empty_last_queue_file_throws: bool = True  # in correctMinOffset's bisection
+    resets_empty_queues: bool = False  # correctMinOffset forgets where a queue without files ends
     tag_index: bool = False  # TAGS is a key of the index
     knows_index_switch: bool = False  # indexFileWriteEnable
     knows_multi_dispatch: bool = False
@@ -64,6 +67,7 @@ class ReleaseRules:
     trims_texts: bool = False  # a value of broker.conf that is a text loses the spaces around it; a number or a switch never
     knows_store_type: bool = False  # storeType
     knows_controller_mode: bool = False
+    controller_mode_throws: bool = False  # such a broker ends before it loads its store
     knows_uncommitted: bool = False  # readUnCommitted
     knows_timers: bool = False
     clamps_timer_offset: bool = False  # the timer's queue offset to its queue, when it recovers
@@ -77,6 +81,7 @@ class ReleaseRules:
     sparse_end_by_first_entry: bool = False  # a compacted log is cut after the first entry of its last file (compaction.md 3)
     # a DLedger log (dledger.md 4)
     ledger_crash_dispatch: bool = False  # after an unclean exit recovery of a DLedger log dispatches, and may cut queues too far
+    ledger_crash_demands_dup_info: bool = False  # it demands DUP_INFO of every message there, whatever duplicationEnable says
     ledger_data_path: bool = False  # storePathDLedgerCommitLog
     # ConsumeQueues in RocksDB (rocksdb.md)
     knows_rocksdb_lmq: bool = False  # light queues have entries there, by enableLmq alone
@@ -92,40 +97,50 @@ class ReleaseRules:
     lite_needs_rocksdb: bool = False  # a broker with a combined store ends without combineCQUseRocksdbForLmq
 
 
-# Each release, and what it changes against the one before it.
+# Each release, and what it changes against the one before it; in comments the classes that decide.
 CHANGES: dict[str, dict[str, bool]] = {
+    "4.6.1": {},
+    "4.7.0": {},
+    "4.7.1": {},
     "4.8.0": {},
-    "4.9.0": {"ledger_data_path": True},
-    "4.9.1": {"old_property_parser": False},
-    "4.9.2": {"late_delays": True, "ignores_misfits": True},
-    "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},
-    "4.9.4": {"splits_folder_names": True},
+    "4.9.0": {},
+    "4.9.1": {"old_property_parser": False},  # MessageDecoder
+    "4.9.2": {"late_delays": True, "ignores_misfits": True},  # DefaultMessageStore.load; MappedFileQueue.doLoad
+    "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},  # MappedFileQueue; MultiDispatch
+    "4.9.4": {"splits_folder_names": True, "ledger_data_path": True},  # MultiPathMappedFileQueue; DLedgerCommitLog
     "4.9.5": {},
     "4.9.6": {},
     "4.9.7": {},
     "4.9.8": {},
+    # BatchConsumeQueue, CommitLog, DefaultMessageStore (ReputMessageService), ConsumeQueue, TimerMessageStore
     "5.0.0": {
         "batch_queues": True, "inner_batch": True, "knows_dup_info": True, "late_delays": False, "minimum_by_search": True,
         "refused_appends_use_offsets": True, "catches_up": False, "serves_below_maximum": True, "knows_controller_mode": True,
         "knows_timers": True, "dispatches_to_log_end": True,
     },
+    # MappedFileQueue, IndexService, MessageVersion, CompactionStore, TieredMessageStore, SparseConsumeQueue
     "5.1.0": {
         "skips_folders": True, "folder_in_index_refuses": True, "knows_v2": True, "knows_compaction": True,
         "knows_tiered": True,
         "sparse_end_by_first_entry": True,
     },
+    # StoreCheckpoint and CommitLog, ConsumeQueue, QueueOffsetOperator, SparseConsumeQueue
     "5.1.1": {"keeps_confirm_offset": True, "lmq_leaves_out_retries": True, "refused_appends_use_offsets": False,
               "sparse_end_by_first_entry": False},
-    "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True},
-    "5.1.3": {"deletes_empty_last": True},
+    # ConsumeQueue; BrokerController.initialize
+    "5.1.2": {"lmq_leaves_out_schedule": True, "lmq_leaves_out_slashes": True, "controller_mode_throws": True},
+    "5.1.3": {"deletes_empty_last": True, "controller_mode_throws": False},  # MappedFileQueue; BrokerController
     "5.1.4": {},
+    # MixAll.properties2Object, CommitLog, RocksDBMessageStore, DefaultMessageStore, DLedgerCommitLog
     "5.2.0": {
         "trims_texts": True,
         "knows_property_crc": True, "lmq_leaves_out_system": True, "knows_store_type": True, "reads_unconfirmed": True,
-        "ledger_crash_dispatch": True,
+        "ledger_crash_dispatch": True, "ledger_crash_demands_dup_info": True,
     },
-    "5.3.0": {"knows_uncommitted": True, "knows_auth_databases": True},
+    # DefaultMessageStore; DLedgerCommitLog; BrokerController
+    "5.3.0": {"knows_uncommitted": True, "ledger_crash_demands_dup_info": False, "knows_auth_databases": True},
     "5.3.1": {},
+    # CommitLog, TimerMessageStore, RocksDBConsumeQueueStore, RocksGroupCommitService
     "5.3.2": {
         "checks_size_first": True, "property_crc_zero_ok": True, "clean_start_by_queues": True,
         "dispatches_after_clean_exit": True, "clamps_timer_offset": True, "knows_rocksdb_lmq": True,
@@ -133,16 +148,23 @@ CHANGES: dict[str, dict[str, bool]] = {
         "knows_pop_database": True,
     },
     "5.3.3": {},
-    "5.4.0": {
-        "start_by_record_check": True, "truncates_by_new_maximum": True, "tag_index": True, "knows_index_switch": True,
-        "knows_rocksdb": True, "knows_timer_snapshots": True, "knows_rocksdb_acceleration": True,
-        "accelerates_after_clean_exit": True, "combines_queues": True, "knows_timers_in_rocksdb": True,
+    # CommitLog (isMappedFileMatchedRecover), DefaultMessageStore, TimerMessageStore, CombineConsumeQueueStore
+    "5.3.4": {
+        "start_by_record_check": True, "truncates_by_new_maximum": True, "knows_timer_snapshots": True,
+        "knows_rocksdb_acceleration": True, "accelerates_after_clean_exit": True, "combines_queues": True,
     },
+    # CommitLog (recoverNormally, recoverAbnormally), IndexService, MessageRocksDBStorage, TimerMessageRocksDBStore
+    "5.4.0": {
+        "limits_start_search": True, "tag_index": True, "knows_index_switch": True, "knows_rocksdb": True,
+        "knows_timers_in_rocksdb": True,
+    },
+    # CommitLog, StoreCheckpoint, ConsumeQueue, RocksDBConsumeQueueStore, CombineConsumeQueueStore, RocksDBLiteLifecycleManager
     "5.5.0": {
         "start_by_logics_offset": True, "knows_offset_check": True, "empty_last_queue_file_throws": False,
         "knows_separate_folder": True, "accelerates_after_clean_exit": False,
         "dispatches_from_marks": True, "combines_with_unwritten": True, "lite_needs_rocksdb": True,
     },
+    "5.5.1": {"checks_sign_first": True, "resets_empty_queues": True},  # CommitLog.checkMessageAndReturnSize; ConsumeQueue
 }  # fmt: skip
 KNOWN_RELEASES = tuple(CHANGES)
 NEWEST_RELEASE = KNOWN_RELEASES[-1]
@@ -157,14 +179,20 @@ Held = TypeVar("Held")
 
 
 def parse_release(text: str) -> Version:
-    """The release as numbers. Raises UsageError outside 4.8.0 to 5.5.0 or where it is no release at all."""
+    """The release as numbers. Raises UsageError below the oldest known one, or where it is no release at all."""
     parts = text.strip().split(".")
     if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 5 for p in parts):
         raise UsageError(f"release {text!r}: not of the form 5.3.3")
     version = tuple(int(p) for p in parts)
-    if not parse_known(KNOWN_RELEASES[0]) <= version <= parse_known(NEWEST_RELEASE):
-        raise UsageError(f"release {text!r}: only {KNOWN_RELEASES[0]} to {NEWEST_RELEASE} are known")
+    if version < parse_known(KNOWN_RELEASES[0]):
+        raise UsageError(f"release {text!r}: none before {KNOWN_RELEASES[0]} is known; known are that to {NEWEST_RELEASE}")
     return version
+
+
+def known_release(text: str) -> str:
+    """The newest known release that is not above this one: it gives the rules. Raises UsageError."""
+    version = parse_release(text)
+    return [known for known in KNOWN_RELEASES if parse_known(known) <= version][-1]
 
 
 @cache
@@ -250,6 +278,7 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "transWriteOriginTransHalfEnable": True,
     "combineCQUseRocksdbForLmq": False,
     "popConsumerKVServiceInit": False,
+    "rocksdbCQSelectiveDoubleWriteEnable": False,
 }
 OTHER_DEFAULTS: dict[str, Any] = {
     "commitLogRecoverMaxNum": 10,
@@ -325,6 +354,7 @@ class BrokerRules(ReleaseRules):
     check_crc: bool
     verify_property_crc: bool
     dup_info: bool
+    entries_need_dup_info: bool  # so it is with entries of a DLedger log, in recovery after an unclean exit
     multi_dispatch: bool  # dispatch puts entries into light queues
     lmq_in_files: bool  # of these queues: those in files
     lmq_in_rocksdb: bool  # those in RocksDB
@@ -463,6 +493,7 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         check_crc=on("checkCRCOnRecover"),
         verify_property_crc=own.knows_property_crc and on("forceVerifyPropCRC"),
         dup_info=own.knows_dup_info and on("duplicationEnable"),
+        entries_need_dup_info=own.ledger_crash_demands_dup_info and on("enableDLegerCommitLog"),
         multi_dispatch=lmq_in_files or lmq_in_rocksdb,
         lmq_in_files=lmq_in_files,
         lmq_in_rocksdb=lmq_in_rocksdb,

@@ -45,6 +45,8 @@ class WalkRules:
     delays: tuple[tuple[int, int], ...]
     old_property_parser: bool
     offsets_checked: bool
+    sign_first: bool
+    entries_need_dup_info: bool
     tag_index: bool
     light: tuple[bool, ...]
     kind: tuple[Any, ...] = ()  # of a walk that is not recovery's: what else decides it
@@ -58,6 +60,8 @@ class WalkRules:
             tuple(sorted(rules.delays.items())),
             rules.old_property_parser,
             unclean and rules.checks_phy_offset,
+            rules.checks_sign_first,
+            rules.entries_need_dup_info,
             rules.tag_index,
             light_rules(rules),
         )

@@ -22,10 +22,10 @@ from tests.support.stores.corpus_tools import Case
 
 LISTED = ("commitlog/", "consumequeue/", "batchconsumequeue/")  # index files are recorded without their names
 CASES = corpus_tools.plain_cases()
-# By default each case under each second of the releases that were tried, beginning with another one from case to case.
+# By default each case under each third of the releases that were tried, beginning with another one from case to case.
 PAIRS = [
-    pytest.param(case, release, id=f"{case.name}-{release}", marks=pytest.mark.soak if (number + place) % 2 else ())
-    for number, case in enumerate(CASES)
+    pytest.param(case, release, id=f"{case.name}-{release}", marks=pytest.mark.soak if (number + place) % 3 else ())
+    for number, case in enumerate([*CASES, *corpus_tools.of_kind("releases")])
     for place, release in enumerate(case.other_versions)
 ]
 

@@ -114,6 +114,10 @@ def test_a_plan_for_an_assumed_release_wants_it_named(store: Path, tmp_path: Pat
     assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", plan="guess.json") == 2
     assert "its release, 5.3.3, was assumed: name the broker's own with --release" in capsys.readouterr().err
     assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", "--release", "5.3.3", plan="guess.json") == 0
+    assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", "--release", "5.3.33", plan="guess.json") == 2
+    assert "--release 5.3.33: the plan was made for 5.3.3" in capsys.readouterr().err
+    (store / "unknown.json").write_text(json.dumps({**plan, "release_from": "5.3.33"}))
+    assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", plan="unknown.json") == 2
     old = {key: value for key, value in plan.items() if key != "release_from"}
     (store / "old.json").write_text(json.dumps(old))
     assert typed(store, "--to", str(tmp_path / "new"), "--dry-run", plan="old.json") == 0

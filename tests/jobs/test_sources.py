@@ -324,7 +324,7 @@ def test_bad_input_is_told_in_one_sentence(spark: SparkSession, real: tuple[Path
             {"storage_option": "aws_region=eu-1"},
             "takes none; give --storage-option to the command run",
         ),
-        ({"release": "3.2.6"}, "only 4.8.0 to 5.5.0"),
+        ({"release": "3.2.6"}, "none before 4.6.1 is known"),
         ({"broker_conf": "no.conf"}, "No such file"),
         ({"since": "yesterday"}, "not a time"),
         ({"since": "2027-01-01", "until": "2026-01-01"}, "since 2027-01-01 and until 2026-01-01: the range is empty"),

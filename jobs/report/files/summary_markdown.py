@@ -52,10 +52,10 @@ def _lines(result: Row) -> Iterator[str]:
 
 def _assumed(stores: Sequence[Row]) -> Iterator[str]:
     """What the verdicts rest on and nobody named."""
-    assumed = [store for store in stores if store.get("release_from") == "default"]
+    assumed = [store for store in stores if store.get("release_from", "named") != "named"]
     if assumed:
         releases = ", ".join(sorted({_text(store.get("release")) for store in assumed}))
-        yield f"Release {releases} was assumed for {count_text(len(assumed), 'store')}: nobody named it (`--release`)"
+        yield f"Release {releases} was assumed for {count_text(len(assumed), 'store')}: nobody named a known one (`--release`)"
 
 
 def _run_line(result: Row, stores: Sequence[Row]) -> str:

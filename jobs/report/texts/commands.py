@@ -12,7 +12,7 @@ from jobs.environment.installation import COMMAND
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, name_text, printable
 from schemas.finding_codes import CATALOGUE, CURED, NO_QUEUE, Part
-from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
+from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault, unqueueable
 from store_io.base.paths import is_hdfs, is_s3
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
 
 _UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
+_UNKNOWN = "Name a known release with --release; no repair command is shown for one that is not known."
 _MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
 _FIX_CONFIG = "--fix-config"
 _CONFIG_CODES = frozenset(
@@ -64,7 +65,7 @@ def _option_word(value: object) -> str:
 
 def store_words(store: StoreArgument) -> tuple[str, ...]:
     """The words with which another command reads the same store in the same way."""
-    words = [store.path] if store.release_from == DEFAULT else [store.path, "--release", store.release]
+    words = [store.path, *_release_words(store.release, store.release_from)]
     if store.broker_conf is not None:
         file = store.broker_conf_file or ""
         lasting = file and not file.startswith(("/dev/", "/proc/"))  # a shell's pipe (<(...)) no longer exists
@@ -127,8 +128,12 @@ def _about_queue(finding: Finding) -> bool:
 
 def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
     """The same where no more is known than the outcome."""
-    named = () if outcome.release_from == DEFAULT else ("--release", outcome.release)
-    return (outcome.location_text, *named)
+    return (outcome.location_text, *_release_words(outcome.release, outcome.release_from))
+
+
+def _release_words(release: str, release_from: str) -> tuple[str, ...]:
+    """The option that names the release as it was named, also one that is not known."""
+    return () if release_from == DEFAULT else ("--release", release if release_from == NAMED else release_from)
 
 
 def repair_withheld(outcome: AuditOutcome) -> str:
@@ -137,8 +142,8 @@ def repair_withheld(outcome: AuditOutcome) -> str:
         return ""
     if setting_at_fault(outcome) or outcome.no_repair:
         return setting_at_fault(outcome) or outcome.no_repair
-    if outcome.release_from == DEFAULT:
-        return _UNNAMED
+    if outcome.release_from != NAMED:
+        return _UNNAMED if outcome.release_from == DEFAULT else _UNKNOWN
     return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
-from schemas.rows import DEFAULT, DOUBT, LOSS, REBUILDABLE, AuditOutcome, Row
+from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
 from store_io.audit.outcome.safety import (
     OF_ANY_RELEASE,
@@ -125,6 +125,8 @@ def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
     if answer.kind in OF_ANY_RELEASE:
         return ""
     parts = [f"its release is {outcome.release}"] if outcome.release_from == DEFAULT else []
+    if outcome.release_from not in (NAMED, DEFAULT):
+        parts.append(f"{outcome.release_from} does as {outcome.release}")
     if outcome.inferred_mode:
         parts.append("its broker runs in controller mode")
     if outcome.settings_from == DEFAULT and answer.kind == Safety.SAFE:

@@ -124,7 +124,7 @@ def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
         conf = GivenConf(misfits, odd_settings(request.broker_conf, copy.rules))
     out.unsafe_settings = unsafe_settings(copy.rules, parse_properties(request.broker_conf or ""))
     out.inferred_mode = inferred_mode(evidence.copy.rules)
-    out.written_by = "" if request.release_from != DEFAULT or written.holds(request.release) else written.range_text()
+    out.written_by = "" if request.release_from == NAMED or written.holds(request.release) else written.range_text()
     out.premises = premises(
         request.release,
         request.release_from,

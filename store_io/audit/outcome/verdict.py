@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.rows import DEFAULT, DOUBT, REBUILDABLE, TAKEN, AuditOutcome
+from schemas.rows import DEFAULT, DOUBT, NAMED, REBUILDABLE, TAKEN, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
 from store_io.audit.checks.repaired_store import repair_note
@@ -44,8 +44,9 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         least = "at least " if len(taken) > MOST_NAMED else ""
         more = f" (and {least}{count_text(len(taken) - 1, 'more line')} of broker.conf)" if len(taken) > 1 else ""
         sentence = f"{taken[0]}{more}. {sentence}"
-    if outcome.release_from == DEFAULT and broker is not None:
-        sentence += " (no release was named: this one is assumed)"
+    if outcome.release_from != NAMED and broker is not None:
+        why = "no release was named" if outcome.release_from == DEFAULT else f"{outcome.release_from} is not known"
+        sentence += f" ({why}: this one is assumed)"
     if outcome.settings_from == DEFAULT and broker is not None:
         sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
     if no_config(outcome):

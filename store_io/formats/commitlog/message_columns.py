@@ -290,7 +290,10 @@ class RecordCheck:
     @staticmethod
     def broker(rules: BrokerRules, path: str = "") -> RecordCheck:
         """Exactly what `check_frame` calls VALID while that release recovers."""
-        return RecordCheck(BROKER, rules, rules.delays_in_recovery, framing=framing_of(rules, path))
+        framing = framing_of(rules, path)
+        if framing.header_bytes and rules.entries_need_dup_info:
+            rules = replace(rules, dup_info=True)
+        return RecordCheck(BROKER, rules, rules.delays_in_recovery, framing=framing)
 
     @staticmethod
     def reput(rules: BrokerRules, path: str = "") -> RecordCheck:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from schemas.timer_layout import TIMER_CHECK
 from store_io.rules.config.reading import config_rules
-from store_io.rules.releases import BrokerRules
+from store_io.rules.releases import KNOWN_RELEASES, BrokerRules
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class ConfigFile:
     """
 
     path: str
-    since: str = "4.8.0"
+    since: str = KNOWN_RELEASES[0]
     stops: bool = True
     late: bool = False
     timers: bool = False

@@ -69,10 +69,11 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.1.4": {"tables_in_rocksdb": True},
     "5.3.1": {"imports_files": True, "timer_topic": True},
     "5.3.2": {"knows_second_version": True},
+    "5.3.4": {"knows_single_database": True, "backup_is_moved": True},  # RocksDBTopicConfigManager; ConfigManager.persist
     "5.4.0": {
         "blank_is_nothing": False, "bare_names": False, "names_by_likeness": False, "fastjson2": True,
         "long_wraps": True, "ignores_types": True, "blank_offsets_refused": False, "empty_text_offsets_refused": True,
-        "knows_single_database": True, "backup_is_moved": True, "refusal_saves_all": True,
+        "refusal_saves_all": True,
         "topics_of_rocksdb_transactions": True, "pair_a_line": True,
     },
     "5.5.0": {"long_wraps": False, "newer_fastjson2": True, "pull_offsets": True},

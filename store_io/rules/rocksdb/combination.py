@@ -1,7 +1,7 @@
 """Which queues a broker combines that writes them twice, in files and in RocksDB, and which of the two it asks (rocksdb.md 8).
 
 Source: CombineConsumeQueueStore's constructor and getCurrentReadStoreForTopic, MultiDispatchUtils.checkMultiDispatchQueue,
-StoreType.fromString, RocksDBLiteLifecycleManager.init, read at 5.4.0 and 5.5.0.
+StoreType.fromString, RocksDBLiteLifecycleManager.init, read at 5.3.4 to 5.5.1.
 """
 
 from __future__ import annotations
@@ -77,6 +77,9 @@ def combination_refusal(rules: BrokerRules) -> str:
     if rules.lite_needs_rocksdb and rules.value("combineCQUseRocksdbForLmq"):
         if _TYPES[1] not in loads or combination(rules).assigns_rocksdb:
             return "combineCQUseRocksdbForLmq=true: it needs queues in RocksDB, and numbers that those in files give"
+    if rules.value("rocksdbCQSelectiveDoubleWriteEnable"):
+        if combination(rules).assigns_rocksdb or combination(rules).reads_rocksdb:
+            return "rocksdbCQSelectiveDoubleWriteEnable=true: it needs queues in files that give the numbers and are read"
     return ""
 
 
@@ -101,7 +104,10 @@ def line_to_correct(rules: BrokerRules, refusal: str) -> str:
         key = refusal.partition("=")[0]
         if key == "combineCQUseRocksdbForLmq" and combination(rules).assigns_rocksdb:
             key = "combineAssignOffsetCQType"
-        keys = (key, "combineCQLoadingCQTypes") if key != "combineCQUseRocksdbForLmq" else ("combineCQLoadingCQTypes",)
+        if key == "rocksdbCQSelectiveDoubleWriteEnable":
+            keys = (key,)
+        else:
+            keys = (key, "combineCQLoadingCQTypes") if key != "combineCQUseRocksdbForLmq" else ("combineCQLoadingCQTypes",)
     if not refusal or not keys:
         return ""
     named = next((key for key in keys if rules.settings[key].origin == "broker.conf"), keys[0])

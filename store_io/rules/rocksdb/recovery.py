@@ -84,7 +84,7 @@ class RocksFold(Fold):
         skips, mark = self.prediction.skips, self.ends.mark
         if mark < start:
             begins = f"recovery begins at physical offset {start:,}"
-            if self.rules.start_by_record_check:
+            if self.rules.limits_start_search:
                 begins += f", at most {int(self.rules.value('commitLogRecoverMaxNum'))} CommitLog files from the end"
             skips.append(f"{begins}, and the queues end at {mark:,}")
         if not self.unclean and self.rules.dispatches_after_clean_exit:
@@ -105,7 +105,7 @@ class RocksFold(Fold):
         return m if on and (self.unclean or rules.accelerates_after_clean_exit) else -1
 
     def _start_place(self, m: int) -> int:
-        """The newest segment that begins at or below the mark: by its first record; by name after a clean exit before 5.4.0."""
+        """The newest segment that begins at or below the mark: by its first record; by name after a clean exit before 5.3.4."""
         if self.rules.start_by_record_check or not self.unclean:
             return self._search(unclean=False).place(m)
         search = self._search(unclean=True)

@@ -1,6 +1,6 @@
 """One value of broker.conf as a release takes it. What it cannot read it leaves at its default, without a word.
 
-Source: MixAll.properties2Object, the setters of BrokerConfig and MessageStoreConfig, 4.8.0 to 5.5.0 (recovery.md 0).
+Source: MixAll.properties2Object, the setters of BrokerConfig and MessageStoreConfig, 4.6.1 to 5.5.1 (recovery.md 0).
 """
 
 from __future__ import annotations
@@ -38,22 +38,23 @@ FIRST_KNOWN = {
     "rocksdbCQDoubleWriteEnable": "5.3.1",
     "configManagerVersion": "5.3.2",
     "popConsumerKVServiceInit": "5.3.2",
-    "combineAssignOffsetCQType": "5.4.0",
-    "combineCQLoadingCQTypes": "5.4.0",
-    "combineCQMaxExtraSearchCommitLogFiles": "5.4.0",
-    "combineCQPreferCQType": "5.4.0",
+    "combineAssignOffsetCQType": "5.3.4",
+    "combineCQLoadingCQTypes": "5.3.4",
+    "combineCQMaxExtraSearchCommitLogFiles": "5.3.4",
+    "combineCQPreferCQType": "5.3.4",
     "commitLogRecoverMaxNum": "5.4.0",
-    "enableAcceleratedRecovery": "5.4.0",
+    "enableAcceleratedRecovery": "5.3.4",
     "indexFileWriteEnable": "5.4.0",
     "indexRocksDBEnable": "5.4.0",
     "timerRocksDBEnable": "5.4.0",
-    "timerWheelSnapshotFlush": "5.4.0",
+    "timerWheelSnapshotFlush": "5.3.4",
     "transRocksDBEnable": "5.4.0",
     "transWriteOriginTransHalfEnable": "5.4.0",
-    "useSingleRocksDBForAllConfigs": "5.4.0",
+    "useSingleRocksDBForAllConfigs": "5.3.4",
     "checkCommitLogOffsetOnRecover": "5.5.0",
     "combineCQUseRocksdbForLmq": "5.5.0",
     "useSeparateStorePathForRocksdbCQ": "5.5.0",
+    "rocksdbCQSelectiveDoubleWriteEnable": "5.5.1",
 }
 
 

@@ -70,6 +70,9 @@ public class Harness {
         Object[] taken = new Object[constructor.getParameterTypes().length];
         System.arraycopy(arguments, 0, taken, 0, taken.length);
         this.store = (DefaultMessageStore) constructor.newInstance(taken);
+        if (taken.length < arguments.length && topics.size() > 0) { // 5.0.0 and 5.1.0 get them afterwards
+            type.getMethod("setTopicConfigTable", new Class[] {java.util.concurrent.ConcurrentMap.class}).invoke(store, new Object[] {topics});
+        }
         Object delays = null;
         try {
             delays = field(store, "scheduleMessageService");

@@ -42,7 +42,7 @@ from jobs.environment import setup as environment
 from tests.support.stores.builders import Record, decode
 
 HERE = Path(__file__).resolve().parent
-RELEASES = ("4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0")
+RELEASES = ("4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0", "5.5.1")
 SAFE = {
     "haListenPort": 0,
     "brokerRole": "ASYNC_MASTER",
@@ -67,6 +67,11 @@ def conf_of(settings: Mapping[str, Any]) -> str:
 
 
 # ---- the jars ------------------------------------------------------------------------------------------------------
+
+
+def pinned_releases() -> list[str]:
+    """The releases whose own jars can be fetched."""
+    return [name for name in tomllib.loads((HERE / "brokers.toml").read_text("utf-8")) if "-" not in name]
 
 
 def class_path(release: str, dledger: bool = False, cluster: bool = False, managers: bool = False) -> list[Path]:

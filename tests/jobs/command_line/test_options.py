@@ -36,8 +36,8 @@ from tests.jobs.command_line.conftest import audit
         (["audit", "S", "--out", "O", "--verbose=1"], "--verbose takes no value"),
         (["audit", "S", "--out", "O", "--conf", "spark.ui.enabled"], "Spark wants key=value"),
         (["audit", "S", "--out", "O", "--master="], "--master needs a value"),
-        (["audit", "S", "--out", "O", "--release", "4.7.1"], "only 4.8.0 to"),
-        (["audit", "S", "--out", "O", "--release", "9.9.9"], "only 4.8.0 to"),
+        (["audit", "S", "--out", "O", "--release", "4.6.0"], "none before 4.6.1 is known"),
+        (["audit", "S", "--out", "O", "--release", "5.5"], "not of the form"),
         (["audit", "S", "--out", "O", "--release", "five"], "not of the form"),
         (["audit", "S", "--out", "O", "--release", "all", "--level", "quick"], "does not go with --level"),
         (["audit", "S", "--out", "O", "--release", "5.3.3,all"], "all goes alone"),
@@ -88,6 +88,14 @@ def test_defaults(store: Path, tmp_path: Path) -> None:
     assert asked.stores == (StoreArgument("store", str(store), NEWEST_RELEASE, release_from="default"),)
     assert (asked.tables, asked.write) == (None, frozenset())
     assert asked.run_id != audit(store, "--out", tmp_path / "o").run_id
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_release_that_is_not_known_takes_known_rules_and_is_remembered(store: Path, tmp_path: Path, several: bool) -> None:
+    asked = "5.6.0, 5.3.9,5.5.1" if several else " 5.6.0"
+    [own] = audit(store, "--out", tmp_path / "o", "--release", asked).stores
+    assert (own.release, own.release_from) == (NEWEST_RELEASE, "5.6.0")
+    assert own.releases == ((NEWEST_RELEASE, "5.3.9") if several else ())
 
 
 def test_several_releases_are_compared_and_the_first_of_a_list_is_the_stores_own(store: Path, tmp_path: Path) -> None:

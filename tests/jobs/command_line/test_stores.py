@@ -66,7 +66,7 @@ def test_a_bad_row_of_a_fleet_is_that_stores_problem(tmp_path: Path) -> None:
         'path = ""': "path must be a text",
         "path = 3": "path must be a text",
         'path = "y"\nname = ""': "name must be a text",
-        'path = "y"\nrelease = "1.0.0"': "only 4.8.0",
+        'path = "y"\nrelease = "1.0.0"': "none before 4.6.1",
         'path = "y"\nrelease = 5': "release must be a text",
         'path = "y"\nrelase = "5.3.3"': "did you mean release?",
         'path = "y"\nbroker_conf = "nowhere"': "No such file",
@@ -91,6 +91,14 @@ def test_a_bad_row_of_a_fleet_is_that_stores_problem(tmp_path: Path) -> None:
     assert {store.release_from for store in stores} == {"named"}
     unnamed = audit("--fleet", fleet, "--out", tmp_path / "o").stores
     assert [store.release_from for store in unnamed[:2]] == ["named", "default"]
+
+
+def test_a_row_may_name_a_release_that_is_not_known(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text('[[store]]\npath = "p"\nrelease = "5.3.9"\n[[store]]\npath = "q"\nrelease = "4.0.0"\n')
+    taken, refused = audit("--fleet", fleet, "--out", tmp_path / "o", "--release", "5.1.4").stores
+    assert (taken.release, taken.release_from, taken.problem) == ("5.3.4", "5.3.9", None)
+    assert refused.problem is not None and "none before" in refused.problem
 
 
 @pytest.mark.parametrize("text", ["", "store = 3", "store = []", "[[store]\n", "\xff", "[[stores]]\npath='x'"])

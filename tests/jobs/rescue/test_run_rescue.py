@@ -101,6 +101,14 @@ def test_settings_that_do_not_fit_are_no_ground_for_a_repair(store: Path, capsys
     assert not (store / "store-rescued").exists()
 
 
+def test_a_release_that_is_not_known_is_judged_and_not_repaired(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed(store, "--yes", release="5.3.33") == 3
+    out = capsys.readouterr().out
+    first, refused = out.index("RocketMQ 5.3.33 is not known"), out.index("Not rescued: Name a known release")
+    assert first < refused and "spark-submit.sh repair" not in out
+    assert not (store / "store-rescued").exists()
+
+
 def test_what_cannot_be_audited_or_repaired_ends_with_3(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(store / "store" / "commitlog")
     assert typed(store, "--yes") == 3

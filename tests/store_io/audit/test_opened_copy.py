@@ -12,6 +12,8 @@ from store_io.audit.opened_copy import open_copy
 from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import NotAStore
 from store_io.source.byte_source import StoreLocation
+from tests.support.answers import product
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 
 def make(root: Path, files: dict[str, bytes]) -> AuditRequest:
@@ -63,3 +65,15 @@ def test_no_store_is_an_error_unless_it_may_be_an_emptied_one(tmp_path: Path) ->
         open_copy(request, Shortcomings())
     emptied = AuditRequest("s", request.location, "5.3.3", perhaps_emptied=True)
     assert open_copy(emptied, Shortcomings()).no_store
+
+
+@pytest.mark.parametrize(("release", "starts"), [("5.1.1", True), ("5.1.2", False), ("5.1.3", True)])
+def test_5_1_2_never_starts_in_controller_mode(release: str, starts: bool, tmp_path: Path) -> None:
+    builder = StoreBuilder(release, Sizes(segment=1024))
+    builder.put(Message(body=b"body", uniq="u"))
+    store = builder.write(tmp_path / "store")
+    found = product.audit(store.root, release, store.broker_conf + "enableControllerMode=true\n").broker
+    assert found is not None and found["starts"] is starts
+    assert starts or found["refusal"].startswith("enableControllerMode=true: a broker of 5.1.2 ends")
+    plain = product.audit(store.root, release, store.broker_conf).broker
+    assert plain is not None and plain["starts"]

@@ -74,6 +74,14 @@ def test_controller_mode_is_modelled_but_for_a_broker_that_never_takes_part() ->
     assert unmodelled(listed({}), broker_rules("4.9.8", alone)) == []
 
 
+@pytest.mark.parametrize(("release", "named"), [("5.5.0", 0), ("5.5.1", 1)])
+def test_queues_in_rocksdb_for_some_topics_alone_are_not_modelled(release: str, named: int) -> None:
+    both = {"rocksdbCQDoubleWriteEnable": "true", "rocksdbCQSelectiveDoubleWriteEnable": "true"}
+    settings = {key: Setting(True, "broker.conf", text) for key, text in both.items()}
+    found = unmodelled(listed({}), broker_rules(release, settings))
+    assert [sentence.startswith("rocksdbCQSelectiveDoubleWriteEnable=true: ") for sentence in found] == [True] * named
+
+
 @pytest.mark.parametrize("beside", [None, "enableControllerMode", "enableDLegerCommitLog"])
 def test_a_start_that_looks_at_queues_in_rocksdb_is_not_modelled(beside: str | None) -> None:
     """It is said once, whatever lies beside them."""

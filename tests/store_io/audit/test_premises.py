@@ -30,7 +30,10 @@ def test_an_assumed_release_is_told_with_who_wrote_the_copy() -> None:
     old = WrittenBy("4.8.0", "4.9.8", "", (), ("checkpoint",))
     (found,) = premises(NEWEST_RELEASE, DEFAULT, old, {}, GivenConf())
     assert found.kind == ASSUMED and "the newest known" in found.sentence and "the answer may be another" in found.sentence
-    assert "the newest known" not in assumed_sentence("4.9.8")
+    assert "the newest known" not in assumed_sentence("4.9.8", DEFAULT)
+    (unknown,) = premises("5.3.4", "5.3.9", old, {}, GivenConf())
+    assert unknown.kind == ASSUMED and unknown.sentence.startswith(f"{assumed_sentence('5.3.4', '5.3.9')}. This copy was written")
+    assert unknown.sentence.endswith("Name a known one with --release")
 
 
 def test_inferred_settings_are_named() -> None:

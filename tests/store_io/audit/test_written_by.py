@@ -36,18 +36,18 @@ def test_the_release_that_wrote_a_real_store_lies_in_its_range(case: Case, tmp_p
 @pytest.mark.parametrize(
     ("found", "oldest", "newest", "sure"),
     [
-        (named("abort.bak", folders="rocksdbstore"), "5.4.0", "5.5.0", "5.4.0"),
-        (named("abort.bak"), "5.0.0", "5.3.3", "5.0.0"),
-        (named("abort.bak", "config/transactionMetrics"), "5.3.0", "5.3.3", "5.3.0"),
-        (named("abort.bak", confirm_phy_offset=9), "5.1.1", "5.3.3", "5.1.1"),
-        (named("abort.bak", confirm_phy_offset=-9, logics_phy_offset=-1 << 63), "5.0.0", "5.3.3", "5.0.0"),
-        (named(logics_phy_offset=7), "5.5.0", "5.5.0", "5.5.0"),
-        (named("abort"), "5.0.0", "5.3.3", "5.0.0"),
-        (named(), "4.8.0", "4.9.8", ""),
+        (named("abort.bak", folders="rocksdbstore"), "5.4.0", "5.5.1", "5.4.0"),
+        (named("abort.bak"), "5.0.0", "5.3.4", "5.0.0"),
+        (named("abort.bak", "config/transactionMetrics"), "5.3.0", "5.3.4", "5.3.0"),
+        (named("abort.bak", confirm_phy_offset=9), "5.1.1", "5.3.4", "5.1.1"),
+        (named("abort.bak", confirm_phy_offset=-9, logics_phy_offset=-1 << 63), "5.0.0", "5.3.4", "5.0.0"),
+        (named(logics_phy_offset=7), "5.5.0", "5.5.1", "5.5.0"),
+        (named("abort"), "5.0.0", "5.3.4", "5.0.0"),
+        (named(), "4.6.1", "4.9.8", ""),
         (named("config/lmqConsumerOffset.json"), "4.9.3", "4.9.8", "4.9.3"),
-        (named("abort.bak", folders="consumequeue/" + "t" * 127), "5.0.0", "5.3.3", "5.0.0"),
-        (named("abort.bak", folders="consumequeue/" + "t" * 128), "5.1.0", "5.3.3", "5.1.0"),
-        (named("abort.bak", folders="consumequeue/%LMQ%" + "t" * 128), "5.0.0", "5.3.3", "5.0.0"),
+        (named("abort.bak", folders="consumequeue/" + "t" * 127), "5.0.0", "5.3.4", "5.0.0"),
+        (named("abort.bak", folders="consumequeue/" + "t" * 128), "5.1.0", "5.3.4", "5.1.0"),
+        (named("abort.bak", folders="consumequeue/%LMQ%" + "t" * 128), "5.0.0", "5.3.4", "5.0.0"),
     ],
 )
 def test_what_each_trace_says(found: WrittenBy, oldest: str, newest: str, sure: str) -> None:
@@ -66,6 +66,6 @@ def test_the_forms_of_config_and_records() -> None:
 
 def test_the_sentence_says_how_sure_and_why() -> None:
     assert named("abort.bak").sentence() == (
-        "written by 5.0.0 to 5.3.3 (surely 5.0.0 or newer: abort.bak; likely not newer than 5.3.3: no rocksdbstore)"
+        "written by 5.0.0 to 5.3.4 (surely 5.0.0 or newer: abort.bak; likely not newer than 5.3.4: no rocksdbstore)"
     )
-    assert named("x").sentence() == "written by 4.8.0 to 4.9.8 (likely not newer than 4.9.8: no abort.bak)"
+    assert named("x").sentence() == "written by 4.6.1 to 4.9.8 (likely not newer than 4.9.8: no abort.bak)"

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from jobs.report.files.json_text import document
+from tests.support import damage
+from tests.support.answers import product
 from tests.support.answers.repaired import Served, content, numbers, plan_of, plan_with_steps, previewed, repaired
 from tests.support.stores import corpus_tools
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import Case
 from tests.support.texts.json_schemas import faults
 
@@ -112,6 +115,22 @@ def assert_told(report: dict[str, Any]) -> None:
 
 
 OTHERWISE = {"g19-514-size-mid": (), "g37-533-crc-props": pytest.mark.soak, "g14-533-torn-old-seen": pytest.mark.soak}
+
+
+@pytest.mark.parametrize("release", ["5.5.0", "5.5.1"])
+def test_a_filler_whose_size_is_negative_hides_nothing_after_a_repair(release: str, tmp_path: Path) -> None:
+    """5.5.1 ends recovery there, and older ones go on with the next file."""
+    builder = StoreBuilder(release, Sizes(segment=1024))
+    for number in range(20):
+        builder.put(Message(body=b"%d" % number, uniq=f"u{number}"))
+    store = builder.write(tmp_path / "store", clean=False)
+    (store.root / "checkpoint").unlink()  # recovery reads all
+    damage.filler_size(store.root / "commitlog" / f"{0:020d}", lambda size: -size)
+    plan = plan_of(store.root, release, store.broker_conf)
+    assert (plan.broker["lost"]["messages"] > 0) is (release == "5.5.1")
+    assert repaired(store.root, tmp_path / "new", plan, "salvage").exit_code == 0
+    after = product.audit(tmp_path / "new", release, store.broker_conf)
+    assert after.outcome.exit_code == 0 and after.outcome.messages == 20
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name, marks=OTHERWISE[c.name]) for c in CASES if c.name in OTHERWISE])

@@ -63,6 +63,13 @@ def test_the_audit_alone_compares_the_address() -> None:
 def test_a_filler_ends_the_segment_and_a_size_beyond_the_file_is_told_since_5_3_2() -> None:
     filler = (100).to_bytes(4, "big") + b"\xcb\xd4\x31\x94" + bytes(92)
     assert verdict(filler, BROKER)[0] == END
+    turned = b"\x80" + filler[1:]  # its sign bit
+    assert [verdict(turned, BROKER, release) for release in ("5.3.1", "5.5.0", "5.5.1")] == [
+        (END, "filler"),
+        (END, "filler"),
+        (BAD, "negative_size"),
+    ]
+    assert verdict(turned, AUDIT, "5.5.0")[0] == END
     data = frame()
     data[:4] = (len(data) + 1).to_bytes(4, "big")
     assert [verdict(data, BROKER, release) for release in ("5.3.1", "5.3.2")] == [

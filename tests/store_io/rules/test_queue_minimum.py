@@ -27,6 +27,15 @@ def test_an_empty_last_file_stops_5_0_to_5_4(release: str, throws: bool) -> None
         assert state.min_offset == 0
 
 
+@pytest.mark.parametrize(("release", "end"), [("4.9.8", 410), ("5.0.0", 410), ("5.5.0", 410), ("5.5.1", -1)])
+def test_a_queue_that_lost_its_files_keeps_its_end_up_to_5_5_0(release: str, end: int) -> None:
+    state = queue(release, [(i * 100, 10) for i in range(5)], wrote=5, max_phy=410)
+    for file in list(state.files):
+        state.delete(file)
+    correct_minimum(state, 0)
+    assert (state.min_logic, state.max_phy) == (0, end)
+
+
 @pytest.mark.parametrize("release", ["4.8.0", "5.3.3"])
 @pytest.mark.parametrize("min_phy", [0, 100, 150, 400])
 def test_the_minimum_is_the_first_entry_at_or_above_the_logs(release: str, min_phy: int) -> None:

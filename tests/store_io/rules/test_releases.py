@@ -9,7 +9,17 @@ import pytest
 from store_io.base.errors import UsageError
 from store_io.rules import releases
 from store_io.rules.message_verdict import AUDIT_RULES
-from store_io.rules.releases import CHANGES, ReleaseRules, Setting, broker_rules, parse_known, release_rules
+from store_io.rules.releases import (
+    CHANGES,
+    NEWEST_RELEASE,
+    ReleaseRules,
+    Setting,
+    broker_rules,
+    known_release,
+    parse_known,
+    parse_release,
+    release_rules,
+)
 
 
 def settings(**values: object) -> dict[str, Setting]:
@@ -29,12 +39,38 @@ def test_each_row_changes_something_against_the_row_before() -> None:
     assert {name for changed in CHANGES.values() for name in changed} == names, "a rule that no release changes"
 
 
-def test_a_release_between_two_known_ones_takes_the_older_ones_rules() -> None:
+def test_a_release_between_two_known_ones_takes_the_older_one_s_rules() -> None:
     assert release_rules((5, 1, 9)) == release_rules((5, 1, 4))
     assert broker_rules("4.9.30").knows_v2 is False
-    for text in ("4.7.9", "5.5.1", "6.0.0", "5.3", "five"):
+
+
+@pytest.mark.parametrize(
+    ("named", "known"),
+    [
+        ("5.3.9", "5.3.4"),
+        ("5.3.77", "5.3.4"),
+        ("4.7.5", "4.7.1"),
+        ("5.6.0", NEWEST_RELEASE),
+        ("10.0.0", NEWEST_RELEASE),
+        ("5.2.0",) * 2,
+    ],
+)
+def test_a_number_that_is_not_known_takes_the_rules_of_the_newest_known_one_below(named: str, known: str) -> None:
+    assert known_release(named) == known
+    assert release_rules(parse_release(named)) == release_rules(parse_known(known))
+
+
+@pytest.mark.parametrize("text", ["4.6.0", "4.5.2", "3.2.6", "5.3", "five", "5.5.1-SNAPSHOT", "5.5.1.2", "-5.5.1", ""])
+def test_older_releases_and_what_is_no_number_are_refused(text: str) -> None:
+    for asked in (parse_release, known_release, broker_rules):
         with pytest.raises(UsageError):
-            broker_rules(text)
+            asked(text)
+
+
+def test_every_published_release_from_4_6_1_on_is_known() -> None:
+    counts = {"4.6": [1], "4.7": range(2), "4.8": [0], "4.9": range(9), "5.0": [0], "5.1": range(5), "5.2": [0], "5.3": range(5)}
+    published = [f"{line}.{number}" for line, numbers in counts.items() for number in numbers]
+    assert [*CHANGES] == [*published, "5.4.0", "5.5.0", "5.5.1"]
 
 
 def test_rules_that_only_some_releases_have() -> None:
@@ -44,7 +80,11 @@ def test_rules_that_only_some_releases_have() -> None:
     assert having("ignores_misfits") == ["4.9.2"]
     assert having("late_delays") == ["4.9.2", "4.9.3", "4.9.4", "4.9.5", "4.9.6", "4.9.7", "4.9.8"]
     assert having("refused_appends_use_offsets") == ["5.0.0", "5.1.0"]
-    assert having("old_property_parser") == ["4.8.0", "4.9.0"]
+    assert having("old_property_parser") == ["4.6.1", "4.7.0", "4.7.1", "4.8.0", "4.9.0"]
+    assert having("ledger_crash_demands_dup_info") == ["5.2.0"]
+    assert having("controller_mode_throws") == ["5.1.2"]
+    assert having("checks_sign_first") == having("resets_empty_queues") == ["5.5.1"]
+    assert set(having("start_by_record_check")) - set(having("limits_start_search")) == {"5.3.4"}
     assert broker_rules("4.9.5").delays_in_recovery == {} != broker_rules("5.0.0").delays_in_recovery
 
 

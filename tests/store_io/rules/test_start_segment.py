@@ -53,12 +53,15 @@ def test_v2_is_known_since_5_1_0() -> None:
     assert [place(release, True, checkpoint=times, segment4=v2) for release in ("5.0.0", "5.1.0")] == [3, 4]
 
 
-def test_since_5_4_0_the_first_record_is_checked_and_the_search_is_bounded() -> None:
-    assert place("5.4.0", False, 250) == 2
-    assert place("5.4.0", False, 250, segment2=first(2, check_ok=False)) == 1
-    assert place("5.4.0", False, -1, commitLogRecoverMaxNum=2) == COUNT - 2
+@pytest.mark.parametrize("release", ["5.3.4", "5.4.0"])
+def test_since_5_3_4_the_first_record_is_checked_and_since_5_4_0_the_search_is_bounded(release: str) -> None:
+    assert place(release, False, 250) == 2
+    assert place(release, False, 250, segment2=first(2, check_ok=False)) == 1
+    bounded = release == "5.4.0"
+    for unclean in (False, True):
+        assert place(release, unclean, -1, commitLogRecoverMaxNum=2) == (COUNT - 2 if bounded else 0)
     times = Checkpoint(physic_time=1_005_500, logics_time=1_006_000)
-    assert place("5.4.0", True, checkpoint=times) == 2
+    assert place(release, True, checkpoint=times) == 2
 
 
 def test_5_5_0_goes_by_what_the_checkpoint_says_of_queues() -> None:

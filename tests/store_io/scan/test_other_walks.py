@@ -45,7 +45,7 @@ def told(summary: SegmentSummary) -> tuple[Any, ...]:
     return summary.first, summary.broker, summary.extents, summary.findings, summary.lmq_faults, records
 
 
-@given(any_segments(), st.sampled_from(["4.8.0", "5.1.4", "5.5.0"]), st.integers(300, 9000))
+@given(any_segments(), st.sampled_from(["4.8.0", "5.1.4", "5.5.0", "5.5.1"]), st.integers(300, 9000))
 @settings(max_examples=10, deadline=None)
 def test_a_followed_walk_is_that_of_a_scan_by_its_own_rules(made: tuple[bytes, int], release: str, window: int) -> None:
     data, base = made

@@ -137,7 +137,7 @@ def any_segments(draw: st.DrawFn) -> tuple[bytes, int]:
 
 @given(
     any_segments(),
-    st.sampled_from(["4.8.0", "4.9.8", "5.0.0", "5.1.4", "5.3.3", "5.5.0"]),
+    st.sampled_from(["4.8.0", "4.9.8", "5.0.0", "5.1.4", "5.3.3", "5.5.0", "5.5.1"]),
     st.sampled_from([{}, {"checkCRCOnRecover": False}, {"duplicationEnable": True}, {"forceVerifyPropCRC": True}]),
     st.booleans(),
     st.integers(16, 9000),

@@ -180,7 +180,7 @@ class Broker:
                     break
                 f, pos = files[i], 0
         end = f.start + pos
-        if rules.at_least("5.4.0"):
+        if rules.at_least("5.3.4"):
             m = self.max_cq_phy()
         if m >= end:
             for q in self.all_queues():
@@ -196,8 +196,8 @@ class Broker:
 
     def start_file(self, clean, m):
         files, rules = self.log.files, self.rules
-        if rules.at_least("5.4.0"):
-            return self.start_file_540(clean, m)
+        if rules.at_least("5.3.4"):
+            return self.start_file_534(clean, m)
         if clean:
             if not rules.at_least("5.3.2"):
                 return max(0, len(files) - 3)
@@ -221,12 +221,13 @@ class Broker:
             limit = min(limit, self.index_time)
         return time != 0 and time <= limit
 
-    def start_file_540(self, clean, m):
+    def start_file_534(self, clean, m):
         files = self.log.files
+        most = self.conf.commitLogRecoverMaxNum if self.rules.at_least("5.4.0") else len(files)
         for looked, i in enumerate(reversed(range(len(files))), 1):
             if clean and i == 0:
                 return 0
-            if self.matched_by_record(files[i], clean, m) or looked >= self.conf.commitLogRecoverMaxNum:
+            if self.matched_by_record(files[i], clean, m) or looked >= most:
                 return i
         return 0
 

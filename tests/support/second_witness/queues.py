@@ -111,6 +111,8 @@ class ConsumeQueue:
                     self.min_logic = f.start + at
                     break
             return
+        if not self.queue.files and self.rules.at_least("5.5.1"):
+            self.min_logic, self.max_phy = 0, -1
         if self.min_logic >= self.queue.max_offset or not self.queue.files:
             return
         last, first = self.queue.last, self.queue.files[0]

@@ -88,6 +88,8 @@ def check(buf, pos, limit, rules, conf, crc, dup=False, body_wanted=True, delays
         if rules.at_least("5.3.2") and limit - at <= 4:
             raise Bad("no room for a size")
         total = int32_()
+        if rules.at_least("5.5.1") and total < 0:
+            raise Bad("negative size")
         if rules.at_least("5.3.2") and limit - at < int32(total - 4):
             raise Bad("size beyond the file")
         magic = int32_()

@@ -13,8 +13,8 @@ from tests.support.stores.replica import epoch_text
 from tests.support.stores.rocksdb_stores import KeyedStore, keyed_of
 
 RELEASES = (
-    "4.8.0 4.9.0 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 "
-    "5.0.0 5.1.0 5.1.1 5.1.2 5.1.3 5.1.4 5.2.0 5.3.0 5.3.1 5.3.2 5.3.3 5.4.0 5.5.0"
+    "4.6.1 4.7.0 4.7.1 4.8.0 4.9.0 4.9.1 4.9.2 4.9.3 4.9.4 4.9.5 4.9.6 4.9.7 4.9.8 "
+    "5.0.0 5.1.0 5.1.1 5.1.2 5.1.3 5.1.4 5.2.0 5.3.0 5.3.1 5.3.2 5.3.3 5.3.4 5.4.0 5.5.0 5.5.1"
 ).split()
 LONG_TOPIC = "LongTopic_" * 15
 TOPICS = ("TopicA", "TopicA", "TopicA", "_x", "%RETRY%group", "rmq_sys_wheel_timer")

@@ -65,7 +65,7 @@ sizes = st.builds(
 @st.composite
 def store_builders(draw: st.DrawFn, most: int = 20) -> StoreBuilder:
     """A builder with up to `most` messages in it; segments close wherever the next message does not fit."""
-    release = draw(st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0"]))
+    release = draw(st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.4.0", "5.5.0", "5.5.1"]))
     builder = StoreBuilder(release, draw(sizes))
     for message in draw(st.lists(messages(), max_size=most)):
         if builders.version_of(release) < (5, 1) and len(message.topic) > 127:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jobs.report.texts.text import count_text, printable
 from schemas.rows import TAKEN, AuditOutcome, Comparison, Start
 from store_io.base.wording import names_text
-from store_io.rules.releases import KNOWN_RELEASES, parse_known
+from store_io.rules.releases import KNOWN_RELEASES, known_release, parse_known
 
 WITHOUT_CHECKSUMS = "messages whose body fails its checksum stay in the log, and consumers get them"
 
@@ -37,9 +37,15 @@ class ComparedLine:
 def release_lines(compared: Comparison) -> list[ComparedLine]:
     """The releases, oldest first."""
     return [
-        ComparedLine(span_of(rows), rows[0], _note(rows[0]), rows[0].release in compared.least)
-        for rows in _neighbours(compared.releases, lambda row: (row.result, row.log_end, bool(row.doubt)))
+        ComparedLine(span_of(rows), rows[0], _note(rows[0]) or _rules_of(rows[0]), rows[0].release in compared.least)
+        for rows in _neighbours(compared.releases, lambda row: (row.result, row.log_end, bool(row.doubt), _rules_of(row)))
     ]
+
+
+def _rules_of(row: Start) -> str:
+    """By whose rules a release is judged that is not known; "" of any other."""
+    known = known_release(row.release)
+    return "" if known == row.release else f"not known: by the rules of {known}"
 
 
 def setting_lines(compared: Comparison) -> list[ComparedLine]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from schemas.rows import DEFAULT, NOTE, AuditOutcome
+from schemas.rows import DEFAULT, NAMED, NOTE, AuditOutcome
 from store_io.base.exit_codes import CONSISTENT, DERIVED, INCOMPLETE, LOST
 from store_io.base.wording import count_text
 
@@ -41,12 +41,13 @@ def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
 
 def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
     """For how many stores of a run nobody named a release, or a broker.conf; "" where for none."""
-    unnamed = [o.release for o in outcomes if o.release_from == DEFAULT]
+    unnamed = [o.release for o in outcomes if o.release_from != NAMED]
+    known = "" if all(o.release_from in (NAMED, DEFAULT) for o in outcomes) else "known "
     without = sum(o.settings_from == DEFAULT for o in outcomes)
     of_all, parts = f"of {len(outcomes):,} stores no", []
     if unnamed:
         assumed = f"{', '.join(sorted(set(unnamed)))} is assumed, and no repair command is shown"
-        parts.append(f"for {len(unnamed):,} {of_all} release was named: {assumed}")
+        parts.append(f"for {len(unnamed):,} {of_all} {known}release was named: {assumed}")
     if without:
         parts.append(f"for {without:,} {of_all} broker.conf was named: RocketMQ's defaults are assumed")
     return "; ".join(parts)

@@ -37,7 +37,7 @@ def test_the_whole_file() -> None:
 
 def test_an_assumed_release_is_said_first() -> None:
     lines = text_of(replace(samples.clean(), release_from="default")).splitlines()
-    assert lines[2] == "* Release 5.3.3 was assumed for 1 store: nobody named it (`--release`)"
+    assert lines[2] == "* Release 5.3.3 was assumed for 1 store: nobody named a known one (`--release`)"
 
 
 MARKUP = "@everyone https://evil.example www.evil.example a|b `x` [l](u) **b** #1 ~~s~~ a_b_c &lt; <!--".split()

@@ -74,6 +74,11 @@ def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
             "combineAssignOffsetCQType=",
         ),
         ("5.4.0", {"combineCQPreferCQType": "defaultRocksDB"}, "combineCQPreferCQType=defaultRocksDB"),
+        (
+            "5.5.1",
+            {"rocksdbCQSelectiveDoubleWriteEnable": True, "combineCQPreferCQType": "defaultRocksDB"},
+            "rocksdbCQSelectiveDoubleWriteEnable=true",
+        ),
     ],
 )
 def test_a_setting_that_stops_the_start_is_to_be_corrected(release: str, given: dict[str, Any], line: str) -> None:

@@ -9,7 +9,8 @@ from store_io.rules.releases import Setting, broker_rules
 
 
 @pytest.mark.parametrize(
-    ("release", "timers", "count"), [("4.8.0", True, 5), ("5.0.0", False, 8), ("5.0.0", True, 10), ("5.3.0", True, 11)]
+    ("release", "timers", "count"),
+    [("4.6.1", True, 5), ("4.8.0", True, 5), ("5.0.0", False, 8), ("5.0.0", True, 10), ("5.3.0", True, 11)],
 )
 def test_each_release_reads_its_own(release: str, timers: bool, count: int) -> None:
     given = {"timerWheelEnable": Setting(timers, "broker.conf")}

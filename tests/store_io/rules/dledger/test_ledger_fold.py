@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.compared.compared_audit import run_compared
+from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.stores.dledger_stores import FOLDER, HEADER, SIZES, LedgerStore, build, mixed
@@ -70,6 +73,21 @@ def test_recovery_after_a_kill_counts_messages_without_their_headers(tmp_path: P
     way_round = audited(store)
     assert way_round.outcome.exit_code == 0 and way_round.broker["lost"]["messages"] == 0  # type: ignore[index]
     assert "ledger_crash_cut" not in {f.code for f in audited(build(tmp_path / "b", "5.1.4", clean=False)).findings}
+
+
+@pytest.mark.parametrize("release", ["5.1.4", "5.2.0", "5.3.0"])
+def test_recovery_after_a_kill_demands_dup_info_in_5_2_0_alone(tmp_path: Path, release: str) -> None:
+    """It is in no message, so the first one ends the scan, and the queues are cut to where that file begins."""
+    store = build(tmp_path / "killed", release, clean=False)
+    found = broker(store)
+    kept = sum(ends(found["after_dispatch"]).values())
+    assert (kept == 0) is (release == "5.2.0"), found["lost"]
+    assert found["truncate_at"] == store.end  # no data are cut
+    clean = build(tmp_path / "clean", release)
+    assert broker(clean)["lost"]["messages"] == 0
+    asked = AuditRequest("s", StoreLocation(str(store.root)), release, store.broker_conf, releases=("5.1.4", "5.2.0", "5.3.0"))
+    lost = {row["release"]: row["lost_messages"] for row in run_compared(asked).outcome().plan["releases"]}  # by one scan for all
+    assert lost[release] == found["lost"]["messages"] and lost["5.2.0"] > lost["5.3.0"]
 
 
 def test_entries_after_a_broken_header_are_cut(tmp_path: Path) -> None:
