@@ -107,7 +107,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "4.9.1": {"old_property_parser": False},  # MessageDecoder
     "4.9.2": {"late_delays": True, "ignores_misfits": True},  # DefaultMessageStore.load; MappedFileQueue.doLoad
     "4.9.3": {"ignores_misfits": False, "knows_multi_dispatch": True},  # MappedFileQueue; MultiDispatch
-    "4.9.4": {"splits_folder_names": True, "ledger_data_path": True},  # MultiPathMappedFileQueue; DLedgerCommitLog
+    "4.9.4": {"splits_folder_names": True, "ledger_data_path": True},  # UtilAll (ensureDirOK); DLedgerCommitLog
     "4.9.5": {},
     "4.9.6": {},
     "4.9.7": {},
