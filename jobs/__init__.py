@@ -14,4 +14,4 @@
 """
 
 VERSION = "0.1.0"  # pyproject.toml's; it is repeated here, because executors and cluster drivers have no pyproject.toml
-RULES_VERSION = "6"  # of what is judged: goes up when the same bytes may be judged differently
+RULES_VERSION = "7"  # of what is judged: goes up when the same bytes may be judged differently
