@@ -5,9 +5,9 @@ set -u
 # A relative folder on the PATH, as '.', is another one wherever the command is typed: what lies there is not ours to run.
 set -f
 IFS=:
-absolute=''
+absolute='' relative=''
 for folder in $PATH; do
-  case $folder in /*) absolute=$absolute:$folder ;; esac
+  case $folder in /*) absolute=$absolute:$folder ;; *) relative=" (folders of the PATH that are relative are not looked into)" ;; esac
 done
 unset IFS
 set +f
@@ -43,8 +43,9 @@ fi
 found='' lacking='' other=''
 for name in python3 python3.14 python3.13 python3.12 python3.11 python; do
   candidate=$(command -v "$name") || continue
-  # -I, in a folder where nobody else can put a module: a Python of before 3.11 knows no PYTHONSAFEPATH, one of before 3 no -I.
-  case $(cd / && "$candidate" -I -c 'import sys
+  # -I keeps modules of the current folder out, where a Python of before 3.11 knows no PYTHONSAFEPATH; one of before 3 knows no -I.
+  # Asked in the current folder, as a wrapper may choose the release by the folder.
+  case $("$candidate" -I -c 'import sys
 fits = (3, 11) <= sys.version_info < (3, 15)
 try:
     import ensurepip, venv
@@ -60,9 +61,9 @@ if [ -z "$found" ]; then
   if [ -n "$lacking" ]; then
     echo "spark-submit.sh: $lacking has no venv module; install it (Debian, Ubuntu: apt-get install python3-venv)" >&2
   elif [ -n "$other" ]; then
-    echo "spark-submit.sh: $other is $("$other" --version 2>&1); Python 3.11 to 3.14 is needed on the PATH" >&2
+    echo "spark-submit.sh: $other is $("$other" --version 2>&1); Python 3.11 to 3.14 is needed on the PATH$relative" >&2
   else
-    echo "spark-submit.sh: no Python on the PATH; Python 3.11 to 3.14 is needed" >&2
+    echo "spark-submit.sh: no Python on the PATH$relative; Python 3.11 to 3.14 is needed" >&2
   fi
   exit 3
 fi

@@ -548,7 +548,7 @@ _ROWS = (
                         " and no delivered copy of them stays, or no slot leads to their units, or these are gone."),
     FindingCode(TIMER_WAITS, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Timer messages wait, and the broker's settings keep the service off that delivers timer messages.",
-                step="Nothing, if that is meant; else set timerWheelEnable=true and timerStopDequeue=false in broker.conf.",
+                step="Nothing, if that is meant; else set timerWheelEnable=true in broker.conf.",
                 follows="No consumer gets these messages while the setting stays. A start loses none of them.",
                 named=True),
     FindingCode(TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,

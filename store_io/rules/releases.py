@@ -263,7 +263,6 @@ FLAG_DEFAULTS: dict[str, bool] = {
     "enableAcceleratedRecovery": False,
     "checkCommitLogOffsetOnRecover": False,
     "timerWheelEnable": True,
-    "timerStopDequeue": False,
     "autoCreateTopicEnable": True,
     "traceTopicEnable": False,
     "useSingleRocksDBForAllConfigs": False,
@@ -371,7 +370,6 @@ class BrokerRules(ReleaseRules):
     timers: bool  # the broker reads files of timers
     tiered: bool  # load() opens a tiered store, too
     compacts: bool  # the broker reads compaction/, and consumers of compacted topics read from there alone
-    stops_timers: bool  # the broker takes timer messages and delivers none
     timer_snapshots: bool  # the wheel is read from the newest of its snapshots
     timers_in_rocksdb: bool  # they lie in rocksdbstore/
     rocksdb_queues: bool  # ConsumeQueues are in RocksDB
@@ -510,7 +508,6 @@ def broker_rules(release: str = NEWEST_RELEASE, settings: Mapping[str, Setting] 
         timers=own.knows_timers and on("timerWheelEnable"),
         tiered=own.knows_tiered and TIERED_PLUG_IN in str(merged["messageStorePlugIn"].value),
         compacts=own.knows_compaction and on("enableCompaction"),
-        stops_timers=own.knows_timers and on("timerWheelEnable") and on("timerStopDequeue"),
         timer_snapshots=own.knows_timer_snapshots and on("timerWheelSnapshotFlush"),
         timers_in_rocksdb=own.knows_timers_in_rocksdb and on("timerRocksDBEnable"),
         rocksdb_queues=in_rocksdb,

@@ -25,7 +25,6 @@ FIRST_KNOWN = {
     "recheckReputOffsetFromCq": "5.0.0",
     "timerPrecisionMs": "5.0.0",
     "timerRollWindowSlot": "5.0.0",
-    "timerStopDequeue": "5.0.0",
     "timerWheelEnable": "5.0.0",
     "compactionCqMappedFileSize": "5.1.0",
     "compactionMappedFileSize": "5.1.0",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import NOTE, AuditOutcome
+from store_io.base.errors import Unreadable
 from tests.support.answers.product import audit
 from tests.support.failing_reads import Calls, failing_reads
 from tests.support.stores import corpus_tools
@@ -59,7 +60,12 @@ def test_a_read_that_fails_once_is_told_or_changes_nothing(case: Case, most: int
     came: Counter[str] = Counter()
     for number, fail_at in enumerate(range(step // 2, reads.count, step)):
         with failing_reads(root, fail_at, NUMBERS[number % len(NUMBERS)]) as failing:
-            got = audit(root, case.release, case.broker_conf).outcome
+            try:
+                got = audit(root, case.release, case.broker_conf).outcome
+            except Unreadable as problem:  # of the store's own folder, before there is an audit: the command ends with code 3
+                assert str(problem).startswith(f"{root}: "), problem
+                came["not begun"] += 1
+                continue
         came[judged(true, got, failing, root)] += 1
     assert came["incomplete"], "no failure was told"
     print(f"{case.name}: {reads.count} reads, {dict(came)}")

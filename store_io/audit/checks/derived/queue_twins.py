@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.finding_codes import STARTS_DISPATCH
 from schemas.rows import NOTE, Finding, QueueKey
+from schemas.store_names import QUEUES
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.audit.evidence import Evidence
 from store_io.base.packed import keys_of
@@ -27,9 +28,15 @@ def queue_twins(evidence: Evidence) -> list[Finding]:
         return []
     lacking = NOT_IN_ROCKSDB if evidence.copy.queue_table is None else NOT_IN_FILES
     unwritten = not twins.files if lacking == NOT_IN_FILES else not twins.table.ends.mark and not twins.table.ends.maxima
-    gaps = [gap for gap in evidence.twin_gaps if gap.kind == lacking]
+    gaps = [] if _unknown(evidence) else [gap for gap in evidence.twin_gaps if gap.kind == lacking]
     found = [_unwritten(evidence, gaps)] if unwritten and gaps else [_missing(evidence, gap) for gap in gaps]
     return [*found, *_differing(evidence, lacking), *_made_anew(evidence)]
+
+
+def _unknown(evidence: Evidence) -> bool:
+    """Whether some queue could not be read, so that nobody knows which entries the queues lack."""
+    unlisted = any(e.kind == "unreadable" and e.path.startswith(QUEUES) for e in evidence.copy.listing.files)
+    return evidence.broken or unlisted or any(queue.problem for queue in evidence.every_queue)
 
 
 def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:

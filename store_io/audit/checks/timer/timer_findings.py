@@ -34,7 +34,7 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
     """Findings on the timer store; none of a copy without one."""
     view = evidence.timers
     if view is None:
-        return [*_waiting(evidence, evidence.idle_timers, "timerWheelEnable=false")]
+        return [*_waiting(evidence)]
     unclean = evidence.copy.unclean
     found = [_softened(finding, view, unclean) for finding in view.files.findings]
     found += _missing(view)
@@ -43,20 +43,23 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
     found += _check(view, evidence)
     if not evidence.broken:
         found += _lost(view, evidence)
-    if evidence.copy.rules.stops_timers:
-        found += _waiting(evidence, view, "timerStopDequeue=true")
     return found
 
 
-def _waiting(evidence: Evidence, view: TimerView | None, line: str) -> Iterator[Finding]:
-    """Messages that wait for a service which a line of broker.conf keeps off."""
+def _waiting(evidence: Evidence) -> Iterator[Finding]:
+    """Messages that wait for the service that delivers timers, which the settings keep off."""
+    view = evidence.idle_timers
     fates = view.fates if view is not None else None
     if fates is None or not fates.waiting.messages or evidence.broken:
         return
-    count = count_text(fates.waiting.messages, "timer message")
-    message = f"{count}, due {between(fates.waiting)}, {'waits' if fates.waiting.messages == 1 else 'wait'}: {line} delivers none"
-    yield Finding(codes.TIMER_WAITS, TIMER_LOG, topic=TIMER_QUEUE[0], queue_id=TIMER_QUEUE[1], message=message,
-                  count=fates.waiting.messages)  # fmt: skip
+    waiting = fates.waiting
+    wait = (
+        f"{count_text(waiting.messages, 'timer message')}, due {between(waiting)}, {'waits' if waiting.messages == 1 else 'wait'}"
+    )
+    message = f"{wait}: a broker with timerWheelEnable=false delivers none"
+    yield Finding(
+        codes.TIMER_WAITS, TIMER_LOG, topic=TIMER_QUEUE[0], queue_id=TIMER_QUEUE[1], message=message, count=waiting.messages
+    )
 
 
 def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
