@@ -67,6 +67,7 @@ class OpenedCopy:
     off, if they can be judged.  ledger_index: a DLedger group's own index files whose names are numbers.
     queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
     marks: how far index and transactions in RocksDB reach, where a start asks.  tables: those two, where they are in use.
+    log_place: what broker.conf says of the CommitLog's place.
     unnamed_tables: table files in rocksdbstore/ of which its database knows nothing, where a start asks.
     """
 
@@ -75,7 +76,6 @@ class OpenedCopy:
     source: ByteSource
     rules: BrokerRules
     misfits: Sequence[Misfit]
-    log_place: LogPlace
     tree: Tree
     unmodelled: Sequence[str]
     config: StoreConfig
@@ -100,6 +100,7 @@ class OpenedCopy:
     marks: tuple[int | None, ...] = ()
     unnamed_tables: tuple[str, ...] = ()
     tables: TablesInUse | None = None
+    log_place: LogPlace = field(default_factory=LogPlace)
 
     @property
     def light_table(self) -> QueueTable | None:
