@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
 
 _UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
-_MISFIT = "Audit again with the release and the broker.conf that fit this copy; no repair command is shown for those that do not."
+_MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
 _FIX_CONFIG = "--fix-config"
 _CONFIG_CODES = frozenset(
     {
