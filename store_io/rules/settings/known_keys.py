@@ -272,7 +272,7 @@ _UNTIL = {
         enableLiteEventMode
     """,
 }
-RENAMED = {  # what edit distance alone does not tell, or tells too often to be sure
+RENAMED = {  # by the history of the sources, so that the name is sure, or too far away for a slip
     "mapedFileSizeCommitLog": "mappedFileSizeCommitLog",  # until 4.5.1
     "mapedFileSizeConsumeQueue": "mappedFileSizeConsumeQueue",
     "timerUseRocksDB": "timerRocksDBEnable",

@@ -53,7 +53,7 @@ def test_a_log_outside_of_the_folder_is_asked_for_by_name(path: str) -> None:
         ROOT + "storePathCommitLog=/opt/store/commitlog",
         ROOT + "storePathCommitLog=/opt//store/commitlog/",
         ROOT + "storePathCommitLog=${storePathRootDir}/commitlog",
-        "storePathCommitLog=/home/rocketmq/store/commitlog",
+        "storePathCommitLog=/var/store/commitlog",
         "storePathCommitLog=${storePathRootDir}/commitlog",
     ],
 )
@@ -64,7 +64,7 @@ def test_a_log_in_the_folder_is_not_asked_for(conf: str) -> None:
 def test_older_releases_leave_the_log_in_the_home_folder() -> None:
     assert "~/store/commitlog" in place(ROOT, QUEUE, "4.9.3").asked
     assert place(ROOT, QUEUE, "4.9.4") == place("", QUEUE, "4.8.0") == LogPlace()
-    assert place("storePathRootDir=/root/store", QUEUE, "4.8.0") == LogPlace()
+    assert place("storePathRootDir=~/store", QUEUE, "4.8.0") == LogPlace()
 
 
 def test_data_files_of_dledger_elsewhere_are_asked_for() -> None:
