@@ -34,29 +34,23 @@ def log_place(broker_conf: str | None, listing: StoreListing, rules: BrokerRules
 
     Source: MessageStoreConfig.getStorePathCommitLog, getStorePathDLedgerCommitLog; MultiPathMappedFileQueue, MULTI_PATH_SPLITTER.
     """
-    if broker_conf is None or COMMITLOG in dict(listing.location.parts):
-        return LogPlace()
-    conf = parse_properties(broker_conf)
-    root = conf.get(_ROOT, "").strip()
+    conf = parse_properties(broker_conf or "")
+    root = conf.get(_ROOT, "").strip().replace("\\", "/")
     if rules.value("enableDLegerCommitLog"):
         return _ledger_place(conf, root, listing, rules)
+    if COMMITLOG in dict(listing.location.parts):
+        return LogPlace()
     given = conf.get(_LOG, "").strip()
     if not given and root and not rules.at_least(_OWN_DEFAULT) and not _in_default_root(root):
         given = "~/store/commitlog"
         keeps = f"RocketMQ {rules.release} keeps the CommitLog at {given}, as broker.conf names {_ROOT} and no {_LOG}"
     else:
         keeps = f"broker.conf keeps the CommitLog at {_shown(given)}"
-    folders = _folders(given, root)
-    outside = [folder for folder in folders if not _is_default(folder, root)]
-    if not outside:
+    if all(_is_default(folder, root) for folder in _folders(given, root)):
         return LogPlace()
     if not _has_segments(listing, COMMITLOG):
-        return LogPlace(f"{keeps}, outside of this folder, which has no segment in {COMMITLOG}/: name it with --commitlog")
-    if root and not any(_is_below(folder, root) for folder in outside):
-        return LogPlace(
-            said=f"{keeps}, outside of {_ROOT}; the log in this folder's {COMMITLOG}/ was read: make sure that it is from there"
-        )
-    return LogPlace()
+        return LogPlace(f"{keeps}, not in {COMMITLOG}/ of this folder, which has no segment: name it with --commitlog")
+    return LogPlace(said=f"{keeps}; the log in {COMMITLOG}/ of this folder was read: make sure that it is from there")
 
 
 def _ledger_place(conf: dict[str, str], root: str, listing: StoreListing, rules: BrokerRules) -> LogPlace:
@@ -75,8 +69,9 @@ def _ledger_place(conf: dict[str, str], root: str, listing: StoreListing, rules:
 
 def _folders(given: str, root: str) -> list[str]:
     """The folders that a value names, several of them joined by "," or ":"."""
-    named = given.replace("${" + _ROOT + "}", root or "~/store")
-    return [posixpath.normpath(part.strip()) for part in re.split(r",|:(?=\s*[/~])", named) if part.strip()]
+    named = given.replace("\\", "/").replace("${" + _ROOT + "}", root or "~/store")
+    parts = re.split(r",|(?<=\w\w):(?=\s*[/~])", named)  # D:/store is one folder
+    return [posixpath.normpath(part.strip()) for part in parts if part.strip()]
 
 
 def _is_default(folder: str, root: str) -> bool:
@@ -90,10 +85,6 @@ def _in_default_root(root: str) -> bool:
     return posixpath.basename(posixpath.normpath(root)) == "store" and posixpath.normpath(root).startswith(
         ("/root/", "/home/", "~")
     )
-
-
-def _is_below(folder: str, root: str) -> bool:
-    return folder.startswith(posixpath.normpath(root).rstrip("/") + "/")
 
 
 def _has_segments(listing: StoreListing, folder: str) -> bool:

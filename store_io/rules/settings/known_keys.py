@@ -300,22 +300,25 @@ def reads(key: str, version: Version) -> bool:
     return span is not None and _numbers(span[0]) <= version and (not span[1] or version <= _numbers(span[1]))
 
 
-@lru_cache(maxsize=1024)
 def meant_by(key: str, version: Version) -> str:
     """The name that the release reads and that was probably meant; "" if none is near enough, or two are equally near."""
     renamed = RENAMED.get(key)
     if renamed is not None and reads(renamed, version):
         return renamed
+    near = [(edits, name) for edits, name in _near(key) if reads(name, version)]
+    nearest = [name for edits, name in near if edits == near[0][0]]
+    return nearest[0] if len(nearest) == 1 else ""
+
+
+@lru_cache(maxsize=1024)
+def _near(key: str) -> tuple[tuple[int, str], ...]:
+    """Names of all releases that are few edits away, the nearest first."""
     plain = _plain(key)
     if not plain or len(key) > _LONGEST:
-        return ""
+        return ()
     most = min(_FURTHEST, len(plain) // 5)
-    near: dict[int, list[str]] = {}
-    for name in _spans():
-        if abs(len(name) - len(plain)) <= most and reads(name, version):
-            near.setdefault(_edits(plain, name.lower(), most), []).append(name)
-    nearest = min(near, default=most + 1)
-    return near[nearest][0] if nearest <= most and len(near[nearest]) == 1 else ""
+    alike = (name for name in _spans() if abs(len(name) - len(plain)) <= most)
+    return tuple(sorted((edits, name) for name in alike if (edits := _edits(plain, name.lower(), most)) <= most))
 
 
 @cache

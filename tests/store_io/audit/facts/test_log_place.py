@@ -34,6 +34,7 @@ def place(conf: str, files: dict[str, int], release: str = "5.3.3", location: St
         "/a/commitlog,/b/commitlog",
         "/a/commitlog:/b/commitlog",
         "/opt/store2/commitlog",
+        "/opt/store/log",
     ],
 )
 def test_a_log_outside_of_the_folder_is_asked_for_by_name(path: str) -> None:
@@ -54,6 +55,7 @@ def test_a_log_outside_of_the_folder_is_asked_for_by_name(path: str) -> None:
         ROOT + "storePathCommitLog=/opt//store/commitlog/",
         ROOT + "storePathCommitLog=${storePathRootDir}/commitlog",
         "storePathCommitLog=/var/store/commitlog",
+        "storePathRootDir=D:/mq/store\nstorePathCommitLog=D:\\\\mq\\\\store\\\\commitlog",
         "storePathCommitLog=${storePathRootDir}/commitlog",
     ],
 )
