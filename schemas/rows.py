@@ -406,13 +406,13 @@ class FurthestRun:
 # ---- the audit of one store ----------------------------------------------------------------------------------------
 
 NAMED, DEFAULT = "named", "default"  # where a release (see AuditOutcome), or the settings, are from
-ASSUMED, DOUBT, TAKEN = "assumed", "doubt", "taken"
+ASSUMED, DOUBT, TAKEN, NOTED = "assumed", "doubt", "taken", "noted"
 
 
 @dataclass(frozen=True, slots=True)
 class Premise:
     """What a verdict rests on. kind: ASSUMED, it was not named; DOUBT, what was named does not fit the copy; TAKEN, the release
-    takes a line of broker.conf otherwise than it reads."""
+    takes a line of broker.conf otherwise than it reads; NOTED, what is good to know and decides nothing."""
 
     kind: str
     sentence: str  # without a full stop

@@ -179,7 +179,7 @@ class StoreAudit:
 
     def settle(self) -> None:
         """End the audit of a folder that nothing shows to be, or to have been, a store: it could not be audited."""
-        if not self.failed and self.copy.no_store and not shows_a_store(self.findings):
+        if not self.failed and self.copy.no_store and not self.copy.log_place.asked and not shows_a_store(self.findings):
             self.failed = True
             self.incomplete[:] = [self.copy.no_store]
 

@@ -113,6 +113,8 @@ class Evidence:
     @cached_property
     def log_whole(self) -> bool:
         """Whether all of the log could be read: only then does it mean something that a thing is not there."""
+        if self.copy.log_place.asked:
+            return False
         problems = chain((segment.problem for segment in self.segments), (walk.problem for walk in self.ledger.values()))
         return self._no_gap(COMMITLOG, ledger_folder(self.copy.rules)) and not any(problems)
 

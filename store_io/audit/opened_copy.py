@@ -9,6 +9,8 @@ from schemas import dledger_layout
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.facts.log_place import LogPlace, log_place
+from store_io.audit.facts.odd_settings import unknown_names
 from store_io.audit.facts.size_misfits import Misfit, size_misfits
 from store_io.audit.facts.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
@@ -65,6 +67,7 @@ class OpenedCopy:
     timers' service off, if they can be judged.  ledger_index: a DLedger group's own index files whose names are numbers.
     queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
     marks: how far index and transactions in RocksDB reach, where a start asks.  tables: those two, where they are in use.
+    log_place: what broker.conf says of the CommitLog's place.
     unnamed_tables: table files in rocksdbstore/ of which its database knows nothing, where a start asks.
     """
 
@@ -97,6 +100,7 @@ class OpenedCopy:
     marks: tuple[int | None, ...] = ()
     unnamed_tables: tuple[str, ...] = ()
     tables: TablesInUse | None = None
+    log_place: LogPlace = field(default_factory=LogPlace)
 
     @property
     def light_table(self) -> QueueTable | None:
@@ -161,11 +165,12 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     settings = dict(beside.rules.settings) if beside is not None else read_settings(request.broker_conf, listing, source)
     if request.changed is not None:
         settings[request.changed[0]] = Setting(request.changed[1], "changed")
-    misfits = size_misfits(request.broker_conf, listing, settings)
     rules = broker_rules(request.release, settings)
+    misfits = size_misfits(request.broker_conf, listing, settings, unknown_names(request.broker_conf, rules))
+    place = log_place(request.broker_conf, listing, rules)
     tree = Tree(listing.files)
     not_modelled = unmodelled(listing, rules, request.broker_conf is not None)
-    short.sentences += not_modelled
+    short.sentences += [*filter(None, [place.asked]), *not_modelled]
     short.sentences += store_dir.unreadable_parts(listing)
     config = config_reader.read_config(source, listing, rules)
     short.sentences += config.problems
@@ -219,6 +224,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         source=source,
         rules=rules,
         misfits=misfits,
+        log_place=place,
         tree=tree,
         unmodelled=tuple(not_modelled),
         config=config,

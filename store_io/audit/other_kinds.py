@@ -120,7 +120,7 @@ def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
         for folder in folders:
             yield f"{folder}/: the log of another DLedger node, which was not read"
     path = str(rules.value("storePathDLedgerCommitLog"))
-    if path and rules.ledger_data_path and (own not in folders or "," in path):
+    if path and rules.ledger_data_path and own in folders and "," in path:
         yield f"storePathDLedgerCommitLog={path}: data files outside of the node's own folder are not read"
     if rules.rocksdb_queues and not rules.flushes_after_unclean_exit:
         yield "ConsumeQueues in RocksDB beside a DLedger CommitLog: not modelled before 5.3.2"

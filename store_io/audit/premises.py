@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, TAKEN, Premise
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTED, TAKEN, Premise
 from schemas.store_names import EPOCH_FILE
 from store_io.audit.written_by import HEAD_BYTES, HEADS, WrittenBy
 from store_io.base.errors import StoreError
@@ -18,10 +18,11 @@ from store_io.source.store_dir import StoreListing
 @dataclass(frozen=True)
 class GivenConf:
     """What is to be said of a broker.conf that was named. misfits: why it is probably not this store's.  odd: what the release
-    takes otherwise than it reads; such a line may be why nothing else fits."""
+    takes otherwise than it reads; such a line may be why nothing else fits.  noted: what is to be known and decides nothing."""
 
     misfits: Sequence[str] = ()
     odd: Sequence[str] = ()
+    noted: Sequence[str] = ()
 
 
 def premises(
@@ -57,7 +58,12 @@ def premises(
                 f" settings, such as {decisive}, change what a start does. Name the broker's own with --broker-conf",
             )
         )
-    return found
+    if release_from != DEFAULT and written.older and parse_known(written.newest) < parse_known(release):
+        wrote = f"This copy was probably written by RocketMQ {written.range_text()}"
+        found.append(
+            Premise(NOTED, f"{wrote}: a start of {release} is an upgrade, and the older release may not read what it writes")
+        )
+    return found + [Premise(NOTED, sentence) for sentence in given.noted]
 
 
 def mode_doubts(listing: StoreListing, rules: BrokerRules) -> list[str]:

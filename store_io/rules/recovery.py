@@ -118,14 +118,18 @@ class Fold:
         self._recover_queues()
         self._recover_log()
         self.correct_minimums()
-        if rules.controlled and rules.reads_unconfirmed or rules.confirms_last:
-            compensate(self)
+        self._compensate()
         if rules.late_delays:
             # correctDelayOffset looks up the queue of every level, which creates the absent ones.
             for level in rules.delays:
                 self.dispatch.find_queue((commitlog_layout.SCHEDULE_TOPIC, level - 1))
         if loaded.index_refusal:
             raise Refused(loaded.index_refusal)
+
+    def _compensate(self) -> None:
+        """compensateForHA, in releases and with settings that call it. Raises Refused if load() fails over it."""
+        if self.rules.controlled and self.rules.reads_unconfirmed or self.rules.confirms_last:
+            compensate(self)
 
     def _load_queues(self) -> None:
         found = self.loaded.queues

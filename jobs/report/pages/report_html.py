@@ -31,7 +31,7 @@ from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.store_titles import title_of
 from jobs.report.texts.text import count_text
 from jobs.report.texts.words.run_words import exit_words, note_kinds
-from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, AuditOutcome
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOutcome
 from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES
 
@@ -104,6 +104,8 @@ def _premises_head(outcome: AuditOutcome) -> str:
     kinds = {premise.kind for premise in outcome.premises}
     if DOUBT in kinds:
         return "First: what was named does not fit this copy"
+    if kinds == {NOTED}:
+        return "Good to know"
     return "First: what is assumed" if ASSUMED in kinds else "First: what this release makes of broker.conf"
 
 

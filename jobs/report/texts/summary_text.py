@@ -37,14 +37,14 @@ from jobs.report.texts.words.run_words import (
     note_kinds,
     would_be_lost,
 )
-from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, TAKEN, AuditOutcome, Row
+from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, setting_that_cuts, unqueueable
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
-_PREMISE_WORDS = {TAKEN: "Settings", DOUBT: "Doubt", ASSUMED: "Assumed"}
+_PREMISE_WORDS = {TAKEN: "Settings", DOUBT: "Doubt", ASSUMED: "Assumed", NOTED: "Noted"}
 _LINES = 5  # of a list: topics, groups, codes, next steps
 _NAME = 40  # characters of a name
 _WIDTH = 120  # characters of a line of ours; paths and commands are never broken

@@ -3,7 +3,8 @@
 * `unwritten`: zeros in the log before messages.
 * `live_copy`: parts of a copy from different moments.
 * `size_misfits`: sizes in broker.conf that no file has.
-* `odd_settings`: lines of broker.conf that a release takes otherwise than they read.
+* `odd_settings`: lines of broker.conf that a release takes otherwise than they read, or ignores.
+* `log_place`: a CommitLog that broker.conf keeps elsewhere.
 * `compacted`: what a start makes of the logs of compacted topics.
 * `opened_databases`: databases that a start opens besides queues and tables.
 * `unjudged`: files that a start reads and this audit does not judge.

@@ -1,4 +1,4 @@
-"""Lines of a broker.conf that a broker takes otherwise than they read: "true " is false, and "1024 " leaves the default."""
+"""Lines of a broker.conf that a broker takes otherwise than they read: "true " is false, an unknown name is ignored."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from store_io.base.wording import names_text
 from store_io.formats.properties import Property, properties_of
 from store_io.rules.releases import (
     ALL_DEFAULTS,
     DECISIVE,
     NEWEST_RELEASE,
     SIZE_DEFAULTS,
+    TIERED_PLUG_IN,
     BrokerRules,
     Setting,
     parse_known,
     taken_setting,
 )
 from store_io.rules.settings.given_settings import FIRST_KNOWN
+from store_io.rules.settings.known_keys import OF_TEMPLATES, RENAMED, known_span, meant_by, reads
 
 MOST_NAMED = 8
 MOST_LETTERS = 80
+_MOST_COMPARED = 64  # unknown names that are compared with all known ones
 _KINDS = {"storeType": "(?i:default|defaultRocksDB)", "configManagerVersion": "v1|v2"}  # whatever else is its default
-_PLAIN = {re.sub(r"[^a-z0-9]", "", key.lower()): key for key in ALL_DEFAULTS}
 
 
 class _Odd(NamedTuple):
@@ -31,11 +34,74 @@ class _Odd(NamedTuple):
     sentence: str
 
 
+class UnknownName(NamedTuple):
+    """A line whose name the release does not read. meant: the name that it reads and that was probably meant, else ""."""
+
+    key: str
+    value: str
+    meant: str
+
+    def said(self, rules: BrokerRules) -> _Odd:
+        """That the line is ignored, and which name was meant."""
+        probably = "" if self.key in RENAMED or self.key.lower() == self.meant.lower() else "probably "
+        return _Odd(
+            self.meant,
+            f"broker.conf has {shown_name(self.key)}={shown_name(self.value)}, a name that RocketMQ {rules.release} does not"
+            f" know; {self.meant} was {probably}meant",
+        )
+
+
+def unknown_names(broker_conf: str | None, rules: BrokerRules) -> list[UnknownName]:
+    """The lines of a broker.conf that the release ignores for their names, each name once, in order."""
+    last = {line.key: line.value for line in properties_of(broker_conf or "")}
+    unknown = [key for key in sorted(last) if key not in ALL_DEFAULTS and not reads(key, rules.version)]
+    compared = [key for key in unknown if key not in OF_TEMPLATES][:_MOST_COMPARED]
+    meant = {key: name for key in compared if (name := meant_by(key, rules.version)) not in last}
+    return [UnknownName(key, last[key], meant.get(key, "")) for key in unknown]
+
+
+def ignored_lines(broker_conf: str | None, rules: BrokerRules) -> list[str]:
+    """A sentence for each reason, without a full stop, of lines that a release ignores and that change no verdict."""
+    unknown = unknown_names(broker_conf, rules)
+    told = {line.key for line in unknown if _changes(line, rules)} | set(OF_TEMPLATES)
+    others = [line for line in unknown if line.key not in told]
+    found = []
+    if others:
+        named = [f"{shown_name(line.key)}{_known_elsewhere(line, rules)}" for line in others[:MOST_NAMED]]
+        left = len(others) - MOST_NAMED
+        names = ", ".join(named) + (f" and {left:,} more" if left > 0 else "")
+        plug_in = str(rules.value("messageStorePlugIn"))
+        reader = ", unless the messageStorePlugIn reads it" if plug_in and plug_in != TIERED_PLUG_IN else ""
+        found.append(f"broker.conf has what is not known to RocketMQ {rules.release}, which ignores it{reader}: {names}")
+    of_templates = [line.key for line in unknown if line.key in OF_TEMPLATES]
+    if of_templates:
+        names = names_text(of_templates, len(OF_TEMPLATES))
+        found.append(f"broker.conf has {names}, which RocketMQ ignores in every release: these parts lie below storePathRootDir")
+    return found
+
+
+def _known_elsewhere(line: UnknownName, rules: BrokerRules) -> str:
+    """Which name was meant, or which releases know this one, in brackets; "" if nothing is known."""
+    if line.meant:
+        return f" ({line.meant} was probably meant)"
+    span = known_span(line.key)
+    if span is None:
+        return ""
+    return f" (known from {span[0]} on)" if parse_known(span[0]) > rules.version else f" (known up to {span[1]})"
+
+
+def _changes(line: UnknownName, rules: BrokerRules) -> bool:
+    """Whether the line would change what a start does if its name were the one that was meant."""
+    if line.meant not in ALL_DEFAULTS:
+        return False
+    return bool(taken_setting(line.meant, line.value.strip(), rules.version).value != ALL_DEFAULTS[line.meant])
+
+
 def odd_settings(broker_conf: str | None, rules: BrokerRules) -> list[str]:
     """A sentence for each, without a full stop, of sizes and of what moves the log's end first; the last counts those beyond
     MOST_NAMED."""
     lines = list(properties_of(broker_conf or ""))
-    odd = [*_values(rules), *_repeated(lines), *_misspelt(lines)]
+    odd = [*_values(rules), *_repeated(lines), *_misnamed(broker_conf, rules)]
     odd.sort(key=lambda line: line.key not in SIZE_DEFAULTS and line.key not in DECISIVE)
     found = [line.sentence for line in odd]
     left = len(found) - MOST_NAMED
@@ -80,17 +146,18 @@ def _repeated(lines: list[Property]) -> Iterator[_Odd]:
         yield _Odd(key, f"broker.conf has {key} more than once: the last line counts, {key}={_quoted(last[key])}")
 
 
-def _misspelt(lines: list[Property]) -> Iterator[_Odd]:
-    """Keys that differ in case, or by characters that may not be seen, from one that changes a verdict."""
-    given = {line.key for line in lines}
-    for key in sorted(given - ALL_DEFAULTS.keys()):
-        meant = _PLAIN.get(re.sub(r"[^a-z0-9]", "", key.lower()))
-        if meant is not None and meant not in given:
-            yield _Odd(meant, f"broker.conf has {_quoted(key)}, which RocketMQ does not know: the setting is {meant}")
+def _misnamed(broker_conf: str | None, rules: BrokerRules) -> Iterator[_Odd]:
+    """Names that the release does not know, if the one that was meant changes a verdict."""
+    return (line.said(rules) for line in unknown_names(broker_conf, rules) if _changes(line, rules))
 
 
 def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def shown_name(text: str) -> str:
+    """As it is if it is plain, else in quotes."""
+    return text if re.fullmatch(r"[\w./:;,-]{1,80}", text, re.ASCII) else _quoted(text)
 
 
 def _quoted(text: str) -> str:

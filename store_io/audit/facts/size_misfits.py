@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import or_
 
 from schemas import consumequeue_layout
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import Finding
+from store_io.audit.facts.odd_settings import UnknownName, shown_name
 from store_io.base.java_compat import parse_number
 from store_io.formats.settings import INDEX_KEYS, agreed_size, mapped_files
 from store_io.rules.releases import Setting, index_bytes
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
-_STEP = "Find this store's own broker.conf, or leave --broker-conf out: sizes are then taken from the files. Then audit again."
+_STEP = (
+    "Find this store's own broker.conf and audit again. Without --broker-conf the audit takes sizes from the files; a broker that"
+    " starts with this broker.conf does not."
+)
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,14 @@ class Misfit:
     part: Part
     sentence: str
     alone: bool = False
+    step: str = _STEP
 
 
-def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mapping[str, Setting]) -> list[Misfit]:
-    """Where a broker.conf was given and the files agree on another size: it is probably another store's."""
+def size_misfits(
+    broker_conf: str | None, listing: StoreListing, settings: Mapping[str, Setting], misnamed: Sequence[UnknownName] = ()
+) -> list[Misfit]:
+    """Where a broker.conf was given and the files agree on another size: it is probably another store's, unless a line whose name
+    the release does not know has that size."""
     if broker_conf is None:
         return []
     kinds = mapped_files(listing)
@@ -51,8 +57,8 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
         (Part.INDEX, "index file", [e for e in index if e.size], 1, INDEX_KEYS, index_bytes(slots.value, entries.value)),
     )
     found = []
-    for part, noun, files, step, keys, wanted in rows:
-        size = agreed_size(files, step)
+    for part, noun, files, piece, keys, wanted in rows:
+        size = agreed_size(files, piece)
         if not size or any(entry.size == wanted for entry in files):
             continue
         same = [entry for entry in files if entry.size == size]
@@ -62,22 +68,50 @@ def size_misfits(broker_conf: str | None, listing: StoreListing, settings: Mappi
         )
         said += f", which makes files of {wanted:,} bytes" if keys == INDEX_KEYS else ""
         if len(files) == 1:
-            what = (
-                f"the only {noun} of this copy is {size:,} bytes long: this broker.conf is not this store's, or the file was cut"
-            )
+            what, why = f"the only {noun} of this copy is", "this broker.conf is not this store's, or the file was cut"
         else:
             many = f"all {len(files):,}" if len(same) == len(files) else f"{len(same):,} of {len(files):,}"
-            what = f"{many} {noun}s of this copy are {size:,} bytes long: this broker.conf is probably not this store's"
+            what, why = f"{many} {noun}s of this copy are", "this broker.conf is probably not this store's"
+        step, right = _STEP, [line for line in misnamed if line.meant in keys]
+        if right and _made_by(right, keys, settings) == size:
+            why = f"{_both(shown_name(line.key) for line in right)} would fit under the right name"
+            correct = _both(f"{line.meant} in place of {shown_name(line.key)}" for line in right)
+            step = f"Correct the name in broker.conf, {correct}, and audit again."
         found.append(
-            Misfit(same[0].path, f"{wanted} bytes", f"{size} bytes", part, f"broker.conf {said}; {what}", len(files) == 1)
+            Misfit(
+                same[0].path,
+                f"{wanted} bytes",
+                f"{size} bytes",
+                part,
+                f"broker.conf {said}; {what} {size:,} bytes long: {why}",
+                len(files) == 1,
+                step,
+            )
         )
     return found
+
+
+def _made_by(misnamed: Sequence[UnknownName], keys: Sequence[str], settings: Mapping[str, Setting]) -> int:
+    """The length of the files of a kind if these lines had the names that were meant; 0 if one is no number."""
+    values = {key: int(settings[key].value) for key in keys}
+    for line in misnamed:
+        values[line.meant] = parse_number(line.value.strip(), 32) or 0
+    if min(values.values()) < 1:
+        return 0
+    if keys == INDEX_KEYS:
+        return index_bytes(*(values[key] for key in INDEX_KEYS))
+    unit = consumequeue_layout.ENTRY_BYTES if keys == ("mappedFileSizeConsumeQueue",) else 1
+    return -(-values[keys[0]] // unit) * unit
+
+
+def _both(names: Iterable[str]) -> str:
+    return " and ".join(names)
 
 
 def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
     """A note for each, at the first file that has another size."""
     return [
-        Finding("setting_mismatch", m.file, expected=m.expected, actual=m.actual, message=f"{m.sentence}.", next=_STEP)
+        Finding("setting_mismatch", m.file, expected=m.expected, actual=m.actual, message=f"{m.sentence}.", next=m.step)
         for m in misfits
     ]
 
@@ -85,7 +119,12 @@ def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
 def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> Iterator[Finding]:
     """The findings, those that follow from a wrong broker.conf with that as their next step. One that has a step of its own
     keeps it: it has another cause."""
-    parts = reduce(or_, (misfit.part for misfit in misfits), Part.NONE)
-    if not parts:
+    steps = {misfit.part: misfit.step for misfit in misfits}
+    if not steps:
         return iter(findings)
-    return (replace(f, next=_STEP) if CATALOGUE[f.code].wrong_size_of & parts and not f.next else f for f in findings)
+    return (_with_step(finding, steps) for finding in findings)
+
+
+def _with_step(finding: Finding, steps: Mapping[Part, str]) -> Finding:
+    caused = [step for part, step in steps.items() if CATALOGUE[finding.code].wrong_size_of & part]
+    return replace(finding, next=caused[0]) if caused and not finding.next else finding

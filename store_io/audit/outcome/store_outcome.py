@@ -12,7 +12,7 @@ from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.derived.rocksdb_tables import tables_judged
 from store_io.audit.checks.log.emptied import log_end
 from store_io.audit.evidence import Evidence
-from store_io.audit.facts.odd_settings import odd_settings
+from store_io.audit.facts.odd_settings import ignored_lines, odd_settings
 from store_io.audit.loss import Loss
 from store_io.audit.other_kinds import other_ledgers
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
@@ -121,7 +121,8 @@ def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
     copy, conf = evidence.copy, None
     if request.broker_conf is not None:
         misfits = [*(misfit.sentence for misfit in copy.misfits), *mode_doubts(copy.listing, copy.rules)]
-        conf = GivenConf(misfits, odd_settings(request.broker_conf, copy.rules))
+        noted = [*ignored_lines(request.broker_conf, copy.rules), *filter(None, [copy.log_place.said])]
+        conf = GivenConf(misfits, odd_settings(request.broker_conf, copy.rules), noted)
     out.unsafe_settings = unsafe_settings(copy.rules, parse_properties(request.broker_conf or ""))
     out.inferred_mode = inferred_mode(evidence.copy.rules)
     out.written_by = "" if request.release_from == NAMED or written.holds(request.release) else written.range_text()

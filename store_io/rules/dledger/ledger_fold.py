@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from schemas import commitlog_layout
-from schemas.dledger_layout import DATA, HEADER_BYTES
+from schemas.dledger_layout import DATA, HEADER_BYTES, SIZE_POSITION
 from schemas.rows import WALK_BROKER, FirstRecord, MappedFile, SegmentSummary
 from store_io.rules.dispatch import EVERYTHING, Choice
 from store_io.rules.dledger.ledger_files import LedgerFiles
@@ -165,6 +165,27 @@ class LedgerFold(Fold):
 
     def _is_dispatched(self, search: StartSearch, first: FirstRecord) -> bool:
         return search.dispatched(first)
+
+    def _compensate(self) -> None:
+        """compensateForHA with duplicationEnable: load() fails if an entry lies at the end of what DLedger knows as committed.
+
+        Without the group's checkpoint nothing is known as committed, so that the walk begins at the first data file. It takes the
+        number at the head of DLedger's own header, 1 in front of an entry and -1 in a filler, for the size of a message.
+        Source: ConsumeQueueStore.compensateForHA (up to 5.1.4 within recoverOffsetTable), selectOneMessageByOffset of
+        DefaultMessageStore, DLedgerCommitLog.getMaxOffset and getMessage, read at 5.0.0, 5.1.4, 5.3.3, 5.5.0.
+        """
+        if not self.rules.dup_info:
+            return
+        at = self.max_offset()
+        holds = (
+            f for f in self.ledger.data if 0 <= at - f.file.start <= f.wrote - SIZE_POSITION and at < f.file.start + f.file.size
+        )
+        for data in holds:
+            raise Refused(
+                f"{data.file.path}: with duplicationEnable=true load() reads messages from physical offset {at} on, where its"
+                " committed entries end, and throws over DLedger's header there; set duplicationEnable=false",
+                at,
+            )
 
     # ---- start() ---------------------------------------------------------------------------------------------------------
 

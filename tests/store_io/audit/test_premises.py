@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, TAKEN
+from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTED, TAKEN
 from store_io.audit.premises import GivenConf, assumed_sentence, heads_of, mode_doubts, premises
 from store_io.audit.written_by import HEAD_BYTES, WrittenBy
 from store_io.rules.releases import NEWEST_RELEASE, Setting, broker_rules
@@ -34,6 +34,14 @@ def test_an_assumed_release_is_told_with_who_wrote_the_copy() -> None:
     (unknown,) = premises("5.3.4", "5.3.9", old, {}, GivenConf())
     assert unknown.kind == ASSUMED and unknown.sentence.startswith(f"{assumed_sentence('5.3.4', '5.3.9')}. This copy was written")
     assert unknown.sentence.endswith("Name a known one with --release")
+
+
+def test_a_newer_release_than_the_writers_and_what_is_ignored_are_noted_last() -> None:
+    old = WrittenBy("4.8.0", "4.9.8", "", (), ("no abort.bak",))
+    upgrade, ignored = premises("5.3.3", NAMED, old, {}, GivenConf(noted=["a line that is ignored"]))
+    assert upgrade.kind == ignored.kind == NOTED and ignored.sentence == "a line that is ignored"
+    assert "4.8.0 to 4.9.8: a start of 5.3.3 is an upgrade" in upgrade.sentence
+    assert premises("4.9.8", NAMED, old, {}, GivenConf()) == []
 
 
 def test_inferred_settings_are_named() -> None:

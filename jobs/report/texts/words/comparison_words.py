@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from jobs.report.texts.text import count_text, printable
-from schemas.rows import TAKEN, AuditOutcome, Comparison, Start
+from schemas.rows import NOTED, TAKEN, AuditOutcome, Comparison, Start
 from store_io.base.wording import names_text
 from store_io.rules.releases import KNOWN_RELEASES, known_release, parse_known
 
@@ -114,7 +114,7 @@ def least_text(outcome: AuditOutcome, compared: Comparison) -> str:
         of_those = "" if every else " of those that can be judged"
         text = f"RocketMQ {names} {'loses' if len(rows) == 1 else 'lose'} least{of_those}: {loses}."
     why = []
-    if any(premise.kind != TAKEN for premise in outcome.premises) or not outcome.complete:
+    if any(premise.kind not in (TAKEN, NOTED) for premise in outcome.premises) or not outcome.complete:
         why.append("something was assumed, or not read")
     if unjudged := list(dict.fromkeys(name for row in rows for name in row.not_judged)):
         why.append(f"not judged: {printable(names_text(unjudged))}")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
-from store_io.audit.facts.odd_settings import MOST_NAMED, odd_settings
+from store_io.audit.facts.odd_settings import MOST_NAMED, ignored_lines, odd_settings
 from store_io.base.errors import UsageError
 from store_io.formats.settings import read_given, read_settings
 from store_io.rules.releases import KNOWN_RELEASES, BrokerRules, broker_rules
@@ -75,7 +75,7 @@ def test_one_copy_is_read_by_each_release_as_that_takes_its_settings() -> None:
 def test_the_last_of_equal_keys_and_a_key_that_is_no_setting_are_named() -> None:
     conf = "maxIndexNum=400\n\u00ef\u00bb\u00bfbrokerrole=SLAVE\nmaxIndexNum=800\nwhatever=1"
     misspelt, repeated = sorted(odd_settings(conf, rules(conf, "5.3.3")), key=lambda sentence: "maxIndexNum" in sentence)
-    assert "the setting is brokerRole" in misspelt and 'maxIndexNum="800"' in repeated
+    assert "does not know; brokerRole was probably meant" in misspelt and 'maxIndexNum="800"' in repeated
 
 
 def test_many_lines_are_counted() -> None:
@@ -107,3 +107,53 @@ def test_the_verdict_names_the_line() -> None:
     outcome = audit(example / "store", "4.9.8", (example / "broker.conf").read_text() + "\nduplicationEnable=true ").outcome
     assert outcome.verdict.startswith('broker.conf has duplicationEnable="true ": RocketMQ 4.9.8 takes that for false')
     assert outcome.plan["settings"]["duplicationEnable"] == {"value": False, "from": "broker.conf", "text": "true "}
+
+
+@pytest.mark.parametrize(
+    ("line", "release", "said"),
+    [
+        ("mapedFileSizeConsumeQueue=300000", "4.8.0", "mappedFileSizeConsumeQueue was meant"),
+        ("mapedFileSizeConsumeQueue=300000", "5.5.0", "mappedFileSizeConsumeQueue was meant"),
+        ("timerUseRocksDB=true", "5.4.0", "timerRocksDBEnable was meant"),
+        ("enableDLedgerCommitLog=true", "5.3.3", "enableDLegerCommitLog was probably meant"),
+    ],
+)
+def test_a_name_that_no_release_reads_is_named_with_the_one_that_was_meant(line: str, release: str, said: str) -> None:
+    (sentence,) = odd_settings(line, rules(line, release))
+    assert sentence == f"broker.conf has {line}, a name that RocketMQ {release} does not know; {said}"
+    assert ignored_lines(line, rules(line, release)) == []
+
+
+def test_an_unknown_name_that_changes_nothing_is_no_more_than_noted() -> None:
+    conf = "mapedFileSizeCommitLog=1073741824\nmappedFileSizeConsumeQueue=6000\nmapedFileSizeConsumeQueue=1\nfileReservedTimes=48"
+    own = rules(conf, "5.3.3")
+    assert odd_settings(conf, own) == []
+    (noted,) = ignored_lines(conf, own)
+    assert "fileReservedTimes (fileReservedTime was probably meant)" in noted
+    assert noted.endswith(
+        "mapedFileSizeCommitLog (mappedFileSizeCommitLog was probably meant), mapedFileSizeConsumeQueue (known up to 4.5.1)"
+    )
+
+
+def test_names_of_other_releases_are_noted_with_these() -> None:
+    conf = (
+        "liteEventCheckInterval=1\ncommercialEnable=true\nlistenPort=1\nrmqAddressServerDomain=a\nclientCallbackExecutorThreads=4"
+    )
+    (noted,) = ignored_lines(conf, rules(conf, "5.3.3"))
+    assert "commercialEnable (known up to 4.9.8), liteEventCheckInterval (known from 5.5.0 on)" in noted
+    assert "listenPort" not in noted and "rmqAddress" not in noted and "clientCallback" not in noted
+    assert ignored_lines("commercialEnable=true", rules("", "4.8.0")) == []
+
+
+def test_what_templates_hold_and_no_broker_reads_is_said_once() -> None:
+    conf = "storePathConsumeQueue=/a\nstorePathIndex=/b\nstoreCheckpoint=/c\nabortFile=/d"
+    (noted,) = ignored_lines(conf, rules(conf, "4.9.8"))
+    assert noted.startswith(
+        "broker.conf has abortFile, storeCheckpoint, storePathConsumeQueue, storePathIndex, which RocketMQ ignores"
+    )
+
+
+def test_many_and_hostile_names_stay_short() -> None:
+    conf = "\n".join(f"{letter * 300}\\u001b[2J{number}=1" for number, letter in enumerate("abcdefghij" * 200))
+    (noted,) = ignored_lines(conf, rules(conf, "5.3.3"))
+    assert len(noted) < 1200 and "and 1,992 more" in noted and "\x1b" not in noted

@@ -2,9 +2,41 @@
 
 from __future__ import annotations
 
+import pytest
+
 from schemas.finding_codes import Part
 from schemas.rows import Finding
-from store_io.audit.facts.size_misfits import Misfit, with_cause
+from store_io.audit.facts.odd_settings import unknown_names
+from store_io.audit.facts.size_misfits import Misfit, misfit_findings, size_misfits, with_cause
+from store_io.formats.settings import read_settings
+from store_io.rules.releases import broker_rules
+from tests.support.handmade.evidence import listing_of
+
+QUEUES = {f"consumequeue/A/{n}/00000000000000000000": 2000 for n in range(3)}
+
+
+def misfits_of(conf: str) -> list[Misfit]:
+    listing = listing_of(QUEUES)
+    settings = read_settings(conf, listing)
+    return size_misfits(conf, listing, settings, unknown_names(conf, broker_rules("5.3.3", settings)))
+
+
+def test_a_size_that_fits_under_the_right_name_is_this_stores() -> None:
+    (found,) = misfits_of("mapedFileSizeConsumeQueue=1990")  # rounded up to whole entries
+    assert found.sentence.endswith("are 2,000 bytes long: mapedFileSizeConsumeQueue would fit under the right name")
+    assert found.step.startswith("Correct the name in broker.conf, mappedFileSizeConsumeQueue in place of mapedFileSize")
+    (told,) = with_cause([Finding("queue_file_wrong_size", "consumequeue/A/0/0")], [found])
+    assert told.next == found.step == misfit_findings([found])[0].next
+
+
+@pytest.mark.parametrize(
+    "line", ["mapedFileSizeConsumeQueue=4000", "mapedFileSizeConsumeQueue=many", "", "mapedFileSizeCommitLog=2000"]
+)
+def test_any_other_size_is_another_stores(line: str) -> None:
+    (found,) = misfits_of(line)
+    assert found.sentence.endswith("this broker.conf is probably not this store's") and "own broker.conf" in found.step
+    assert "Correct" not in found.step
+
 
 MISFIT = Misfit("commitlog/0", "2 bytes", "1 bytes", Part.LOG, "broker.conf says 2; all are 1")
 

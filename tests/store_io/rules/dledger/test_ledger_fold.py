@@ -151,3 +151,20 @@ def test_without_settings_the_folder_says_it(tmp_path: Path) -> None:
     assert audit.above_note == [] and audit.broker is not None and audit.broker["dledger"] is not None
     denied = product.audit(store.root, store.release, store.broker_conf + "enableDLegerCommitLog=false\n")
     assert denied.broker is None and "DLedger" in denied.incomplete[0]
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    ("release", "starts"), [("4.9.8", True), ("5.0.0", False), ("5.1.4", False), ("5.3.3", False), ("5.5.0", False)]
+)
+def test_duplication_refuses_a_log_with_entries_that_the_checkpoint_does_not_call_committed(
+    tmp_path: Path, release: str, starts: bool, clean: bool
+) -> None:
+    """compensateForHA takes DLedger's header for a message; all entries before that place do no harm."""
+    for committed, harmed in ((-1, True), (30, True), (None, False)):
+        store = build(tmp_path / str(committed), release, clean=clean, committed=committed)
+        found = product.audit(store.root, release, store.broker_conf + "\nduplicationEnable=true").broker
+        assert found is not None and found["starts"] is (starts or not harmed)
+        if not found["starts"]:
+            assert "duplicationEnable=false" in found["refusal"]
+            assert broker(store)["starts"]

@@ -1,0 +1,54 @@
+"""Names of broker.conf by release."""
+
+from __future__ import annotations
+
+import pytest
+
+from store_io.rules.releases import ALL_DEFAULTS, KNOWN_RELEASES, parse_known
+from store_io.rules.settings.given_settings import FIRST_KNOWN
+from store_io.rules.settings.known_keys import RENAMED, known_span, meant_by, reads
+
+NO_SETTER = {"timerStopDequeue"}  # MessageStoreConfig has the field and its getter alone
+FROM_5_3_4 = {("5.4.0", "5.3.4")}  # that release took over what 5.4.0 had
+
+
+@pytest.mark.parametrize("key", sorted(ALL_DEFAULTS.keys() - NO_SETTER))
+def test_the_table_has_every_modelled_setting_since_its_first_release(key: str) -> None:
+    span = known_span(key)
+    assert span is not None
+    first = FIRST_KNOWN.get(key)
+    assert reads(key, parse_known(KNOWN_RELEASES[-1]))
+    if first is None:
+        assert parse_known(span[0]) <= parse_known("4.8.0")
+    else:
+        assert first == span[0] or (first, span[0]) in FROM_5_3_4
+
+
+def test_a_name_is_known_between_its_releases() -> None:
+    assert known_span("mapedFileSizeCommitLog") == ("4.1.0", "4.5.1")
+    assert known_span("mappedFileSizeCommitLog") == ("4.5.2", "")
+    assert (reads("commercialEnable", (4, 9, 8)), reads("commercialEnable", (5, 0, 0))) == (True, False)
+    assert (reads("authenticationEnabled", (5, 2, 0)), reads("authenticationEnabled", (5, 3, 0))) == (False, True)
+    assert not reads("whatever", (5, 3, 3))
+
+
+@pytest.mark.parametrize(
+    ("key", "release", "meant"),
+    [
+        ("brokerrole", (4, 8, 0), "brokerRole"),
+        ("destroyMappedFileIntervalForcibly", (5, 3, 3), "destroyMapedFileIntervalForcibly"),
+        ("timerUseRocksDB", (5, 3, 3), ""),
+        ("timerUseRocksDB", (5, 5, 0), "timerRocksDBEnable"),
+        ("brokerIP3", (5, 3, 3), ""),  # as near to brokerIP1 as to brokerIP2
+        ("port", (5, 3, 3), ""),
+        ("x" * 100_000, (5, 3, 3), ""),
+        ("\u00ef\u00bb\u00bfbrokerName", (5, 3, 3), "brokerName"),
+    ],
+)
+def test_the_name_that_was_meant(key: str, release: tuple[int, ...], meant: str) -> None:
+    assert meant_by(key, release) == meant
+
+
+def test_no_renamed_name_is_one_that_its_release_reads() -> None:
+    for old, new in RENAMED.items():
+        assert known_span(new) is not None and not reads(old, (4, 8, 0)) and not reads(old, (5, 5, 0))
