@@ -58,7 +58,7 @@ def premises(
                 f" settings, such as {decisive}, change what a start does. Name the broker's own with --broker-conf",
             )
         )
-    if release_from != DEFAULT and written.older and parse_known(written.newest) < parse_known(release):
+    if release_from == NAMED and written.older and parse_known(written.newest) < parse_known(release):
         wrote = f"This copy was probably written by RocketMQ {written.range_text()}"
         found.append(
             Premise(NOTED, f"{wrote}: a start of {release} is an upgrade, and the older release may not read what it writes")

@@ -111,7 +111,7 @@ def test_a_python_is_asked_without_the_code_of_the_current_folder(bare_path: Pat
     (tmp_path / "ran").unlink()
     done = subprocess.run([SCRIPT, "audit", "x", "--ot", "y"], cwd=hostile, env=variables, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "spark-submit.sh: unknown option '--ot' (did you mean --out?)\n")
-    assert (tmp_path / "asked").read_text().splitlines()[1] == "/ -I" and not (tmp_path / "ran").exists()
+    assert (tmp_path / "asked").read_text().splitlines()[1] == f"{hostile} -I" and not (tmp_path / "ran").exists()
 
 
 def test_a_python_that_cannot_be_asked_is_too_old(bare_path: Path, tmp_path: Path) -> None:

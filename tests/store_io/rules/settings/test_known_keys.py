@@ -8,11 +8,10 @@ from store_io.rules.releases import ALL_DEFAULTS, KNOWN_RELEASES, parse_known
 from store_io.rules.settings.given_settings import FIRST_KNOWN
 from store_io.rules.settings.known_keys import RENAMED, known_span, meant_by, reads
 
-NO_SETTER = {"timerStopDequeue"}  # MessageStoreConfig has the field and its getter alone
 FROM_5_3_4 = {("5.4.0", "5.3.4")}  # that release took over what 5.4.0 had
 
 
-@pytest.mark.parametrize("key", sorted(ALL_DEFAULTS.keys() - NO_SETTER))
+@pytest.mark.parametrize("key", sorted(ALL_DEFAULTS))
 def test_the_table_has_every_modelled_setting_since_its_first_release(key: str) -> None:
     span = known_span(key)
     assert span is not None
