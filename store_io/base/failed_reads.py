@@ -57,7 +57,8 @@ def every_read() -> Iterator[None]:
 
 @contextlib.contextmanager
 def unless_denied() -> Iterator[None]:
-    """Around reads of files that a broker may not need: whoever needs one says that this user may not read it."""
+    """Use around files that a broker may not need. A file that this user may not read is not noted here: what needs the file
+    reports that."""
     failed: Mapping[str, str] = {}
     try:
         with failed_reads() as failed:
