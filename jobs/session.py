@@ -60,7 +60,6 @@ LOCAL_DEFAULTS = {
 # If tasks run within the driver's JVM and its workers. No other user of this machine is answered; Spark makes the secret itself.
 OWN_JVM_DEFAULTS = {
     "spark.authenticate": "true",
-    "spark.network.crypto.enabled": "true",
     # Not elsewhere: executors start a daemon before the packages are sent to them.
     "spark.python.daemon.module": module_name("jobs.worker_daemon"),
 }
@@ -285,6 +284,8 @@ def _configure(conf: SparkConf, sockets: str) -> None:
     own_jvm = OWN_JVM_DEFAULTS if is_local(master) else {}
     for key, value in {**DEFAULTS, **(LOCAL_DEFAULTS if local else {}), **own_jvm}.items():
         conf.setIfMissing(key, value)
+    if own_jvm and _is_true(conf, "spark.authenticate"):  # Spark does not start with this setting alone
+        conf.setIfMissing("spark.network.crypto.enabled", "true")
     if sockets:  # a port takes whoever connects first, and what is sent then is lost
         conf.setIfMissing("spark.python.unix.domain.socket.enabled", "true")
         conf.setIfMissing("spark.python.unix.domain.socket.dir", sockets)
@@ -311,6 +312,10 @@ def _configure(conf: SparkConf, sockets: str) -> None:
     if not is_local(master):
         # For modules in a zip, numba keeps what it compiles below this, by the folder that the zip lies in: each run's own.
         conf.setIfMissing("spark.executorEnv.XDG_CACHE_HOME", "./cache")
+
+
+def _is_true(conf: SparkConf, key: str) -> bool:
+    return (conf.get(key, "") or "").strip().lower() == "true"
 
 
 def _umask() -> int:

@@ -25,6 +25,7 @@ from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
 from store_io.audit.premises import assumed_sentence
 from store_io.base.errors import UsageError, parsed
+from store_io.base.failed_reads import every_read, with_every_read
 from store_io.base.paths import is_uri
 from store_io.explore.message_filter import EVERY_MESSAGE
 from store_io.explore.open_store import OpenStore, check_store, open_store
@@ -132,6 +133,7 @@ class StoreSource(DataSource):
         reader = StoresReader(readers, to_arrow_schema(schema, **_UTC)) if marked else readers[0][1]
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
 
+    @every_read()
     def _open(self, store: StoreArgument, arrow: pa.Schema) -> StoreReader:
         location = StoreLocation(store.path, store.parts)
         reader = self.make_reader(open_store(location, store.release, store.broker_conf), store, arrow)
@@ -143,6 +145,7 @@ class StoreSource(DataSource):
         wanted = self.by_release and store.release_from != NAMED
         return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"] if wanted else []
 
+    @every_read()
     def notes(self) -> list[str]:
         """What its readers have to say, known before Spark plans anything. Raises as `schema`."""
         if not self.finds_notes:  # nothing is opened: that may take long
@@ -205,6 +208,7 @@ class StoreReader(DataSourceReader):
                 left.append(condition)
         return left
 
+    @every_read()
     def partitions(self) -> list[InputPartition]:
         """What there is to read; asked once for a reading, in the driver, so that notes are said once."""
         say(self.notes())
@@ -223,7 +227,7 @@ class StoreReader(DataSourceReader):
         from store_io.base.crc import checksum  # only tasks need what reads bytes: planners start faster without it
 
         checksum.trust()
-        for batch in self.batches(partition.value):
+        for batch in with_every_read(self.batches(partition.value)):
             columns = [batch.column(name).cast(field.type) for name, field in zip(self.arrow.names, self.arrow, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=self.arrow)
 
@@ -252,6 +256,7 @@ class StoresReader(DataSourceReader):
         left = [list(reader.pushFilters(others)) for _, reader in self.readers]
         return left[0] if left else others
 
+    @every_read()
     def partitions(self) -> list[InputPartition]:
         """Of all stores in turn, so that the longest of each come first."""
         say(note for _, reader in self.readers for note in reader.notes())

@@ -38,7 +38,7 @@ class NotAStore(StoreError):
 
 
 class NotAFile(StoreError):
-    """A name of the store that is no regular file, or a larger one than its kind can be: what lies there, not how it reads."""
+    """The name is no regular file, or the file is too large for its kind. Reading again changes nothing."""
 
 
 class Unreadable(StoreError):
@@ -47,6 +47,10 @@ class Unreadable(StoreError):
 
 class Denied(Unreadable):
     """The system or the server does not let this user read it."""
+
+
+class Unreached(Unreadable):
+    """No server answers at this address, or the server has no such bucket. `check_root` calls the address no store then."""
 
 
 class StoreChanged(Unreadable):

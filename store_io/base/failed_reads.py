@@ -8,11 +8,14 @@ that all reads go through (`source.byte_source`, `source.byte_file`) note a fail
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from store_io.base.errors import Denied, Unreadable
 
+_T = TypeVar("_T")
+_END: Any = object()
 MOST_NOTED = 100  # files: of a disk that is gone, every file fails
 
 _noted: ContextVar[dict[str, str] | None] = ContextVar("failed_reads", default=None)
@@ -55,9 +58,24 @@ def every_read() -> Iterator[None]:
         raise Unreadable(sentence)
 
 
+def with_every_read(parts: Iterable[_T]) -> Iterator[_T]:
+    """Pass on these parts of an answer. Raises Unreadable before a part for which any read has failed, and at the end.
+
+    Each part is made under its own `every_read`: what the caller does between two parts is not noted here.
+    """
+    making = iter(parts)
+    while True:
+        with every_read():
+            part = next(making, _END)
+        if part is _END:
+            return
+        yield part
+
+
 @contextlib.contextmanager
 def unless_denied() -> Iterator[None]:
-    """Around reads of files that a broker may not need: whoever needs one says that this user may not read it."""
+    """Use around files that a broker may not need. A file that this user may not read is not noted here: what needs the file
+    reports that."""
     failed: Mapping[str, str] = {}
     try:
         with failed_reads() as failed:

@@ -10,7 +10,7 @@ from schemas.rows import MappedFile, QueueKey, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.other_kinds import unmodelled
 from store_io.base.errors import StoreError, Unreadable
-from store_io.base.failed_reads import can_do_without
+from store_io.base.failed_reads import can_do_without, every_read
 from store_io.explore.message_filter import Range
 from store_io.formats.commitlog.framing import framing_of
 from store_io.formats.settings import read_settings
@@ -99,12 +99,14 @@ def check_store(location: StoreLocation) -> None:
 def open_store(location: StoreLocation, release: str = NEWEST_RELEASE, broker_conf: str | None = None) -> OpenStore:
     """List the store and settle its rules. broker_conf: the properties file's text.
 
-    Raises StoreError in one sentence: no store, a folder that cannot be listed; UsageError for an unknown release or an
-    invalid setting.
+    Raises StoreError in one sentence: no store, a folder that cannot be listed, a file that shows a setting and cannot be read;
+    UsageError for an unknown release or an invalid setting.
     """
-    with can_do_without("who asks for files of a part meets what was not listed of it: OpenStore._readable"):
+    with can_do_without("reading a part later raises for what could not be listed"):
         listing = list_store(location)
-    return OpenStore(location, broker_rules(release, read_settings(broker_conf, listing, open_source(location))), listing)
+    with every_read():
+        settings = read_settings(broker_conf, listing, open_source(location))
+    return OpenStore(location, broker_rules(release, settings), listing)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import pyarrow.fs as pafs
 
 from schemas.rows import StoreFile
 from schemas.store_names import COMMITLOG, PARTS
-from store_io.base.errors import Denied, NotAFile, NotAStore, StoreChanged, StoreError, Unreadable, UsageError
+from store_io.base.errors import Denied, NotAFile, NotAStore, StoreChanged, StoreError, Unreached, Unreadable, UsageError
 from store_io.base.failed_reads import note, noting
 from store_io.base.paths import is_hdfs, is_inner_path, is_s3, is_uri, without_login
 from store_io.base.read_rate import PIECE_BYTES, ReadRate
@@ -248,7 +248,7 @@ class OpenFiles:
 def open_source(location: StoreLocation) -> ByteSource:
     """The bytes of the store at that location. Looks at nothing yet but the file system itself.
 
-    Raises UsageError for an unknown part or a malformed URI, NotAStore where a file system does not answer.
+    Raises UsageError for an unknown part or a malformed URI, Unreached if a file system does not answer.
     """
     if isinstance(location, DerivedLocation):
         return location.source()
@@ -315,7 +315,10 @@ def check_root(location: str) -> None:
     """Raise NotAStore or Unreadable, in one sentence, where the location is not a folder that can be listed."""
     path = local_path(location)
     if path is None:
-        kind = _open_remote(location, time.time_ns()).kind("")
+        try:
+            kind = _open_remote(location, time.time_ns()).kind("")
+        except Unreached as error:
+            raise NotAStore(str(error)) from error
         if kind != "directory":  # where nothing lies an object store has no folder
             found = "a file" if kind == "file" else "nothing"
             raise NotAStore(f"{shown(location)}: {found} is there, not a store directory")
@@ -355,5 +358,5 @@ def _open_remote(location: str, since: int) -> ArrowFolder | HdfsFolder | S3Fold
     except (ValueError, pa.ArrowException) as error:
         raise UsageError(f"{shown(location)}: not a URI that can be read: {reason(error)}") from error
     except OSError as error:
-        raise NotAStore(f"{shown(location)}: the file system does not answer: {reason(error)}") from error
+        raise Unreached(f"{shown(location)}: the file system does not answer: {reason(error)}") from error
     return ArrowFolder(file_system, root)

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from store_io.base.errors import Denied, NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.base.errors import Denied, StoreChanged, StoreError, Unreached, Unreadable
 from store_io.source.storage_options import hadoop_of_driver, take_over
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def problem(error: BaseException, what: str, verb: str = "cannot be read") -> St
     if isinstance(error, FileNotFoundError):
         return StoreChanged(f"{what}: is not there any more")
     if _UNREACHED.search(str(error)) or _NO_NAME_SERVICE in str(error):
-        return NotAStore(f"{what}: {reason(error)}")
+        return Unreached(f"{what}: {reason(error)}")
     return (Denied if is_denied(error) else Unreadable)(f"{what}: {verb}: {reason(error)}")
 
 

@@ -10,7 +10,7 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from store_io.base.errors import Denied, NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.base.errors import Denied, StoreChanged, StoreError, Unreached, Unreadable
 from store_io.base.locks import made_once
 from store_io.base.paths import without_login
 from store_io.source import s3_answers
@@ -164,7 +164,7 @@ def problem(error: Exception, what: str) -> StoreError:
     if code in _ABSENT:
         return StoreChanged(f"{what}: is not there any more")
     if code == "NoSuchBucket":
-        return NotAStore(f"{what}: {reason(error)}")
+        return Unreached(f"{what}: {reason(error)}")
     return (Denied if code in _REFUSED else Unreadable)(f"{what}: cannot be read: {reason(error)}")
 
 

@@ -126,20 +126,28 @@ def test_what_a_master_needs(
 
 
 @pytest.mark.parametrize(
-    "settings, closed, module",
+    "settings, closed, coded, module",
     [
-        ({"spark.master": "local[2,4]"}, "true", "jobs.worker_daemon"),
-        ({"spark.master": "local", "spark.python.daemon.module": "own"}, "true", "own"),
-        ({"spark.master": "local[2]", "spark.authenticate": "false"}, "false", "jobs.worker_daemon"),
-        ({"spark.master": "spark://a:7077"}, None, None),
-        ({"spark.master": "local-cluster[2,1,1024]"}, None, None),
+        ({"spark.master": "local[2,4]"}, "true", "true", "jobs.worker_daemon"),
+        ({"spark.master": "local", "spark.python.daemon.module": "own"}, "true", "true", "own"),
+        ({"spark.master": "local", "spark.authenticate": " TRUE "}, " TRUE ", "true", "jobs.worker_daemon"),
+        ({"spark.master": "local", "spark.network.crypto.enabled": "false"}, "true", "false", "jobs.worker_daemon"),
+        ({"spark.master": "local[2]", "spark.authenticate": "false"}, "false", None, "jobs.worker_daemon"),
+        ({"spark.master": "spark://a:7077"}, None, None, None),
+        ({"spark.master": "local-cluster[2,1,1024]"}, None, None, None),
     ],
 )
 def test_a_jvm_that_runs_tasks_itself_is_closed_to_strangers(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], closed: str | None, module: str | None
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    closed: str | None,
+    coded: str | None,
+    module: str | None,
 ) -> None:
     made = configured(settings, monkeypatch)
-    assert (made.get("spark.authenticate"), made.get("spark.python.daemon.module")) == (closed, module)
+    found = tuple(made.get(f"spark.{name}") for name in ("authenticate", "network.crypto.enabled", "python.daemon.module"))
+    assert found == (closed, coded, module)
 
 
 def test_a_users_class_path_stands_beside_deltas(spark: SparkSession) -> None:

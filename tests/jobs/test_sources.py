@@ -36,12 +36,15 @@ from jobs.sources import PUSHDOWN_CONF, MessagesSource, OffsetsSource, Transacti
 from jobs.spark_sources import notes
 from jobs.spark_sources.conditions import as_message_filter
 from jobs.spark_sources.entries import ConsumeQueueSource, ExtentsSource, IndexSource
+from jobs.spark_sources.store_source import StoreSource
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.lost_messages import damaged_store
+from tests.support.failing_reads import REQUESTS, failing_calls
 from tests.support.stores import builders
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import cases
 
 spark_test = pytest.mark.spark
@@ -118,6 +121,37 @@ def test_what_is_redacted_stays_in_the_tasks(real: tuple[Path, Path], tmp_path: 
     assert len(tokens) == len(set(plain)) == len(set(hashed)) > 100 and not set(plain) & set(hashed) - {None}
     same = [keys(redact="hash", redact_salt_file=str(tmp_path / "salt")) for _ in range(2)]
     assert same[0] == same[1] != hashed
+
+
+SOURCES_OF_ROWS = [ConsumeQueueSource, ExtentsSource, IndexSource, MessagesSource, OffsetsSource, TransactionsSource]
+
+
+@pytest.mark.parametrize("kind", SOURCES_OF_ROWS)
+def test_a_read_that_fails_once_gives_no_other_rows(kind: type[StoreSource], tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3", Sizes(segment=1 << 14, slots=9, index_max=200))  # which its index file alone shows
+    for number in range(12):
+        builder.put(Message("T", number % 2, b"x", uniq=f"M{number}"))
+    root = builder.write(tmp_path / "store").root
+    (root / "config").mkdir(exist_ok=True)
+    (root / "config" / "consumerOffset.json").write_text('{"offsetTable":{"T@g":{0:3}}}')
+
+    def rows() -> list[str]:
+        source = kind({"path": str(root), "release": "5.3.3"})
+        reader: Any = source.reader(source.schema())
+        return [str(row) for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
+
+    with failing_calls([root], REQUESTS) as calls:
+        true = rows()
+    assert true or kind is TransactionsSource
+    told = 0
+    for number in range(calls.count):
+        with failing_calls([root], REQUESTS, number) as failing:
+            try:
+                assert rows() == true, failing.failed
+            except StoreError as problem:
+                told += 1
+                assert failing.failed[0] in str(problem) or failing.failed[0] == ".", failing.failed
+    assert told
 
 
 @pytest.mark.parametrize("trusting", [False, True])

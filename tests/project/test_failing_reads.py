@@ -17,6 +17,10 @@ COLLECTORS = {
     ("store_io/repair/repair_store.py", "every_read"),  # a repair, a dry run, what an audit works out
     ("store_io/repair/repair_copy.py", "every_read"),  # what is copied, and whether it is worth it
     ("jobs/repair.py", "every_read"),  # the hand-over page
+    ("store_io/base/failed_reads.py", "every_read"),  # with_every_read raises
+    ("store_io/explore/open_store.py", "every_read"),  # the settings that a store's own files show
+    ("jobs/spark_sources/store_source.py", "every_read"),  # what a data source knows before its tasks
+    ("jobs/spark_sources/store_source.py", "with_every_read"),  # the rows of a data source's task
     ("jobs/cli.py", "every_read"),  # every command but the audit
 }
 # (module, why its answer is the same without the read)
@@ -24,10 +28,7 @@ WITHOUT = {
     ("store_io/explore/choice/by_queues.py", "all segments are read then"),
     ("store_io/explore/choice/by_tables.py", "the segment is read then"),
     ("store_io/explore/message_search.py", "the segment is decoded to its end then"),
-    (
-        "store_io/explore/open_store.py",
-        "who asks for files of a part meets what was not listed of it: OpenStore._readable",
-    ),
+    ("store_io/explore/open_store.py", "reading a part later raises for what could not be listed"),
 }
 DENIED = {"store_io/audit/premises.py", "store_io/audit/outcome/plan_inputs.py"}  # files of other releases, or of nobody
 NOTING = {"note", "noting"}
@@ -49,7 +50,7 @@ def calls(name: str) -> set[tuple[str, ast.Call]]:
     return found
 
 
-@pytest.mark.parametrize("name", ["failed_reads", "every_read"])
+@pytest.mark.parametrize("name", ["failed_reads", "every_read", "with_every_read"])
 def test_who_collects_failed_reads(name: str) -> None:
     assert {(path, name) for path, _ in calls(name)} == {one for one in COLLECTORS if one[1] == name}
 

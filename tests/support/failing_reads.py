@@ -1,4 +1,5 @@
-"""Makes the n-th system call below some folders fail, once, as a bad sector or a network that is gone for a moment does."""
+"""Makes the n-th system call below some folders fail, once, as a bad sector or a network that is gone for a moment does, or a
+server that is."""
 
 from __future__ import annotations
 
@@ -11,11 +12,33 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from botocore.exceptions import ClientError
+
+from store_io.source import hdfs_client, s3_client
+
 READING = (
     "open", "stat", "lstat", "scandir", "listdir", "readlink", "preadv", "pread", "read", "fstat", "lseek", "copy_file_range",
     "sendfile",
 )  # fmt: skip
 CHANGING = ("pwrite", "write", "ftruncate", "mkdir", "utime", "unlink", "rmdir", "rename", "fsync", "close")
+REQUESTS = ("open", "preadv")  # the calls for which a file of a server needs an answer
+
+Failure = int | Callable[[str], Exception]  # an error's number, or what is raised for a path
+
+
+def unreached(path: str) -> Exception:
+    """What the HDFS client's error becomes if a server does not answer for a moment."""
+    return hdfs_client.problem(OSError("Connection timed out (os error 110)"), path)
+
+
+def no_bucket(path: str) -> Exception:
+    """What the answer becomes if an S3 server does not know its bucket for a moment."""
+    return s3_client.problem(ClientError({"Error": {"Code": "NoSuchBucket"}}, "GetObject"), path)
+
+
+SYSTEMS: tuple[Failure, ...] = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
+SERVERS: tuple[Failure, ...] = (unreached, no_bucket)
+KINDS = [(READING, SYSTEMS), (REQUESTS, SERVERS)]
 
 _readlink = os.readlink
 
@@ -23,9 +46,9 @@ _readlink = os.readlink
 class Calls:
     """count: how many calls there were.  failed: the path below its folder, and the call, of the one that was made to fail."""
 
-    def __init__(self, folders: Sequence[Path], fail_at: int, number: int):
+    def __init__(self, folders: Sequence[Path], fail_at: int, failure: Failure):
         self._folders = [os.path.realpath(folder) for folder in folders]
-        self._fail_at, self._number = fail_at, number
+        self._fail_at, self._failure = fail_at, failure
         self._lock = threading.Lock()
         self.count = 0
         self.failed = ("", "")
@@ -51,18 +74,19 @@ class Calls:
             number, self.count = self.count, self.count + 1
         if number == self._fail_at:
             self.failed = os.path.relpath(path, folder), call
-            raise OSError(self._number, os.strerror(self._number), path)
+            number = self._failure
+            raise OSError(number, os.strerror(number), path) if isinstance(number, int) else number(path)
 
 
 @contextlib.contextmanager
 def failing_calls(
-    folders: Sequence[Path], names: Sequence[str] = READING, fail_at: int = -1, number: int = errno.EIO
+    folders: Sequence[Path], names: Sequence[str] = READING, fail_at: int = -1, failure: Failure = errno.EIO
 ) -> Iterator[Calls]:
     """The calls of this process that have these names and are about what lies in these folders; one of them fails.
 
     A file that is closed is closed, whether it is said to have failed or not. Opening to write is no reading.
     """
-    calls = Calls(folders, fail_at, number)
+    calls = Calls(folders, fail_at, failure)
 
     def guarded(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*words: Any, **more: Any) -> Any:
@@ -86,6 +110,6 @@ def failing_calls(
         yield calls
 
 
-def failing_reads(root: Path, fail_at: int = -1, number: int = errno.EIO) -> contextlib.AbstractContextManager[Calls]:
+def failing_reads(root: Path, fail_at: int = -1) -> contextlib.AbstractContextManager[Calls]:
     """The calls that read below one folder; see `failing_calls`."""
-    return failing_calls([root], READING, fail_at, number)
+    return failing_calls([root], READING, fail_at)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import errno
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas.rows import NOTE, AuditOutcome
-from store_io.base.errors import Unreadable
+from store_io.base.errors import NotAStore, Unreadable
 from tests.support.answers.product import audit
-from tests.support.failing_reads import Calls, failing_reads
+from tests.support.failing_reads import KINDS, Calls, Failure, failing_calls
 from tests.support.stores import corpus_tools
 from tests.support.stores.corpus_tools import Case
 
-NUMBERS = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT)
 CASES = [
     case
     for found in (
@@ -51,18 +50,24 @@ def judged(true: AuditOutcome, got: AuditOutcome, reads: Calls, root: Path) -> s
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(("names", "failures"), KINDS, ids=["system", "server"])
 @pytest.mark.parametrize("most", [FEW, pytest.param(0, marks=pytest.mark.soak)], ids=["few", "each"])
-def test_a_read_that_fails_once_is_told_or_changes_nothing(case: Case, most: int, tmp_path: Path) -> None:
+def test_a_read_that_fails_once_is_told_or_changes_nothing(
+    case: Case, most: int, names: Sequence[str], failures: Sequence[Failure], tmp_path: Path
+) -> None:
     root = case.unpack(tmp_path)
-    with failing_reads(root) as reads:
+    with failing_calls([root], names) as reads:
         true = audit(root, case.release, case.broker_conf).outcome
     step = max(1, reads.count // most) if most else 1
     came: Counter[str] = Counter()
     for number, fail_at in enumerate(range(step // 2, reads.count, step)):
-        with failing_reads(root, fail_at, NUMBERS[number % len(NUMBERS)]) as failing:
+        with failing_calls([root], names, fail_at, failures[number % len(failures)]) as failing:
             try:
                 got = audit(root, case.release, case.broker_conf).outcome
-            except Unreadable as problem:  # of the store's own folder, before there is an audit: the command ends with code 3
+            except (
+                Unreadable,
+                NotAStore,
+            ) as problem:  # of the store's own folder, before there is an audit: the command ends with code 3
                 assert str(problem).startswith(f"{root}: "), problem
                 came["not begun"] += 1
                 continue

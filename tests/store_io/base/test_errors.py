@@ -13,13 +13,14 @@ from store_io.base.errors import (
     StoreChanged,
     StoreError,
     UnfitDonor,
+    Unreached,
     Unreadable,
     UsageError,
 )
 
 CODES = {
     StoreError: 3, UsageError: 2, RefusedSetting: 2, NotAStore: 3, NotAFile: 3, Unreadable: 3, Denied: 3, StoreChanged: 3,
-    UnfitDonor: 3,
+    UnfitDonor: 3, Unreached: 3,
 }  # fmt: skip
 
 

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import pickle
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from store_io.base.errors import Denied, NotAFile, StoreChanged, StoreError, Unreadable
-from store_io.base.failed_reads import MOST_NOTED, can_do_without, every_read, failed_reads, note, noting, unless_denied
+from store_io.base.failed_reads import (
+    MOST_NOTED,
+    can_do_without,
+    every_read,
+    failed_reads,
+    note,
+    noting,
+    unless_denied,
+    with_every_read,
+)
 from store_io.base.tasks import PartlyRead, run_task
 
 
@@ -47,6 +57,27 @@ def test_every_read_raises_at_its_end() -> None:
         raise KeyError
     with every_read():
         pass
+
+
+def test_a_part_of_an_answer_is_not_given_after_a_read_that_failed() -> None:
+    def parts(failing: str) -> Iterator[str]:
+        for name in "abc":
+            if name == failing:
+                fail(name)
+            yield name
+        if failing == "end":
+            fail("end")
+
+    given: list[str] = []
+    with pytest.raises(Unreadable, match="b: fails"):
+        given.extend(with_every_read(parts("b")))
+    with pytest.raises(Unreadable, match="end: fails"):
+        given.extend(with_every_read(parts("end")))
+    with failed_reads() as failed:
+        for name in with_every_read(parts("")):
+            given.append(name)
+            fail(f"between {name} and the next")  # no read of the answer
+    assert given == list("aabcabc") and len(failed) == 3
 
 
 @pytest.mark.parametrize(("kind", "noted"), [(Denied, []), (Unreadable, ["a"]), (StoreChanged, ["a"])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from store_io.base.errors import NotAFile, StoreError, Unreadable
 from store_io.base.failed_reads import failed_reads
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.remote_file import Reading, RemoteFile
-from tests.support.failing_reads import failing_reads
+from tests.support.failing_reads import KINDS, Failure, failing_calls
 
 SEGMENT = "commitlog/00000000000000000000"
 
@@ -37,13 +37,17 @@ def listed(source: ByteSource) -> None:
     source.list_tree("commitlog")
 
 
+@pytest.mark.parametrize(("names", "failures"), KINDS, ids=["system", "server"])
 @pytest.mark.parametrize("work", [read, listed])
-def test_each_call_that_fails_is_noted_or_changes_nothing(store: Path, work: Callable[[ByteSource], None]) -> None:
-    with failing_reads(store) as calls:
+def test_each_call_that_fails_is_noted_or_changes_nothing(
+    store: Path, work: Callable[[ByteSource], None], names: Sequence[str], failures: Sequence[Failure]
+) -> None:
+    with failing_calls([store], names) as calls:
         work(open_source(StoreLocation(str(store))))
     told = 0
     for number in range(calls.count):
-        with failing_reads(store, number) as failing, failed_reads() as failed:
+        failure = failures[number % len(failures)]
+        with failing_calls([store], names, number, failure) as failing, failed_reads() as failed:
             try:
                 work(open_source(StoreLocation(str(store))))
             except StoreError as problem:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.base.errors import Denied, NotAStore, StoreChanged, StoreError, Unreached, Unreadable
+from store_io.source import hdfs_client
+from store_io.source.byte_source import check_root
 from store_io.source.hdfs_client import failing
 
 KERBEROS = (
@@ -30,7 +32,7 @@ class PanicException(BaseException):
     [
         (
             RuntimeError(f"FatalRPCError({KERBEROS})"),
-            Unreadable,
+            Denied,
             "f: cannot be read: the NameNode wants Kerberos (SIMPLE authentication",
         ),
         (
@@ -55,13 +57,13 @@ class PanicException(BaseException):
         ),
         (
             RuntimeError(DENIED),
-            Unreadable,
+            Denied,
             'access is denied (Permission denied: user=u, inode="/s":root); the user is HADOOP_USER_NAME',
         ),
         (RuntimeError(STANDBY), Unreadable, "this NameNode is on standby (Operation category READ"),
         (
             OSError("Connection refused (os error 111)"),
-            NotAStore,
+            Unreached,
             "f: no NameNode answers there (Connection refused (os error 111))",
         ),
         (OSError(28, "No space left on device"), Unreadable, "f: cannot be read: No space left on device"),
@@ -82,3 +84,9 @@ def test_sentences(problem: BaseException, kind: type[StoreError], said: str) ->
 def test_other_errors_stay_what_they_are(problem: BaseException) -> None:
     with pytest.raises(type(problem)), failing("f"):
         raise problem
+
+
+def test_an_address_without_a_server_is_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdfs_client, "_ONE_NAME_NODE", {"dfs.client.failover.max.attempts": "0"})
+    with pytest.raises(NotAStore, match=r"no NameNode answers there \(.*fs\.defaultFS"):
+        check_root("hdfs://127.0.0.1:1/s")
