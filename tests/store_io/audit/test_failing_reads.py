@@ -67,7 +67,7 @@ def test_a_read_that_fails_once_is_told_or_changes_nothing(
             except (
                 Unreadable,
                 NotAStore,
-            ) as problem:  # of the store's own folder, before there is an audit: the command ends with code 3
+            ) as problem:  # of the store's folder: the command ends with code 3
                 assert str(problem).startswith(f"{root}: "), problem
                 came["not begun"] += 1
                 continue
