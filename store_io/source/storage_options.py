@@ -139,6 +139,11 @@ def for_jvm(variables: Mapping[str, str]) -> dict[str, str]:
     return {**kept, WITHHELD: json.dumps(withheld)} if withheld else kept
 
 
+def for_workers() -> dict[str, str]:
+    """The login that `for_jvm` has withheld, for Python workers that Spark starts without our daemon."""
+    return {**{key.upper(): value for key in LOGIN if (value := os.environ.get(key.upper()))}, WITHHELD: "{}"}
+
+
 def take_over() -> None:
     """Set the variables that a JVM was not to see and, where this machine itself says nothing, those that the driver handed over.
 
