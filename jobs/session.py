@@ -62,6 +62,7 @@ OWN_JVM_DEFAULTS = {
     "spark.authenticate": "true",
     # Not elsewhere: executors start a daemon before the packages are sent to them.
     "spark.python.daemon.module": module_name("jobs.worker_daemon"),
+    "spark.python.use.daemon": "true",
 }
 _LOST = {"Py4JNetworkError", "Py4JError"}  # the connection to the JVM was
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
@@ -199,6 +200,8 @@ def on(jvm: Jvm, progress_json: bool = False) -> Session:
         with _own_interrupts():
             context = SparkContext.getOrCreate(conf)
         interrupts.check()
+        if not _takes_over(conf):
+            context.environment.update(storage_options.for_workers())
         if watch is not None:
             from jobs.environment import hadoop_settings
 
@@ -316,6 +319,14 @@ def _configure(conf: SparkConf, sockets: str) -> None:
 
 def _is_true(conf: SparkConf, key: str) -> bool:
     return (conf.get(key, "") or "").strip().lower() == "true"
+
+
+def _takes_over(conf: SparkConf) -> bool:
+    """Whether Python workers get the login of S3 back without our help: from our daemon, or as on a cluster."""
+    if not is_local(conf.get("spark.master") or ""):
+        return True
+    ours = conf.get("spark.python.daemon.module") == OWN_JVM_DEFAULTS["spark.python.daemon.module"]
+    return ours and _is_true(conf, "spark.python.use.daemon")
 
 
 def _umask() -> int:

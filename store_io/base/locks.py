@@ -12,6 +12,18 @@ from typing import Generic, TypeVar
 _T = TypeVar("_T")
 
 
+class ProcessLock:
+    """A lock for the threads of one process: `with lock.own:`. A process that was forked begins with another, which is free."""
+
+    def __init__(self) -> None:
+        self._begin_anew()
+        # The thread that holds the lock while another one forks does not exist in the new process.
+        os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        self.own = threading.RLock()
+
+
 class _MadeOnce(Generic[_T]):
     """A function whose answers are kept. `.cache_clear()` forgets them."""
 
@@ -19,15 +31,10 @@ class _MadeOnce(Generic[_T]):
         self._answers = lru_cache(most)(make)
         self.cache_clear = self._answers.cache_clear
         update_wrapper(self, make)
-        self._begin_anew()
-        # The thread that holds the lock while another one forks does not exist in the new process.
-        os.register_at_fork(after_in_child=self._begin_anew)
-
-    def _begin_anew(self) -> None:
-        self._lock = threading.RLock()
+        self._lock = ProcessLock()
 
     def __call__(self, *asked: Hashable) -> _T:
-        with self._lock:
+        with self._lock.own:
             return self._answers(*asked)
 
 

@@ -214,10 +214,10 @@ class ByteSource:
 
 
 def _listed(prefix: str, path: str, kind: str, size: int, mtime_ns: int) -> Found:
-    """What a folder has found, by its path in the store. Raises Unreadable for numbers that no file has, as a server may say."""
+    """What a folder has found, by its path in the store. Raises Unreadable if a server says a size or time out of range."""
     path = prefix + path
     if not (0 <= size <= _MOST and -_MOST <= mtime_ns <= _MOST):
-        raise Unreadable(f"{path}: cannot be listed: {size} bytes of the time {mtime_ns} ns: no file has that")
+        raise Unreadable(f"{path}: cannot be listed: the server says {size} bytes, changed at {mtime_ns} ns: out of range")
     if kind == FAILED:
         note(path, Unreadable(f"{path}: cannot be read or listed"))
         kind = "unreadable"

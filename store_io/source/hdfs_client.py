@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from store_io.base.errors import Denied, StoreChanged, StoreError, Unreached, Unreadable
+from store_io.base.locks import ProcessLock
 from store_io.source.storage_options import hadoop_of_driver, take_over
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _DENIED = ("AccessControlException", "AuthorizationException")
 
 _UNREACHED = re.compile(r"lookup address|Connection refused|No route to host|unreachable|timed out", re.IGNORECASE)
 
-_making = threading.Lock()
+_making = ProcessLock()
 _clients: dict[tuple[int, str], Client] = {}  # by process: one that was forked has its own, and never ends those of its parent
 _data_moved_by: int | None = None  # the process that has read or written files
 
@@ -39,7 +39,7 @@ _data_moved_by: int | None = None  # the process that has read or written files
 def client(server: str) -> Client:
     """This process's client for HOST:PORT or a name service, to ask the NameNode. Threads may share it. Raises StoreError."""
     key = os.getpid(), server
-    with _making:
+    with _making.own:
         if key not in _clients:
             _clients[key] = _new(server)
         return _clients[key]

@@ -17,6 +17,7 @@ from store_io.source.byte_file import FAILED, BasicFile, ByteFile, Found, reason
 
 _LEADS_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
 _NO_ATIME = getattr(os, "O_NOATIME", 0)
+_LAST = (1 << 63) - 1  # ns: the year 2262; some file systems have later times
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 Entries = list[tuple[str, os.stat_result | None]]  # (name, lstat; None where even that failed)
@@ -141,10 +142,10 @@ class LocalFolder:
             try:
                 real, inside = _led_to(full, full), _led_to(folder, folder)
             except Unreadable:
-                return FAILED, 0, entry.st_mtime_ns, None
+                return FAILED, 0, _changed(entry), None
             circle = inside == real or inside.startswith(real.rstrip(os.sep) + os.sep)
             if circle or not self._inside(real):
-                return "link_out", 0, entry.st_mtime_ns, real
+                return "link_out", 0, _changed(entry), real
             try:
                 entry = os.stat(full)
             except OSError as error:  # it leads to nothing, or in a circle
@@ -152,10 +153,10 @@ class LocalFolder:
         if entry is None:
             return FAILED, 0, 0, real
         if stat.S_ISDIR(entry.st_mode):
-            return "directory", 0, entry.st_mtime_ns, real
+            return "directory", 0, _changed(entry), real
         if stat.S_ISREG(entry.st_mode):
-            return "file", entry.st_size, entry.st_mtime_ns, real
-        return "special", 0, entry.st_mtime_ns, real
+            return "file", entry.st_size, _changed(entry), real
+        return "special", 0, _changed(entry), real
 
     @staticmethod
     def _entries(folder: str) -> Entries:
@@ -195,6 +196,11 @@ def _open_unmarked(path: str, flags: int = 0, follow: bool = False) -> int:
 def _close(descriptor: int) -> None:
     with contextlib.suppress(OSError):  # all that was wanted was read
         os.close(descriptor)
+
+
+def _changed(entry: os.stat_result) -> int:
+    """Give the file's time, ns, or the nearest that 63 bits can hold."""
+    return max(-_LAST, min(entry.st_mtime_ns, _LAST))
 
 
 def _lstat(full: str, path: str) -> os.stat_result | None:

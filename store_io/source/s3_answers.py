@@ -7,8 +7,11 @@ are asked again, with pauses that grow; one attempt too many or a bound that is 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
+import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +23,7 @@ PATIENCE_SECONDS = 120.0  # since the first of them failed: then no further one 
 ANSWER_BYTES = 8 << 20  # of a listing, an error and all else that is no object; a page of the longest names has 3.5 MB
 SLOWEST = 16 << 10  # bytes of an answer that must have come by each second, after ANSWER_SECONDS
 ANSWER_SECONDS = 60
+HEAD_SECONDS = 120  # from the end of a request to the last header of its answer
 _PIECE_BYTES = 256 << 10
 _BUSY = {429, 500, 502, 503, 504}
 THROTTLED = {"SlowDown", "Throttling", "ThrottlingException", "RequestLimitExceeded", "TooManyRequests", "503", "429"}
@@ -44,16 +48,57 @@ def failures() -> tuple[type[Exception], ...]:
 
 def register(made: Any) -> None:
     """Have this client of botocore, which must not try again itself, read its answers so."""
+    pools = made._endpoint.http_session._pool_classes_by_scheme
+    for scheme, pool in pools.items():
+        connection = type(pool.ConnectionCls.__name__, (_InTime, pool.ConnectionCls), {})
+        pools[scheme] = type(pool.__name__, (pool,), {"ConnectionCls": connection})
     made.meta.events.register("before-send.s3", lambda request, **_: _answer(made._endpoint.http_session.send, request))
     made.meta.events.register("needs-retry.s3", _again)
 
 
+class _InTime:
+    """Ends a connection on which the head of an answer takes too long: Python itself passes over any number of 100 Continue."""
+
+    sock: socket.socket | None
+
+    def getresponse(self) -> Any:
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            if (line := self.sock) is not None:
+                with contextlib.suppress(OSError):
+                    socket.socket.shutdown(line, socket.SHUT_RDWR)  # not TLS's own: another thread is reading
+
+        timer = threading.Timer(HEAD_SECONDS, end)
+        timer.daemon = True
+        timer.start()
+        answer = None
+        try:
+            answer = super().getresponse()  # type: ignore[misc]
+        except Exception:
+            if not late.is_set():
+                raise
+        finally:
+            timer.cancel()
+        if late.is_set():  # also if the end of the line was taken for that of the head
+            raise BadAnswer(f"no whole head of an answer came in {HEAD_SECONDS} seconds")
+        return answer
+
+
 def _answer(send: Callable[[Any], Any], request: Any) -> Any:
     """The answer to botocore's request, with its body; that of an object without a range is left to the caller."""
+    from botocore.exceptions import HTTPClientError
+
     waiting.check()
     asked = _RANGE.fullmatch(_header(request.headers, "Range"))
     whole_object, request.stream_output = request.stream_output and asked is None, True  # else all of it would be read here
-    answer = send(request)
+    try:
+        answer = send(request)
+    except HTTPClientError as error:
+        if isinstance(bad := error.kwargs.get("error"), BadAnswer):
+            raise bad from error
+        raise
     if whole_object and answer.status_code < 300:
         return answer
     most = int(asked[2]) + 1 - int(asked[1]) if asked and answer.status_code < 300 else ANSWER_BYTES

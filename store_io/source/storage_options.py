@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import os
 import pwd
-import threading
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from store_io.base.errors import UsageError
+from store_io.base.locks import ProcessLock
 
 KEYS = {
     "aws_access_key_id": "who asks, in S3",
@@ -63,7 +63,7 @@ _EMPTY_WINS = {"AWS_DEFAULT_PROFILE": "AWS_PROFILE"}
 _used: set[str] = set()  # variables
 _against: set[str] = set()  # variables that are to be unset
 _of_driver: dict[str, str] = {}  # settings of Hadoop
-_taking_over = threading.Lock()
+_taking_over = ProcessLock()
 
 
 def fault_of(key: str, value: str) -> str:
@@ -139,12 +139,17 @@ def for_jvm(variables: Mapping[str, str]) -> dict[str, str]:
     return {**kept, WITHHELD: json.dumps(withheld)} if withheld else kept
 
 
+def for_workers() -> dict[str, str]:
+    """The login that `for_jvm` has withheld, for Python workers that Spark starts without our daemon."""
+    return {**{key.upper(): value for key in LOGIN if (value := os.environ.get(key.upper()))}, WITHHELD: "{}"}
+
+
 def take_over() -> None:
     """Set the variables that a JVM was not to see and, where this machine itself says nothing, those that the driver handed over.
 
     In a process that Spark has started, before a client is made.
     """
-    with _taking_over:  # no other thread makes a client with half of it
+    with _taking_over.own:  # no other thread makes a client with half of it
         os.environ.update(json.loads(os.environ.pop(WITHHELD, "{}")))
         if not (handed := os.environ.pop(HANDED, "")):
             return

@@ -44,7 +44,7 @@ def _each_once(findings: Iterable[Finding]) -> Iterator[tuple[tuple[Any, ...], F
 
 
 def _inside(finding: Finding, listing: StoreListing) -> Finding:
-    """The finding with its range inside of the file as it is: what is missing after its last byte is missing there."""
+    """Keep a finding's range inside the file: a range beyond the file's end is moved to its end."""
     if finding.start is None or finding.end is None:
         return finding
     file = listing.get(finding.file)

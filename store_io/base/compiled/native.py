@@ -19,7 +19,6 @@ import hashlib
 import importlib
 import importlib.util
 import os
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from types import CodeType, ModuleType
@@ -40,6 +39,7 @@ from store_io.base.compiled.code_files import (
     write_code,
 )
 from store_io.base.crc.checksum import crc32, native_engine
+from store_io.base.locks import ProcessLock
 
 
 def _can_compile() -> bool:
@@ -56,7 +56,7 @@ FORM = 1  # of an object file's name and head; raised where they change, or how 
 CRC_SYMBOL, FREE_SYMBOL = "store_auditor_crc32", "store_auditor_free"
 OFFERED = frozenset({CRC_SYMBOL, FREE_SYMBOL, "memcpy", "memmove", "memset"})  # what an object file may ask of the process
 _MACHINE = f"{__package__}.machine"  # loads numba
-_lock = threading.RLock()
+_lock = ProcessLock()
 
 
 # ---- declarations ----------------------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ class Deferred:
     def made(self) -> Any:
         """It, as numba knows it."""
         if self._made is None:
-            with _lock:
+            with _lock.own:
                 if self._made is None:
                     self._made = self._make()
         return self._made
@@ -153,6 +153,8 @@ def _address_of(array: np.ndarray) -> int:
     try:
         return ctypes.addressof(_at(array.data))
     except (TypeError, ValueError):  # it is read-only, empty, or not contiguous
+        if not array.flags.c_contiguous:
+            raise ValueError("compiled code takes the address of a contiguous array only") from None
         return int(array.ctypes.data)
 
 
@@ -199,7 +201,7 @@ class Kept(Deferred):
         of = tuple(map(_type_of, arguments))
         code = self._code.get(of)
         if code is None:
-            with _lock:
+            with _lock.own:
                 code = self._code[of] = self._code.get(of) or self._found(_Types(of), arguments)
         return code(*arguments)
 

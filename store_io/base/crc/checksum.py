@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +16,7 @@ import crcmod
 import numpy as np
 
 from store_io.base.errors import StoreError
-from store_io.base.locks import made_once
+from store_io.base.locks import ProcessLock, made_once
 
 try:
     ENGINE, _library = "isal", importlib.import_module("isal.isal_zlib")
@@ -27,7 +26,7 @@ crc32: Callable[..., int] = _library.crc32
 crc32_combine: Callable[[int, int, int], int] = _library.crc32_combine
 _PAGE_BYTES = 4096
 _checked: set[NativeEngine] = set()  # engines that passed the check before they were chosen
-_one_at_a_time = threading.Lock()  # what makes code is not safe to be called by two threads at once
+_one_at_a_time = ProcessLock()  # what makes code is not safe to be called by two threads at once
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def find_native(name: str) -> NativeEngine | None:
 def find_folding(library: NativeEngine) -> NativeEngine | None:
     """`crc_folding`, with a library for what it leaves out; None where this processor cannot, or where it is wrong."""
     try:
-        with _one_at_a_time:
+        with _one_at_a_time.own:
             address = importlib.import_module(".crc_folding", __package__).compiled(library.address)
     except (ImportError, OSError, RuntimeError):  # no code generator, or one that does not take this code
         return None

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from store_io.base.crc import combined_sums
-from store_io.base.locks import lock_named, made_once
+from store_io.base.crc import checksum, combined_sums
+from store_io.base.locks import ProcessLock, lock_named, made_once
 from store_io.repair.writing import trial_source
-from store_io.source import remote_file, s3_client
+from store_io.source import hdfs_client, remote_file, s3_client, storage_options
 
 SECONDS = 60  # after which a test fails that waits
 
@@ -49,7 +49,7 @@ def test_threads_that_ask_at_the_same_time_share_one_answer() -> None:
             second_is_there.set()
         return found
 
-    answer._lock = TellingLock()  # type: ignore[assignment]
+    answer._lock.own = TellingLock()  # type: ignore[assignment]
 
     def second() -> object:
         assert first_is_in.wait(SECONDS)
@@ -67,6 +67,24 @@ def test_threads_that_ask_at_the_same_time_share_one_answer() -> None:
 )
 def test_what_threads_share_is_made_once(shared: Any) -> None:
     assert type(shared) is type(made_once()(list))
+
+
+@pytest.mark.parametrize("lock", [ProcessLock(), checksum._one_at_a_time, hdfs_client._making, storage_options._taking_over])
+def test_a_process_that_was_forked_waits_for_no_thread_of_the_other(lock: ProcessLock) -> None:
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock.own:
+            held.set()
+            assert done.wait(SECONDS)
+
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(hold)
+        assert held.wait(SECONDS)
+        if (process := os.fork()) == 0:
+            os._exit(0 if lock.own.acquire(blocking=False) else 1)
+        done.set()
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
 
 
 def test_an_answer_may_ask_for_another_one() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -243,6 +245,16 @@ def test_holes_of_a_sparse_file_can_be_skipped(tmp_path: Path) -> None:
         assert file.read(data, (1 << 21) - data).count(0) == (1 << 21) - data
         assert file.next_data((1 << 21) + 1) >= (1 << 21) + 1
         assert file.next_data(1 << 30) == file.size
+
+
+@pytest.mark.parametrize("year", [1600, 2400])
+def test_a_file_of_any_time_is_listed(tmp_path: Path, year: int) -> None:
+    (tmp_path / "abort").write_bytes(b"")
+    seconds = int(datetime(year, 1, 1, tzinfo=UTC).timestamp())
+    with contextlib.suppress(OSError):  # the file system has no such time
+        os.utime(tmp_path / "abort", (seconds, seconds))
+    (entry,) = open_source(StoreLocation(str(tmp_path))).names()
+    assert abs(entry.mtime_ns) <= (1 << 63) - 1 and entry.kind == "file"
 
 
 def test_a_location_can_be_sent_to_another_process() -> None:

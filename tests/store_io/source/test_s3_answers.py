@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from itertools import count
 
@@ -119,10 +120,10 @@ def alternating(asked: dict[str, str]) -> str:
         (growing(lambda number: f"s/T{number:09}"), "gives more than 50 names"),
         (lambda asked: page("other/a"), "gives 'other/a', which does not begin so"),
         (lambda asked: page(entries=entry("s/a", "9" * 100_000)), "its answer cannot be understood"),
-        (lambda asked: page(entries=entry("s/a", "-1")), "no file has that"),
-        (lambda asked: page(entries=entry("s/a", 1 << 63)), "no file has that"),
+        (lambda asked: page(entries=entry("s/a", "-1")), "out of range"),
+        (lambda asked: page(entries=entry("s/a", 1 << 63)), "out of range"),
         (lambda asked: page(entries=entry("s/a", "")), "cannot be understood"),
-        (lambda asked: page(entries=entry("s/a", time="9999-01-01T00:00:00Z")), "no file has that"),
+        (lambda asked: page(entries=entry("s/a", time="9999-01-01T00:00:00Z")), "out of range"),
         (lambda asked: page(entries=entry("s/a", time="9" * 5000)), "cannot be understood"),
         (lambda asked: page(entries="<Contents><Key>s/a</Key></Contents>"), "cannot be understood"),
         (lambda asked: XML + "<ListBucketResult>", "s3://b/s: cannot be read"),
@@ -190,6 +191,29 @@ def test_an_answer_that_comes_too_slowly_ends(server: Hostile, monkeypatch: pyte
     monkeypatch.setattr(s3_answers, "ANSWER_SECONDS", -3600)
     with pytest.raises(Unreadable, match="the server's fault: of its answer"):
         source().open("a")
+
+
+def continuing(line: Line) -> None:
+    """100 Continue without end."""
+    while True:
+        line.send(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+
+
+def trickling(line: Line) -> None:
+    """A header without end, a letter at a time."""
+    line.send(b"HTTP/1.1 200 OK\r\nX: ")
+    while True:
+        line.send(b"x")
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("head", [continuing, trickling])
+def test_a_head_without_end_ends(server: Hostile, monkeypatch: pytest.MonkeyPatch, head: Callable[[Line], None]) -> None:
+    monkeypatch.setattr(s3_answers, "HEAD_SECONDS", 0.3)
+    server.object = head
+    with pytest.raises(Unreadable, match=r"^a: .*the server's fault: no whole head of an answer came in 0\.3 seconds"):
+        source().open("a")
+    assert server.asked == 1
 
 
 def test_a_connection_is_used_again(server: Hostile) -> None:

@@ -22,6 +22,7 @@ from store_io.base.compiled import code_files, machine, native
 from store_io.base.compiled.code_files import DIGEST_BYTES, read_code
 from store_io.base.compiled.native import Address, kept, peek_i64
 from store_io.base.crc.checksum import crc32_combine
+from store_io.base.locks import ProcessLock
 from store_io.formats.commitlog.message_columns import ROW_DTYPE
 
 DATA = np.frombuffer(random.Random(7).randbytes(256), np.uint8)
@@ -96,11 +97,21 @@ def _first_word(words: Address, number):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize(
     "array",
-    [WORDS, WORDS[3:], WORDS.reshape(3, 4), WORDS[::2], WORDS[:0], WORDS[12:], np.zeros(2, ROW_DTYPE), FIXED, np.zeros(3, bool)],
-    ids=["plain", "a part", "rows", "every second", "empty", "empty end", "structured", "read-only", "flags"],
+    [WORDS, WORDS[3:], WORDS.reshape(3, 4), WORDS[:0], WORDS[12:], np.zeros(2, ROW_DTYPE), FIXED, np.zeros(3, bool)],
+    ids=["plain", "a part", "rows", "empty", "empty end", "structured", "read-only", "flags"],
 )
 def test_an_address_is_where_the_first_byte_lies(array: np.ndarray) -> None:
     assert native._address_of(array) == array.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("array", [WORDS[::2], WORDS.reshape(3, 4).T, WORDS.reshape(3, 4)[:, 1]])
+def test_an_array_in_several_pieces_has_no_address(array: np.ndarray) -> None:
+    with pytest.raises(ValueError, match="contiguous"):
+        _first_word(array, 0)
+
+
+def test_a_process_that_was_forked_compiles_under_its_own_lock() -> None:
+    assert type(native._lock) is ProcessLock
 
 
 def test_a_call_holds_the_array_until_it_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
