@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from jobs.environment.installation import COMMAND
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, printable
-from schemas.finding_codes import CATALOGUE, CURED, Part
+from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, CURED, Part
 from schemas.rows import DEFAULT, DOUBT, NOTE, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault
 from store_io.base.paths import is_hdfs, is_s3
@@ -79,6 +79,9 @@ def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str
 def closer_look(finding: Finding, words: Sequence[str]) -> str:
     """The command for one finding; "" where none would show more. words: as `store_words` gives them."""
     topic, queue_id, offset = finding.topic, finding.queue_id, finding.queue_offset
+    if finding.code == BEGINS_AGAIN and topic is not None and finding.phy_offset is not None:  # what lies before it
+        of_queue = [("--topic", topic.replace(",", "\\,")), ("--queue", queue_id), ("--to-phy-offset", finding.phy_offset)]
+        return command_line("query", words, of_queue)
     if topic is not None and queue_id is not None and offset is not None and _about_queue(finding):
         first = max(0, offset)
         options = [("--topic", topic.replace(",", "\\,")), ("--queue", queue_id)]

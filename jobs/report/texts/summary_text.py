@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
@@ -38,7 +38,7 @@ from jobs.report.texts.words.run_words import (
     would_be_lost,
 )
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, TAKEN, AuditOutcome, Row
-from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, setting_that_cuts
+from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, named_notes, setting_that_cuts
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 
@@ -224,7 +224,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     """What to do, what keeps most first, with the files of each step; the commands that repair and that look closer."""
     steps = next_steps(outcome, words, plan)
     if steps.nothing:
-        return _rows("Next", steps.nothing)
+        return [*_rows("Next", steps.nothing), *_closer(outcome, words)]
     lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
     judgement = judge(outcome)
     if judgement.kind == Safety.GONE:
@@ -240,9 +240,14 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     lines += _more(len(steps.others) - _LINES, "step")
     lines += _rows("Repair", steps.withheld) if steps.withheld else []
     lines += [_row("Repair", command) for _, command in steps.repairs[:1]]
-    serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
-    command = next((line for line in (closer_look(finding, words) for finding in serious) if line), "")
-    return lines + ([_row("Closer", command)] if command else [])
+    return lines + _closer(outcome, words)
+
+
+def _closer(outcome: AuditOutcome, words: Sequence[str]) -> list[str]:
+    """The command that shows more of the most severe finding, or of a note that the verdict names."""
+    serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity]
+    shown = (closer_look(finding, words) for finding in (*serious, *named_notes(outcome)))
+    return [_row("Closer", command) for command in islice(filter(None, shown), 1)]
 
 
 def _run_the_repair(outcome: AuditOutcome) -> str:
