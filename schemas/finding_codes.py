@@ -281,7 +281,7 @@ _ROWS = (
                 step="Look at both messages: the queue offset of one is damaged or stale. A repair keeps both as they are."),
     FindingCode(BEGINS_AGAIN, NOTE, Part.QUEUE, Cure.BY_HAND, named=True,
                 meaning="A queue's offsets begin again, and the queue holds the later messages: its topic was deleted and made"
-                        " again, or its queue removed. The earlier messages are in no queue, and a start changes nothing for them.",
+                        " again, or its queue removed. The earlier messages are in no queue, and a start does not change that.",
                 step="Nothing, if the topic was deleted on purpose: query with --topic, --queue and --to-phy-offset shows the"
                      " earlier messages. A repair puts them into their queue only with --with-earlier."),
     FindingCode(TIME_BACK, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,

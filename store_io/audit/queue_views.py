@@ -27,7 +27,8 @@ from store_io.scan.stored_runs import StoredSummary
 class QueueView:
     """One queue seen from both sides. Entry numbers; for a BatchConsumeQueue `missing` counts from the last matched entry.
 
-    begins_again: where its offsets do; earlier messages that are in no queue are not `missing`.  summaries: of all queues that were scanned. A view holds none itself, as there may be a million of both.
+    begins_again: where its offsets do; the earlier messages that are in no queue are not `missing`.
+    summaries: of all queues that were scanned. A view holds none itself, as there may be a million of both.
     """
 
     key: QueueKey
@@ -137,10 +138,13 @@ def queue_views(
         return found
 
     def reopened(key: QueueKey, closed: tuple[Any, ...]) -> QueueView:
-        batch, folder, covered, missing, leftover, again, *kinds = closed
+        batch, folder, covered, missing, leftover, again, deleted_topic, keyed, of_other_kind, lmq = closed
         own = QueueRuns() if of_other_kind else runs.of(key)
         files = known.files.get(key, ())
-        return QueueView(key, batch, folder, files, known.summaries, own, covered, missing, leftover, again, *kinds)
+        return QueueView(
+            key, batch, folder, files, known.summaries, own, covered, missing, leftover, again, deleted_topic, keyed,
+            of_other_kind, lmq,
+        )  # fmt: skip
 
     return PackedMap.of(((key, view(key)) for key in keys_of(there, runs)), _closed, reopened, _file_count)
 
