@@ -213,6 +213,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         fix_config="--fix-config" in command.flags,
         settings=settings,
         heal_risk=_heal_risk(command),
+        with_earlier="--with-earlier" in command.flags,
     )
 
 

@@ -20,6 +20,7 @@ from store_io.base.errors import StoreError
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import run_task
 from store_io.base.wording import count_text
+from store_io.repair.derived.queue_plan import IN_NO_QUEUE
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
@@ -67,8 +68,13 @@ def section_of(outcome: RepairOutcome) -> Row:
     return {
         "refused": None, "messages_before": report["messages_before"], "messages_after": report["messages_after"],
         "lost": report["lost"], "given_up": report["given_up"]["messages"], "config": report["config"],
-        "steps": report["steps"],
+        "unserved": _unserved(report), "steps": report["steps"],
     }  # fmt: skip
+
+
+def _unserved(report: Row) -> int:
+    """How many messages that a start loses get no entry: those that were in no queue before are no loss."""
+    return sum(row["end"] - row["first"] for row in report["unserved"] if row["reason"] != IN_NO_QUEUE)
 
 
 def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTask]:
@@ -106,5 +112,5 @@ def refused_section(sentence: str) -> Row:
     """A policy's part of the section where it has no steps."""
     return {
         "refused": sentence, "messages_before": None, "messages_after": None, "lost": None, "given_up": None, "config": [],
-        "steps": [],
+        "unserved": None, "steps": [],
     }  # fmt: skip

@@ -119,9 +119,9 @@ def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Seq
     note = _sequence(view, segments, next(run for run in runs if run.position == last.position), BEGINS_AGAIN, NOTE, 0)
     are, them = ("is", "it") if count == 1 else ("are", "them")
     message = (
-        f"{count_text(count, 'earlier message')} of topic {view.key[0]}, queue {view.key[1]}, {are} in no queue, and a start changes"
-        f" nothing for {them}: the queue's offsets begin again at {last.queue_offset:,} at physical offset {last.position:,}, as"
-        " after its topic was deleted and made again, or its files removed"
+        f"{count_text(count, 'earlier message')} of topic {view.key[0]}, queue {view.key[1]}, {are} in no queue, and a start"
+        f" changes nothing for {them}: queue offsets begin again at {last.queue_offset:,} at physical offset {last.position:,},"
+        " as after its topic was deleted and made again, or its files removed"
     )
     return [replace(note, count=count, message=message, expected=None)]
 
