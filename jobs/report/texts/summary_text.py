@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
-from jobs.report.texts.commands import closer_look, words_of
+from jobs.report.texts.commands import closer_look, left_out, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
@@ -41,6 +41,7 @@ from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, REBUILDABLE, TAKEN, AuditOu
 from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, named_notes, setting_that_cuts
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
+from store_io.repair.repair_plan import BROKER, SALVAGE
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
@@ -257,8 +258,13 @@ def _run_the_repair(outcome: AuditOutcome) -> str:
     if not (outcome.plan.get("broker") or {}).get("starts"):
         does = f"{kept} and removes what stops the release"
     elif lost:
-        verb = "cut" if lost > counted(outcome, "broker_skips_messages") else "lose"
-        does = f"keeps the {count_text(lost, 'message')} that a start would {verb}"
+        cuts = lost > counted(outcome, "broker_skips_messages")
+        out = left_out(outcome, SALVAGE if cuts else BROKER)
+        if lost > out:
+            does = f"keeps the {count_text(lost - out, 'message')} that a start would {'cut' if cuts else 'lose'}"
+        else:
+            does = "mends what differs"
+        does += f"; {out:,} of an earlier life of their queue get no entry without --with-earlier" if out else ""
     else:
         does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
     return f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it {does}."
