@@ -136,7 +136,8 @@ def _last_beginning(runs: Sequence[QueueRun]) -> int:
     from 0 on, unless the entries on disk are those of the older messages."""
     for number in range(len(runs) - 1, 0, -1):
         run = runs[number]
-        if run.offset == 0 and (run.records > 1 or run.equal):
+        continued = run.records > 1 or number + 1 < len(runs) and runs[number + 1].offset == run.used_end
+        if run.offset == 0 and (continued or run.equal):
             older = sum(r.records for r in runs[:number] if r.equal)
             newer = sum(r.records for r in runs[number:] if r.equal)
             total = sum(r.records for r in runs[number:])

@@ -84,6 +84,7 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
             expected, before, after_entries = first + run.steps, run.end, first + run.records
             continue
         following = runs[i + 1].first if i + 1 < len(runs) else None
+        single = run.single and following != first + run.steps
         if run.single and following is not None and following == expected + run.steps:
             found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected))
             expected, before = expected + run.steps, run.end
@@ -101,11 +102,11 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
                 found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected))
         elif run.position in known:
             pass
-        elif first == 0 and (not run.single or run.match == MATCH_EQUAL):
+        elif first == 0 and (not single or run.match == MATCH_EQUAL):
             # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
             found.append(_sequence(view, segments, run, "queue_offset_back", NOTE, expected))
         else:
-            found.append(_sequence(view, segments, run, "queue_offset_back", LOSS if run.single else REBUILDABLE, expected))
+            found.append(_sequence(view, segments, run, "queue_offset_back", LOSS if single else REBUILDABLE, expected))
         expected, before, after_entries = first + run.steps, run.end, first + run.records
     return found
 
