@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas.finding_codes import BEGINS_AGAIN, BRIDGED
+from schemas.finding_codes import BRIDGED
 from schemas.rows import LOSS, MATCH_EQUAL, NOTE, REBUILDABLE, RUN_QUEUE, Finding, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
@@ -117,7 +117,7 @@ def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Seq
     if not count:
         return []
     last = view.begins_again[-1]
-    note = _sequence(view, segments, next(run for run in runs if run.position == last.position), BEGINS_AGAIN, NOTE, 0)
+    note = _sequence(view, segments, next(run for run in runs if run.position == last.position), "queue_begins_again", NOTE, 0)
     are, them = ("is", "it") if count == 1 else ("are", "them")
     message = (
         f"{count_text(count, 'earlier message')} of topic {view.key[0]}, queue {view.key[1]}, {are} in no queue, and a start"
