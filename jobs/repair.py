@@ -219,6 +219,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         empty_config="--empty-config" in command.flags,
         settings=settings,
         heal_risk=_heal_risk(command),
+        with_earlier="--with-earlier" in command.flags,
     )
 
 

@@ -24,6 +24,7 @@ PROPERTIES = "properties_malformed"
 HEADER_ODD = "message_header_odd"
 HOST_ODD = "store_host_odd"
 BRIDGED = "commitlog_bridged"
+BEGINS_AGAIN = "queue_begins_again"
 FILLER_SIZE = "filler_wrong_size"
 FILLER_HIDES = "filler_hides_messages"
 FILLER_NOT_ZERO = "filler_not_zero"
@@ -281,6 +282,11 @@ _ROWS = (
     FindingCode("queue_offset_back", LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A queue's offset is lower than the one before it.",
                 step="Look at both messages: the queue offset of one is damaged or stale. A repair keeps both as they are."),
+    FindingCode(BEGINS_AGAIN, NOTE, Part.QUEUE, Cure.BY_HAND, named=True,
+                meaning="A queue's offsets begin again, and the queue holds the later messages: its topic was deleted and made"
+                        " again, or its queue removed. The earlier messages are in no queue, and a start does not change that.",
+                step="Nothing, if the topic was deleted on purpose: query with --topic, --queue and --to-phy-offset shows the"
+                     " earlier messages. A repair puts them into their queue only with --with-earlier."),
     FindingCode(TIME_BACK, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,
                 meaning="A segment's store times are earlier than those before it: a clock was set back.",
                 step="Nothing to do. A recovery after a crash may begin too late."),

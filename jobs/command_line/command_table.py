@@ -262,6 +262,11 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
             "first make damaged records whole by a single changed field or byte, where everything else in the store leads to it",
         ),
         Option("--heal-risk", "R", f"how likely other damage may look like one that is healed, at most ({DEFAULT_RISK:g})", risk),
+        Option(
+            "--with-earlier",
+            "",
+            "also put messages of an earlier life of a queue, whose topic was deleted and made again, into it, after all others",
+        ),
         Option("--fix-offsets", "", "also set back consumer and delay offsets beyond the new queue ends"),
         Option(
             "--dry-run",

@@ -1,7 +1,8 @@
 """Which messages a start would lose: cut away, or left without a ConsumeQueue entry that leads to them.
 
 Source of the definition: contract.md, `lost`. Prepared and rollback messages never have an entry, so only the cut loses them;
-below the cut, messages of a deleted topic (config/topics.json no longer names it and no queue of it is left) are not counted.
+below the cut, messages of a deleted topic (config/topics.json no longer names it and no queue of it is left) are not counted,
+nor those of an earlier life of a queue whose files hold the later one: they were in no queue before that start either.
 """
 
 from __future__ import annotations
@@ -111,6 +112,10 @@ def compute_loss(
         queue = memory.queues.get(key)
         kept, pieces = _served(queue)
         safe, gone = _settled(view, rows, kept, pieces)
+        earlier = view.earlier_from()[below] if view.begins_again else None  # what is not counted
+        if earlier is not None:
+            safe |= earlier <= rows["queue_offset"]
+            gone &= ~safe & (earlier >= rows["queue_offset"] + rows["records"])
         if gone.any():
             loss.by_queue.setdefault(key, QueueLoss()).add(rows[gone], False)
             if unreached is not None:
@@ -119,6 +124,8 @@ def compute_loss(
             row = rows[number]
             records = int(row["records"])
             lost = subtract([(0, records)], _reached(view, row, kept, pieces))
+            if earlier is not None:
+                lost = intersect(lost, [(0, int(earlier[number]) - int(row["queue_offset"]))])
             if not lost:
                 continue
             if total(lost) == records:

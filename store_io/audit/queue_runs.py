@@ -9,15 +9,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from schemas.rows import (
     MATCH_DIFFERS,
     MATCH_EQUAL,
+    MATCH_MISSING,
     MATCH_SHIFTED,
     RUN_DTYPE,
     RUN_LMQ,
+    RUN_QUEUE,
     RUN_UNQUEUED,
     WALK_AUDIT,
     QueueKey,
@@ -190,6 +193,48 @@ class QueueRuns:
             return np.zeros(0, np.int64)
         found: np.ndarray = self._source.bases[self.segments] + self.rows["first_position"]
         return found
+
+
+class Beginning(NamedTuple):
+    """Where a queue's offsets begin again, and the queue on disk holds what follows: its topic was deleted and made again, or its
+    files were removed. No start puts the earlier messages back that have no entry.
+
+    position: physical offset of the first message that follows.  queue_offset: its own.
+    """
+
+    position: int
+    queue_offset: int
+
+
+def beginnings(rows: np.ndarray, positions: np.ndarray, steps: np.ndarray, batch: bool, keyed: bool) -> list[Beginning]:
+    """Where one queue begins again. steps: how many queue offsets each of its runs takes up.
+
+    A damaged queue offset is no such place: an entry at that offset leads to another message, or the offsets continue after it
+    as they did before. Nor is a place after which no earlier message lacks its entry.
+    """
+    own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
+    if len(own) < 2:
+        return []
+    own = own[np.argsort(positions[own], kind="stable")]
+    rows, positions = rows[own], positions[own]
+    firsts, ends = rows["queue_offset"], rows["queue_offset"] + steps[own]
+    falls = np.flatnonzero(firsts[1:] < ends[:-1]) + 1
+    if not len(falls):
+        return []
+    exact = (rows["match"] == MATCH_EQUAL) & (batch | (rows["delta"] == 0))
+    absent, led_to = rows["match"] == MATCH_MISSING, matched(rows)
+    entries = rows["delta"] if batch else firsts + rows["delta"]
+    found = []
+    for at in falls[exact[falls]].tolist():
+        first, single = int(firsts[at]), rows["records"][at] == 1
+        if single and at + 1 < len(rows) and firsts[at + 1] in (ends[at - 1], ends[at - 1] + 1):
+            continue
+        again = ends[:at] > first
+        # A file is written from its front to its end: what comes after an entry leads to later messages.
+        kept = led_to[:at] & (again if keyed else entries[:at] >= entries[at])
+        if (absent[:at] & again).any() and not (kept.any() and (single or not keyed)):
+            found.append(Beginning(int(positions[at]), first))
+    return found
 
 
 def stretches(first: np.ndarray, count: np.ndarray) -> list[tuple[int, int]]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from schemas import consumequeue_layout
-from schemas.rows import MATCH_MISSING, RUN_LMQ, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from schemas.rows import MATCH_MISSING, RUN_LMQ, RUN_QUEUE, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES
-from store_io.audit.queue_runs import QueueRuns, StoreRuns, matched, stretches
+from store_io.audit.queue_runs import Beginning, QueueRuns, StoreRuns, beginnings, matched, stretches
 from store_io.audit.stored_queue_runs import stored_runs
 from store_io.base.packed import PackedMap, keys_of
 from store_io.base.ranges import Ranges, intersect, subtract, total, union
@@ -27,6 +27,7 @@ from store_io.scan.stored_runs import StoredSummary
 class QueueView:
     """One queue seen from both sides. Entry numbers; for a BatchConsumeQueue `missing` counts from the last matched entry.
 
+    begins_again: where its offsets do; the earlier messages that are in no queue are not `missing`.
     summaries: of all queues that were scanned. A view holds none itself, as there may be a million of both.
     """
 
@@ -39,6 +40,7 @@ class QueueView:
     covered: Ranges = field(default_factory=list)
     missing: Ranges = field(default_factory=list)
     leftover: Ranges = field(default_factory=list)
+    begins_again: list[Beginning] = field(default_factory=list)
     deleted_topic: bool = False
     keyed: bool = False  # its entries are in RocksDB: a key is an entry's place, there are no files
     of_other_kind: bool = False  # config/topics.json wants the other kind of queue: a start refuses, nothing is compared
@@ -52,6 +54,30 @@ class QueueView:
     @property
     def unit(self) -> int:
         return consumequeue_layout.BATCH_ENTRY_BYTES if self.batch else consumequeue_layout.ENTRY_BYTES
+
+    def earlier_from(self) -> np.ndarray:
+        """For each of its runs: from which queue offset on its messages are of an earlier life of the queue, and in no queue; far
+        above all offsets for the others."""
+        rows = self.runs.rows
+        found = np.full(len(rows), np.iinfo(np.int64).max)
+        if self.begins_again:
+            positions, absent = self.runs.positions, (rows["match"] == MATCH_MISSING) & (rows["kind"] == RUN_QUEUE)
+            for position, queue_offset in self.begins_again:
+                before = absent & (positions < position)
+                if self.batch:  # of a run that is so in part, nobody knows which of its batches are
+                    before &= rows["queue_offset"] >= queue_offset
+                found[before] = np.minimum(found[before], queue_offset)
+        return found
+
+    def earlier_messages(self) -> int:
+        """How many messages that are."""
+        rows, start = self.runs.rows, self.earlier_from()
+        inside = rows["queue_offset"] + rows["records"] > start
+        if not inside.any():
+            return 0
+        rows = rows[inside]
+        before = np.maximum(start[inside] - rows["queue_offset"], 0)
+        return int((rows["messages"] - before).sum())
 
 
 @dataclass(frozen=True)
@@ -112,12 +138,13 @@ def queue_views(
         return found
 
     def reopened(key: QueueKey, closed: tuple[Any, ...]) -> QueueView:
-        batch, folder, covered, missing, leftover, deleted_topic, keyed, of_other_kind, lmq = closed
+        batch, folder, covered, missing, leftover, again, deleted_topic, keyed, of_other_kind, lmq = closed
         own = QueueRuns() if of_other_kind else runs.of(key)
         files = known.files.get(key, ())
         return QueueView(
-            key, batch, folder, files, known.summaries, own, covered, missing, leftover, deleted_topic, keyed, of_other_kind, lmq
-        )
+            key, batch, folder, files, known.summaries, own, covered, missing, leftover, again, deleted_topic, keyed,
+            of_other_kind, lmq,
+        )  # fmt: skip
 
     return PackedMap.of(((key, view(key)) for key in keys_of(there, runs)), _closed, reopened, _file_count)
 
@@ -129,7 +156,7 @@ def _file_count(view: QueueView) -> int:
 def _closed(view: QueueView) -> tuple[Any, ...]:
     """The view without what it shares with the others."""
     kinds = view.deleted_topic, view.keyed, view.of_other_kind, view.lmq
-    return view.batch, view.folder, view.covered, view.missing, view.leftover, *kinds
+    return view.batch, view.folder, view.covered, view.missing, view.leftover, view.begins_again, *kinds
 
 
 def _match(view: QueueView, lmq_expected: bool) -> None:
@@ -143,12 +170,20 @@ def _match(view: QueueView, lmq_expected: bool) -> None:
         absent = (rows["match"] == MATCH_MISSING) & ~(lmq & (not lmq_expected))
         if view.batch:
             absent &= ~never_put(rows)
+        firsts, counts = rows["queue_offset"], records
+        if len(rows) > 1:
+            steps = rows["messages"] if view.batch or view.keyed else records  # as many offsets as an inner batch takes up
+            view.begins_again = beginnings(rows, view.runs.positions, steps, view.batch, view.keyed)
+            if view.begins_again:
+                earlier = view.earlier_from()
+                absent &= earlier > firsts
+                counts = np.where(earlier < firsts + records, earlier - firsts, records)
         entry = rows["delta"] if view.batch else rows["queue_offset"] + rows["delta"]  # wraps, as in Java
         covered = stretches(entry[led_to], records[led_to])
         if view.batch:
             awaited = int(records[absent].sum())
         else:
-            missing = stretches(rows["queue_offset"][absent], records[absent])
+            missing = stretches(firsts[absent], counts[absent])
     view.covered = union(covered)
     if awaited:
         end = view.covered[-1][1] if view.covered else 0

@@ -21,6 +21,7 @@ from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import run_task
 from store_io.base.wording import count_text
 from store_io.repair.config.table_forms import FROM_FILE
+from store_io.repair.derived.queue_plan import EARLIER
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
@@ -75,8 +76,13 @@ def section_of(outcome: RepairOutcome) -> Row:
     return {
         "refused": None, "messages_before": report["messages_before"], "messages_after": report["messages_after"],
         "lost": report["lost"], "given_up": report["given_up"]["messages"],
-        "config": [_timeless(row) for row in report["config"]], "steps": report["steps"],
+        "config": [_timeless(row) for row in report["config"]], "unserved": _unserved(report), "steps": report["steps"],
     }  # fmt: skip
+
+
+def _unserved(report: Row) -> int:
+    """How many messages of an earlier life of their queue get no entry: those that were in no queue before are no loss."""
+    return sum(row["end"] - row["first"] for row in report["unserved"] if row["reason"] == EARLIER)
 
 
 def _timeless(row: Row) -> Row:
@@ -120,5 +126,5 @@ def refused_section(sentence: str) -> Row:
     """A policy's part of the section where it has no steps."""
     return {
         "refused": sentence, "messages_before": None, "messages_after": None, "lost": None, "given_up": None, "config": [],
-        "steps": [],
+        "unserved": None, "steps": [],
     }  # fmt: skip

@@ -53,8 +53,9 @@ class _Accepted:
     def __init__(self, before: Audited, log: LogPlan, made: Rebuilt):
         self.none_stays, self.timers_made = not log.messages, bool(made.timers and made.timers["rebuilt"])
         self.known = {(f.code, f.phy_offset) for f in before.findings}
-        self.moved = {(q.key, row["phy_offset"]) for q in made.queues for row in q.moved}
-        self.elsewhere = {q.key for q in made.queues if q.unserved or q.moved}
+        queues = [*made.queues, *made.in_place]
+        self.moved = {(q.key, row["phy_offset"]) for q in queues for row in q.moved}
+        self.elsewhere = {q.key for q in queues if q.unserved or q.moved}
 
     def takes(self, f: Finding) -> bool:
         stays = CATALOGUE[f.code].stays

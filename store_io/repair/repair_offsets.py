@@ -17,10 +17,10 @@ from schemas.rows import QueueKey, Row
 from schemas.store_names import TIMER_LOG
 from schemas.timer_layout import LARGEST_MAGIC, TIMER_CHECK, TIMER_TOPIC, UNIT_BYTES
 from schemas.timer_rows import UNIT_DTYPE
+from store_io.audit.checks.config.against_queues import is_asked_for
 from store_io.base.errors import StoreError
 from store_io.base.wording import seen
 from store_io.formats import config_reader
-from store_io.formats.commitlog import bridges
 from store_io.formats.config.written import config_text
 from store_io.formats.config_reader import StoreConfig, is_offset, read_object
 from store_io.repair.repair_audit import Audited
@@ -53,7 +53,8 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
         reason = "consumers, delay levels or the timer lie beyond the new ends"
         work.steps.add(CORRECT_OFFSETS, path, reason=reason, kept={"positions": count})
     known = final.config.topics
-    unknown = sorted({topic for topic, _ in ends} - set(known) - {bridges.TOPIC}) if known is not None else []
+    asked_for = {topic for topic, _ in ends if is_asked_for(topic)} - final.config.built_in_topics
+    unknown = sorted(asked_for - set(known)) if known is not None else []
     return {
         "offsets": rows, "offsets_set_back": list(changed), "positions_set_back": sum(changed.values()),
         "topics_unknown": unknown,

@@ -9,7 +9,7 @@ from heapq import nsmallest
 
 from schemas import checkpoint_layout
 from schemas.rows import Row
-from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings
+from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings, stays_of
 from store_io.audit.queue_runs import message_runs
 from store_io.explore.manifest import manifest_row
 from store_io.repair.config.fix_config import written_files
@@ -59,7 +59,12 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
         "plan_sha256": request.plan.sha256, "needed_bytes": begun.copied.needed_bytes,
     }  # fmt: skip
     verdict = ended.verdict
-    found |= {"consistent": verdict.consistent, "problems": verdict.problems, "kept": verdict.kept}
+    found |= {
+        "consistent": verdict.consistent,
+        "problems": verdict.problems,
+        "kept": verdict.kept,
+        "stays": stays_of(verdict.kept),
+    }
     found |= _decided(work, begun, ended.made)
     found["messages_after"] = ended.final.outcome.messages
     found |= ended.offsets

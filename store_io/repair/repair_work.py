@@ -27,8 +27,8 @@ RunTasks = Callable[[Sequence[Task], str], list[Any]]
 class RepairRequest:
     """What to do. target: a new folder.  uploaded: the URI at which its files are afterwards, "" where they stay.  settings: a
     sentence for the report on where they come from.  empty_config: with fix_config, a table of which nothing can be read begins
-    empty.  heal_risk: damaged records are healed where the risk is below it; None:
-    none is."""
+    empty.  heal_risk: damaged records are healed where the risk is below it; None: none is.  with_earlier: messages of an earlier
+    life of a queue that are in no queue get entries, too."""
 
     name: str
     location: StoreLocation
@@ -42,6 +42,7 @@ class RepairRequest:
     settings: str = "the plan's"
     heal_risk: float | None = None
     uploaded: str = ""
+    with_earlier: bool = False
 
     @property
     def place(self) -> str:
@@ -51,9 +52,9 @@ class RepairRequest:
     @property
     def steps(self) -> list[Row] | None:
         """The plan's steps for this repair; None where it has none, as with a donor, of which no audit
-        knows, and with --fix-config or --heal, which an audit does not work out."""
+        knows, and with --fix-config, --heal or --with-earlier, which an audit does not work out."""
         steps = self.plan.repair.get(self.policy)
-        if steps is None or self.donor is not None or self.fix_config or self.heal_risk is not None:
+        if steps is None or self.donor is not None or self.fix_config or self.heal_risk is not None or self.with_earlier:
             return None
         return [row for row in steps if self.fix_offsets or row["action"] != CORRECT_OFFSETS]
 

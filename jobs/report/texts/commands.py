@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 from jobs.environment.installation import COMMAND
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, name_text, printable
-from schemas.finding_codes import CATALOGUE, CURED, NO_QUEUE, Part
+from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, CURED, NO_QUEUE, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault, unqueueable
 from store_io.base.paths import is_hdfs, is_s3
+from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
 from store_io.rules.config.databases import DATABASE_TABLES
 from store_io.rules.config.files import CONFIG_FILES
@@ -32,6 +33,7 @@ _CONFIG_CODES = frozenset(
         "delayed_messages_again",
     }
 )  # fmt: skip
+NOTHING_MENDS = "No repair changes what was found here."
 _RANGE = 100  # queue offsets that a query begins with
 _TOPIC = "--topic"
 _LONGEST = 100  # letters of a name in a sentence
@@ -112,6 +114,9 @@ def _range_options(topic: str, queue_id: int, first: int, end: int) -> list[tupl
 def _look(finding: Finding) -> tuple[str, list[tuple[str, object]]] | None:
     """(the command that looks closer, its options); None where none would show more."""
     topic, queue_id, offset = finding.topic, finding.queue_id, finding.queue_offset
+    if finding.code == BEGINS_AGAIN and topic is not None and finding.phy_offset is not None:  # what lies before it
+        of_queue: list[tuple[str, object]] = [(_TOPIC, topic.replace(",", "\\,")), ("--queue", queue_id)]
+        return "query", [*of_queue, ("--to-phy-offset", finding.phy_offset)]
     if topic is not None and queue_id is not None and offset is not None and _about_queue(finding):
         first = max(0, offset)
         options = _range_options(topic, queue_id, first, first + max(1, min(finding.count, _RANGE)))
@@ -139,12 +144,22 @@ def _release_words(release: str, release_from: str) -> tuple[str, ...]:
 def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
     if not (_acts(outcome) or config_helps(outcome)):
-        return ""
+        return NOTHING_MENDS if _worked_out(outcome) else ""
     if setting_at_fault(outcome) or outcome.no_repair:
         return setting_at_fault(outcome) or outcome.no_repair
     if outcome.release_from != NAMED:
         return _UNNAMED if outcome.release_from == DEFAULT else _UNKNOWN
     return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""
+
+
+def _worked_out(outcome: AuditOutcome) -> bool:
+    """Whether the plan has the steps of a repair: an audit works them out for a store that is not consistent."""
+    return any(part["refused"] is None for part in (outcome.plan.get("repair") or {}).values())
+
+
+def left_out(outcome: AuditOutcome, policy: str) -> int:
+    """How many messages that a start loses are left out by a repair, too: those of an earlier life of their queue."""
+    return ((outcome.plan.get("repair") or {}).get(policy) or {}).get("unserved") or 0
 
 
 def _acts(outcome: AuditOutcome) -> bool:
@@ -172,6 +187,16 @@ def config_helps(outcome: AuditOutcome) -> bool:
     return bool(files)
 
 
+def _more_than_a_start(outcome: AuditOutcome, policy: str) -> str:
+    """What a repair by this policy keeps of a copy of which a start loses messages."""
+    lost, out = lost_of(outcome)[0] - unqueueable(outcome), left_out(outcome, policy)
+    kept = f"keeps {count_text(outcome.messages, 'message')}"
+    kept += f", {lost - out:,} more than a start would" if lost > out else " and mends what differs"
+    if not out:
+        return kept
+    return f"{kept}; {out:,} of an earlier life of their queue get no entry without --with-earlier"
+
+
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
     """(what it keeps, the command) for each way to repair this store, the one that keeps most first; none where nothing is to be
     done or a repair would refuse. A command is "" where `not_shown` of these words and the plan says why.
@@ -195,7 +220,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> l
         most = f"keeps {count_text(messages, 'message')} and removes what stops the release"
         less = "removes what stops the release, then keeps what the release keeps"
     elif lost:
-        most = f"keeps {count_text(messages, 'message')}, {lost:,} more than a start would"
+        most = _more_than_a_start(outcome, SALVAGE if cut > 0 else BROKER)
         less = f"keeps {count_text(messages - cut, 'message')}, those that a start would leave in the log"
     else:
         kept = f"keeps {count_text(messages, 'message')}, as a start would, and " if messages else ""

@@ -25,7 +25,7 @@ from store_io.audit.outcome.safety import (
     lacks_of,
     lost_of,
     mended_by_a_start,
-    named_notes,
+    named_sentences,
     no_config,
     setting_at_fault,
     setting_that_cuts,
@@ -104,7 +104,7 @@ def judge(outcome: AuditOutcome) -> Judgement:
     if answer.kind == Safety.SAFE and outcome.unsafe_settings:
         head = f"{answer.headline}, but change broker.conf before new messages come"
         answer = replace(answer, headline=head, why=(*answer.why, *(f"{change}." for change in outcome.unsafe_settings)))
-    answer = replace(answer, why=(*answer.why, *(f"{note.message.rstrip('.')}." for note in named_notes(outcome))))
+    answer = replace(answer, why=(*answer.why, *(f"{said}." for said in named_sentences(outcome))))
     given_up = repair_note(outcome)
     if given_up:
         number = next(f.actual for f in outcome.findings if f.code == "store_repaired")

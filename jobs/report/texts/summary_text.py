@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
-from jobs.report.texts.commands import closer_look, closer_withheld, words_of
+from jobs.report.texts.commands import closer_look, closer_withheld, left_out, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
@@ -38,9 +38,19 @@ from jobs.report.texts.words.run_words import (
     would_be_lost,
 )
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
-from store_io.audit.outcome.safety import Safety, counted, end_of_log, lacks_of, lost_of, setting_that_cuts, unqueueable
+from store_io.audit.outcome.safety import (
+    Safety,
+    counted,
+    end_of_log,
+    lacks_of,
+    lost_of,
+    named_notes,
+    setting_that_cuts,
+    unqueueable,
+)
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
+from store_io.repair.repair_plan import BROKER, SALVAGE
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
@@ -224,7 +234,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     """What to do, what keeps most first, with the files of each step; the commands that repair and that look closer."""
     steps = next_steps(outcome, words, plan)
     if steps.nothing:
-        return _rows("Next", steps.nothing)
+        return [*_rows("Next", steps.nothing), *_closer(outcome, words)]
     lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
     judgement = judge(outcome)
     if judgement.kind == Safety.GONE:
@@ -240,12 +250,20 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
     lines += _more(len(steps.others) - _LINES, "step")
     lines += _rows("Repair", steps.withheld) if steps.withheld else []
     lines += _rows("Repair", steps.unshown) if steps.unshown else [_row("Repair", command) for _, command in steps.repairs[:1]]
-    serious = (f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity)
-    looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in serious)
+    return lines + _closer(outcome, words, steps.unshown)
+
+
+def _closer(outcome: AuditOutcome, words: Sequence[str], said: str = "") -> list[str]:
+    """The command that shows more of the most severe finding, or of a note that the verdict names; else why there is none.
+
+    said: a reason that is told already.
+    """
+    serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity]
+    looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in (*serious, *named_notes(outcome)))
     command, withheld = next(filter(any, looks), ("", ""))
-    if command or withheld in ("", steps.unshown):
-        return lines + ([_row("Closer", command)] if command else [])
-    return lines + _rows("Closer", withheld)
+    if command or withheld in ("", said):
+        return [_row("Closer", command)] if command else []
+    return _rows("Closer", withheld)
 
 
 def _run_the_repair(outcome: AuditOutcome) -> str:
@@ -256,8 +274,12 @@ def _run_the_repair(outcome: AuditOutcome) -> str:
     if not (outcome.plan.get("broker") or {}).get("starts"):
         does = f"{kept} and removes what stops the release"
     elif kept_more:
-        verb = "cut" if lost > counted(outcome, "broker_skips_messages") else "lose"
-        does = f"keeps the {count_text(kept_more, 'message')} that a start would {verb}"
+        cuts = lost > counted(outcome, "broker_skips_messages")
+        out = left_out(outcome, SALVAGE if cuts else BROKER)
+        does = "mends what differs"
+        if kept_more > out:
+            does = f"keeps the {count_text(kept_more - out, 'message')} that a start would {'cut' if cuts else 'lose'}"
+        does += f"; {out:,} of an earlier life of their queue get no entry without --with-earlier" if out else ""
     else:
         does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
     return f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it {does}."

@@ -1,8 +1,8 @@
 """Whether a repair has made this store and gave up messages or tables: else it would look like one that never had them.
 
-A repair writes what it gave up, which records it healed and which tables it let begin empty, into its report, NEW.repair.json
-beside the new store. The report counts only where the store's log still holds the bytes with which that repair ended it: one that
-belongs to another store says nothing.
+A repair writes what it gave up, which records it healed, which tables it let begin empty, and which findings it could not change,
+into its report, NEW.repair.json beside the new store. The report counts only where the store's log still holds the bytes with
+which that repair ended it: one that belongs to another store says nothing.
 The file is ordinary input: only its first bytes are read, and what is not the report of such a repair gives no note.
 """
 
@@ -12,11 +12,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from schemas.rows import EXTENT_MESSAGE, AuditOutcome, Finding, MappedFile, Row, SegmentSummary
+from schemas.finding_codes import CATALOGUE, Part, Stays
+from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, Row, SegmentSummary
 from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
@@ -31,7 +32,7 @@ if TYPE_CHECKING:  # pages word its note, and need no decoder for that
 
 REPORT_SUFFIX = ".repair.json"
 HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound
-HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "healed_at", "emptied")
+HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "stays", "healed_at", "emptied")
 NOT_KNOWN = "messages whose number is not known"
 TAIL_BYTES = 4096
 _WINDOW_BYTES = 1 << 16
@@ -39,6 +40,7 @@ REPAIRED = "store_repaired"
 HEALED = "message_healed"
 EMPTIED = "config_table_emptied"
 MOST_HEALED = 500  # records that a report names in its first bytes
+_PLACE = ("file", "start", "end", "phy_offset", "topic", "queue_id", "queue_offset")
 _TIME = "%Y-%m-%d %H:%M:%S"
 _MEMBER = re.compile(r'\s*[{,]\s*"([a-z_]+)"\s*:\s*')
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -52,6 +54,7 @@ class _Report:
     tail: Row
     healed: tuple[Row, ...] = ()  # phy_offset, bytes
     emptied: tuple[Row, ...] = ()  # file, lost
+    stays: Row = field(default_factory=dict)  # as `stays_of` gives it
 
 
 def repaired(evidence: Evidence) -> list[Finding]:
@@ -65,6 +68,43 @@ def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Findi
     that store, or of a copy of it."""
     report = _report_beside(evidence, location)
     return _given_up(report) if report is not None else []
+
+
+def stays_of(rows: Iterable[Row]) -> Row:
+    """By code, how many findings a repair could not change, and a digest of where they are. rows: the report's `kept`."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if _no_repair_changes(row["code"]):
+            found.setdefault(row["code"], []).append({name: row[name] for name in _PLACE})
+    return {code: {"count": len(own), "sha256": _digest_of(own)} for code, own in sorted(found.items())}
+
+
+def kept_by_repair(evidence: Evidence, findings: list[Finding]) -> list[Finding]:
+    """The findings, those as notes that the repair which made this store could not change; all of a code, or none."""
+    serious = [f for f in findings if f.severity != NOTE and _no_repair_changes(f.code)]
+    report = _report_beside(evidence, evidence.request.location) if serious else None
+    if report is None:
+        return findings
+    now = stays_of({"code": f.code, **{name: getattr(f, name) for name in _PLACE}} for f in serious)
+    same = {code for code, row in now.items() if report.stays.get(code) == row}
+    why = f"the repair that made this store on {report.made_at} UTC kept it as it is, and no repair changes it"
+    return [
+        replace(f, severity=NOTE, message=f"{f.message.rstrip('.')}: {why}.") if f.severity != NOTE and f.code in same else f
+        for f in findings
+    ]
+
+
+def _no_repair_changes(code: str) -> bool:
+    """Whether a finding of that code that a repair leaves is about messages, and about nothing that a start or a person mends."""
+    row = CATALOGUE.get(code)
+    if row is None or row.about not in (Part.LOG, Part.QUEUE):
+        return False
+    return bool(row.stays & (Stays.ALWAYS | Stays.AS_BEFORE | Stays.MOVED_MESSAGE))
+
+
+def _digest_of(rows: list[Row]) -> str:
+    lines = sorted(json.dumps(row, sort_keys=True) for row in rows)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _report_beside(evidence: Evidence, location: StoreLocation) -> _Report | None:
@@ -172,7 +212,11 @@ def _read(data: bytes) -> _Report | None:
     healed = [r for r in rows[:MOST_HEALED] if _is_place(r)] if isinstance(rows, list) else []
     rows = report.get("emptied")
     emptied = [r for r in rows if _is_emptied(r)] if isinstance(rows, list) else []
-    return _Report(made_at, given["messages"], bool(given.get("signs")), tail, tuple(healed), tuple(emptied))
+    stays = report.get("stays")
+    return _Report(
+        made_at, given["messages"], bool(given.get("signs")), tail, tuple(healed), tuple(emptied),
+        stays if isinstance(stays, dict) else {},
+    )  # fmt: skip
 
 
 def _first_members(text: str) -> dict[str, Any]:

@@ -221,6 +221,17 @@ def named_notes(outcome: AuditOutcome) -> list[Finding]:
     return [f for f in outcome.findings if f.severity == NOTE and f.code in CATALOGUE and CATALOGUE[f.code].named]
 
 
+def named_sentences(outcome: AuditOutcome) -> list[str]:
+    """Returns what the verdict says of them, without a full stop: of many of one code the first, and how many more there are."""
+    found: dict[str, list[Finding]] = {}
+    for note in named_notes(outcome):
+        found.setdefault(note.code, []).append(note)
+    return [
+        notes[0].message.rstrip(".") + (f" (and {len(notes) - 1:,} more findings {code})" if len(notes) > 1 else "")
+        for code, notes in found.items()
+    ]
+
+
 def counted(outcome: AuditOutcome, code: str) -> int:
     """How many there are of a code, the folded ones too."""
     return sum(f.count for f in outcome.findings if f.code == code) + outcome.findings_dropped.get(code, 0)

@@ -11,6 +11,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.derived.rocksdb_tables import tables_judged
 from store_io.audit.checks.log.emptied import log_end
+from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.odd_settings import ignored_lines, odd_settings
 from store_io.audit.loss import Loss
@@ -95,7 +96,8 @@ def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.level, out.not_read = evidence.request.level, not_read(evidence)
     out.incomplete += not_read_sentences(evidence, out.not_read, judged.short.on_purpose)
     out.complete = not out.incomplete
-    out.findings, out.findings_dropped = final_findings(evidence, judged.findings)
+    found, out.findings_dropped = final_findings(evidence, judged.findings)
+    out.findings = kept_by_repair(evidence, found)
     for finding in out.findings:
         out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
     out.exit_code = of_store(out.counts, out.complete)

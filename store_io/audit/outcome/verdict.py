@@ -14,7 +14,7 @@ from store_io.audit.outcome.safety import (
     differs_from_log,
     election_hangs,
     lost_of,
-    named_notes,
+    named_sentences,
     no_config,
     setting_that_cuts,
     start_of,
@@ -54,7 +54,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     unseen = sum(outcome.timers.get(name, {}).get("messages", 0) for name in ("after_end", "no_unit"))
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"
-    sentence += "".join(f". {note.message.rstrip('.')}" for note in named_notes(outcome))
+    sentence += "".join(f". {said}" for said in named_sentences(outcome))
     if outcome.not_judged and broker is not None and broker["starts"]:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
     if broker is not None and broker.get("controller") and not counted(outcome, "broker_hangs"):

@@ -38,7 +38,7 @@ def plan_keyed_queue(view: QueueView, log: NewLog, known: StoredEnds, begin: int
     offset on there are entries, as in files; None: from the first message's."""
     plan = KeyedQueuePlan(view.key, view.folder)
     runs = runs_of(view, log.segments)
-    place_runs(runs, log.bridged, log.serve_all)
+    place_runs(runs, log.bridged, log.with_earlier)
     placed = sorted(((run.place, run) for run in runs if run.place is not None), key=lambda pair: pair[0])
     note_places(plan, runs)
     if not placed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from schemas.finding_codes import CATALOGUE, Part
+from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, Part
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
 from store_io.audit.queue_views import QueueView
 from store_io.formats.rocksdb.private_folder import is_database_name
@@ -58,6 +58,8 @@ def reasons(work: Work, audit: Audited, made: bool) -> tuple[str, ...]:
     blamed = tuple(sorted({f.code for f in about if not work.rules.combined_queues or _is_of_database(f.file, folder)}))
     if blamed or made:
         return blamed
+    if work.request.with_earlier and any(view.begins_again for view in audit.views.values()):
+        return (BEGINS_AGAIN,)
     gone = any(step.file.startswith(f"{folder}/") and is_database_name(name_of(step.file)) for step in work.steps.done)
     return (ANOTHER_LOG,) if gone or changes_log(work) else ()
 

@@ -1,7 +1,8 @@
 """Which entry number of its ConsumeQueue each message of a repaired log gets.
 
-That is its own queue offset where the runs of a queue follow one another along the log. What does not follow, because a topic was
-made again or a queue offset is wrong, fills a gap that it fits, or comes after all others.
+That is its own queue offset where the runs of a queue follow one another along the log. What does not follow, because a queue
+offset is wrong, fills a gap that it fits, or comes after all others. Messages of an earlier life of the queue (its topic was
+deleted and made again) get none, unless they are asked for: then they come after all others.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from schemas import consumequeue_layout as layout
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MATCH_EQUAL, MATCH_MISSING, SegmentSummary
 from store_io.audit.queue_views import QueueView
+from store_io.base.java_compat import int64
 
 LAST_JUMP = 16  # largest jump of queue offsets at a queue's end that is accepted without damage before it
 MAX_GAP = 1 << 20  # queue offsets that may be missing between neighbours of a queue without damage between them
@@ -25,7 +27,8 @@ MAX_POSITION = (1 << 62) // layout.ENTRY_BYTES  # the largest entry number whose
 @dataclass
 class QueueRun:
     """Messages with consecutive queue offsets, from `offset` on. first, last: physical offsets of the first and last; end: after
-    that one.  known: some entry on disk leads to it."""
+    that one.  known: some entry on disk leads to it.  entry: the number of that of the first message.  earlier: of an earlier
+    life of the queue, and in no queue of the copy."""
 
     offset: int
     records: int
@@ -40,6 +43,8 @@ class QueueRun:
     counted: bool  # what a BatchConsumeQueue takes: a base below 0, or no message in it, ends a broker's reading there
     store_time: int = 0  # of the first message
     more: int = 0  # queue offsets that it takes up without an entry: in RocksDB those of an inner batch but the first
+    entry: int | None = None
+    earlier: bool = False
     place: int | None = None  # entry number of its first message; None: it has none
 
     @property
@@ -74,7 +79,8 @@ class BridgedRanges:
 def runs_of(view: QueueView, segments: Sequence[SegmentSummary], kind: int | None = None) -> list[QueueRun]:
     """The queue's runs along the log. kind: those alone that are of it (`schemas.rows.RUN_*`)."""
     found = []
-    for row, position, number in zip(view.runs.rows, view.runs.positions.tolist(), view.runs.segments.tolist(), strict=True):
+    columns = view.runs.rows, view.runs.positions.tolist(), view.runs.segments.tolist(), view.earlier_from().tolist()
+    for row, position, number, earlier_from in zip(*columns, strict=True):
         if kind is not None and row["kind"] != kind:
             continue
         last = int(row["last_phy_offset"])
@@ -85,16 +91,19 @@ def runs_of(view: QueueView, segments: Sequence[SegmentSummary], kind: int | Non
             known=row["match"] != MATCH_MISSING,
             counted=not view.batch or bool(row["queue_offset"] >= 0 and row["messages"] > 0),
             store_time=int(row["first_store_time"]), more=max(0, int(row["messages"] - row["records"])) if view.keyed else 0,
+            earlier=earlier_from <= int(row["queue_offset"]),
         )  # fmt: skip
+        if run.known:
+            run.entry = int(row["delta"]) if view.batch else int64(run.offset + int(row["delta"]))
         found.append(run)
     return sorted(found, key=lambda run: run.first)
 
 
-def place_runs(runs: list[QueueRun], bridged: BridgedRanges, serve_all: bool) -> None:
-    """Give each run its place. serve_all: also those of an earlier life of the topic without an entry."""
+def place_runs(runs: list[QueueRun], bridged: BridgedRanges, with_earlier: bool) -> None:
+    """Give each run its place. with_earlier: also those of an earlier life of the queue without an entry."""
     begin = _last_beginning(runs)
-    own = [r for r in runs[begin:] if 0 <= r.offset and r.end_offset <= MAX_POSITION]
-    runs = [r for r in runs[:begin] if serve_all or r.known] + runs[begin:]
+    own = [r for r in runs[begin:] if not r.earlier and 0 <= r.offset and r.end_offset <= MAX_POSITION]
+    runs = [r for r in runs[:begin] if with_earlier or r.known] + [r for r in runs[begin:] if with_earlier or not r.earlier]
     chain = _chain(_plausible(own, bridged))
     for run in chain:
         run.place = run.offset
@@ -129,7 +138,8 @@ def _last_beginning(runs: Sequence[QueueRun]) -> int:
     from 0 on, unless the entries on disk are those of the older messages."""
     for number in range(len(runs) - 1, 0, -1):
         run = runs[number]
-        if run.offset == 0 and (run.records > 1 or run.equal):
+        continued = run.records > 1 or number + 1 < len(runs) and runs[number + 1].offset == run.used_end
+        if run.offset == 0 and (continued or run.equal):
             older = sum(r.records for r in runs[:number] if r.equal)
             newer = sum(r.records for r in runs[number:] if r.equal)
             total = sum(r.records for r in runs[number:])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from schemas import consumequeue_layout as layout
+from schemas.finding_codes import CATALOGUE, Stays
 from schemas.rows import Finding, MappedFile, QueueKey, Row, SegmentSummary
 from schemas.store_names import EXT
 from store_io.audit.queue_views import QueueView
@@ -23,6 +24,10 @@ from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import name_of
 
 FEW_POSITIONS = 32  # a pull's usual batch
+IN_NO_QUEUE = "of an earlier life of this queue, and in no queue of the copy either"
+EARLIER = "of an earlier life of this queue, whose offsets begin again later"
+NEVER_PUT = "a batch for which no broker makes an entry"
+"""Why a message gets no entry."""
 _PRE_BLANK = struct.pack(layout.ENTRY_FORMAT, 0, layout.PRE_BLANK_SIZE, 0)
 
 
@@ -63,6 +68,7 @@ class QueuePlan:
     shifts: list[Shift] = field(default_factory=list)
     batch_starts: dict[str, int] = field(default_factory=dict)  # segment -> entry number of its first message
     reasons: list[str] = field(default_factory=list)
+    in_place: bool = False  # all entries are where a repair puts them: nothing is made
     answered: list[Row] = field(default_factory=list)  # rows of the report: queue offsets without a message
     moved: list[Row] = field(default_factory=list)  # rows of the report: messages at another queue offset than their own
     unserved: list[Row] = field(default_factory=list)
@@ -82,14 +88,16 @@ class QueuePlan:
 class NewLog:
     """The log that the queues lead into, from `start` on.
 
-    serve_all: messages of an earlier life of the topic get entries too, after the others, although no entry led to them."""
+    salvage: by that policy.  with_earlier: messages of an earlier life of a queue get entries too, after the others, although no
+    entry led to them."""
 
     segments: Sequence[SegmentSummary]
     tree: Tree
     rules: BrokerRules
     start: int
     bridged: BridgedRanges
-    serve_all: bool
+    salvage: bool
+    with_earlier: bool = False
 
 
 def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> QueuePlan | None:
@@ -100,14 +108,20 @@ def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> Queu
     regular = _is_regular(view, log.tree, size)
     expired = view.summary.expired_end if view.summary is not None and regular else 0
     if view.batch:
-        return _plan_batch(plan, view, runs, regular, expired)
-    place_runs(runs, log.bridged, log.serve_all)
+        return _plan_batch(plan, view, runs, log, regular, expired)
+    place_runs(runs, log.bridged, log.with_earlier)
     placed = sorted(((run.place, run) for run in runs if run.place is not None), key=lambda pair: pair[0])
     own = all(run.place == run.offset and run.equal for run in runs)
     first_file = view.files[0].start // view.unit if view.files else 0
+    if regular and own and not plan.reasons and _is_whole(view, placed, expired, first_file):
+        return None
+    if all(CATALOGUE[reason].stays & Stays.MOVED_MESSAGE for reason in plan.reasons):
+        in_place = all(run.place == run.entry for run in runs)
+        if regular and in_place and _is_whole(view, placed, expired, first_file):
+            note_places(plan, runs)
+            plan.in_place = True
+            return plan
     if not plan.reasons:
-        if regular and own and _is_whole(view, placed, expired, first_file):
-            return None
         plan.reasons = ["queue_entry_unexpected" if own else "queue_entry_missing"]
     keep = min(expired, placed[0][0]) if placed else expired if _ends_expired(view) else 0
     if keep > first_file:
@@ -155,7 +169,8 @@ def note_places(plan: QueuePlan, runs: Sequence[QueueRun]) -> None:
     for run in runs:
         if run.place is None:
             plan.shifts.append(Shift(run.first, run.last, None))
-            plan.unserved.append(queue_row(plan.key, run.offset, run.end_offset, run.first))
+            reason = IN_NO_QUEUE if run.earlier else EARLIER
+            plan.unserved.append({**queue_row(plan.key, run.offset, run.end_offset, run.first), "reason": reason})
         elif run.place != run.offset:
             plan.shifts.append(Shift(run.first, run.last, run.place - run.offset))
             plan.moved.append({**queue_row(plan.key, run.place, run.place + run.records, run.first), "stored": run.offset})
@@ -170,7 +185,7 @@ def answer(run: QueueRun, count: int, log: NewLog) -> bytes:
     Policy broker does the same for up to FEW_POSITIONS queue offsets: the broker itself would return a (damaged) message there.
     """
     base = run.first - run.first % log.rules.segment_bytes
-    if base <= log.start or not log.serve_all and count <= FEW_POSITIONS:
+    if base <= log.start or not log.salvage and count <= FEW_POSITIONS:
         return struct.pack(layout.ENTRY_FORMAT, run.first, run.size, run.tags_code)
     return struct.pack(layout.ENTRY_FORMAT, base - 1, layout.ANSWER_SIZE, 0)
 
@@ -202,10 +217,17 @@ def _is_regular(view: QueueView, tree: Tree, file_entries: int) -> bool:
     return True
 
 
-def _plan_batch(plan: QueuePlan, view: QueueView, runs: list[QueueRun], regular: bool, expired: int) -> QueuePlan | None:
+def _plan_batch(
+    plan: QueuePlan, view: QueueView, runs: list[QueueRun], log: NewLog, regular: bool, expired: int
+) -> QueuePlan | None:
     """Entries follow one another in the order of the log, whatever their offsets; batches that no entry can lead to have none."""
-    plan.unserved = [queue_row(view.key, run.offset, run.offset, run.first) for run in runs if not run.counted]
-    runs = [run for run in runs if run.counted]
+    for run in runs:
+        if not run.counted:
+            plan.unserved.append({**queue_row(view.key, run.offset, run.offset, run.first), "reason": NEVER_PUT})
+        elif run.earlier and not log.with_earlier:
+            plan.shifts.append(Shift(run.first, run.last, None))
+            plan.unserved.append({**queue_row(view.key, run.offset, run.end_offset, run.first), "reason": IN_NO_QUEUE})
+    runs = [run for run in runs if run.counted and (log.with_earlier or not run.earlier)]
     count = sum(run.records for run in runs)
     if regular and not plan.reasons and total(view.covered) == count:
         used = view.summary.used_end if view.summary is not None else 0

@@ -34,12 +34,14 @@ from store_io.rules.loading import why_no_folder
 class Rebuilt:
     """What all rounds so far have made: each queue as it was made last, and the index.
 
+    in_place: queues that have no entry elsewhere than a repair would put it.
     timers: the report's row on the timer's files; None where they fit.  database: that on the queues' database; None where it
     stays, or there is none.  tables: the same of index and transactions in rocksdbstore/.  unfindable: rows of the report on
     messages that stay in the log alone, by queue.
     """
 
     queues: list[QueuePlan] = field(default_factory=list)
+    in_place: list[QueuePlan] = field(default_factory=list)
     index: IndexPlan = field(default_factory=IndexPlan)
     timers: Row | None = None
     database: Row | None = None
@@ -67,7 +69,9 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
 def _rebuild_files(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> list[QueuePlan]:
     """Index and queues in files: which were made. Raises StoreError."""
     views = audit.file_views
-    queues = _plan_queues(work, log, before, audit, views, made)
+    planned = _plan_queues(work, log, before, audit, views, made)
+    made.in_place = [plan for plan in planned if plan.in_place]
+    queues = [plan for plan in planned if not plan.in_place]
     index = index_plan.prepare_index(work, audit)
     queue_files.remove_strays(work, audit)
     made.add(queues, index)
@@ -97,7 +101,7 @@ def _plan_queues(
             continue
         if why := why_no_folder(key[0]):
             made.unfindable[key] = [
-                {**queue_plan.queue_row(key, run.offset, run.end_offset, run.first), "why": why}
+                {**queue_plan.queue_row(key, run.offset, run.end_offset, run.first), "reason": why}
                 for run in runs_of(view, audit.segments, RUN_QUEUE)
             ]
             continue
@@ -112,7 +116,8 @@ def _plan_queues(
 
 def _new_log(work: Work, log: LogPlan, audit: Audited) -> NewLog:
     bridged = BridgedRanges(sorted((b["phy_offset"], b["phy_offset"] + b["end"] - b["start"]) for b in log.bridges))
-    return NewLog(audit.segments, audit.tree, work.rules, log.start, bridged, work.request.policy == SALVAGE)
+    request = work.request
+    return NewLog(audit.segments, audit.tree, work.rules, log.start, bridged, request.policy == SALVAGE, request.with_earlier)
 
 
 def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:

@@ -149,6 +149,7 @@ class _Sink:
 
     def _put_queue(self, build: QueueBuild, key: QueueKey, rows: np.ndarray) -> None:
         if build.batch_start >= 0:
+            rows, _ = _placed(build, rows)
             good = (rows["kind"] == KIND_BATCH) & (rows["batch_base"] >= 0) & (rows["batch_count"] > 0)
             rows = rows[good]
             first = self._next_batch.get(key, build.batch_start)

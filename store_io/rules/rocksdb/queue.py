@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import pairwise
 
 import numpy as np
 
@@ -184,8 +186,37 @@ class RocksQueue:
         return subtract([(self.min_offset, self.max_offset)] if self.min_offset < self.max_offset else [], put)
 
     def put_and_served(self) -> Sequence[tuple[int, int, int, int]]:
-        """(first queue offset, last + 1, first and last physical offset) of what was put and is served."""
+        """(first queue offset, last + 1, first and last physical offset) of what was put and is served: a later put takes the
+        entries of an earlier one with the same queue offsets."""
         rows = self.puts[(self.puts["first"] < self.max_offset) & (self.puts["first"] + self.puts["count"] > self.min_offset)]
         ends = np.minimum(rows["first"] + rows["count"], self.max_offset)
         firsts = np.maximum(rows["first"], self.min_offset)
-        return list(zip(firsts.tolist(), ends.tolist(), rows["first_phy"].tolist(), rows["last_phy"].tolist(), strict=True))
+        firsts, ends, numbers = _last_put(firsts, ends)
+        phys = rows["first_phy"][numbers], rows["last_phy"][numbers]
+        return list(zip(firsts.tolist(), ends.tolist(), *(column.tolist() for column in phys), strict=True))
+
+
+def _last_put(firsts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(first, end, number) of the parts of these ranges that no later one of them covers."""
+    order = np.argsort(firsts, kind="stable")
+    starts = firsts[order]
+    if not (starts[1:] < np.maximum.accumulate(ends[order])[:-1]).any():
+        return firsts, ends, np.arange(len(firsts))
+    edges = np.unique(np.concatenate([firsts, ends]))
+    found: list[tuple[int, int, int]] = []
+    open_puts: list[tuple[int, int]] = []  # (-number, end): the last one first
+    at = 0
+    for low, high in pairwise(edges.tolist()):
+        while at < len(order) and starts[at] <= low:
+            heappush(open_puts, (-int(order[at]), int(ends[order[at]])))
+            at += 1
+        while open_puts and open_puts[0][1] <= low:
+            heappop(open_puts)
+        if open_puts:
+            number = -open_puts[0][0]
+            if found and found[-1][1:] == (low, number):
+                found[-1] = found[-1][0], high, number
+            else:
+                found.append((low, high, number))
+    columns = np.array(found, np.int64).reshape(-1, 3).T
+    return columns[0], columns[1], columns[2]

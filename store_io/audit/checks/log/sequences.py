@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from store_io.audit.evidence import Evidence
 from store_io.audit.queue_runs import FAR
 from store_io.audit.queue_views import QueueView
 from store_io.base.ranges import subtract
+from store_io.base.wording import count_text
 
 
 def sequences(evidence: Evidence) -> list[Finding]:
@@ -73,7 +74,8 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
         rows["match"],
     )  # fmt: skip
     runs = [_Run(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
-    found: list[Finding] = []
+    found = _begins_again(view, segments, runs)
+    known = {again.position for again in view.begins_again}
     expected: int | None = None
     before = after_entries = -1  # a start of a broker continues after the last entry, whatever the batch there holds
     for i, run in enumerate(runs):
@@ -82,6 +84,7 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
             expected, before, after_entries = first + run.steps, run.end, first + run.records
             continue
         following = runs[i + 1].first if i + 1 < len(runs) else None
+        single = run.single and following != first + run.steps
         if run.single and following is not None and following == expected + run.steps:
             found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected))
             expected, before = expected + run.steps, run.end
@@ -97,13 +100,31 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
             ):
                 old = evidence.copy.rules.refused_appends_use_offsets or not subtract([(expected, first)], answered)
                 found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected))
-        elif first == 0 and (not run.single or run.match == MATCH_EQUAL):
+        elif run.position in known:
+            pass
+        elif first == 0 and (not single or run.match == MATCH_EQUAL):
             # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
             found.append(_sequence(view, segments, run, "queue_offset_back", NOTE, expected))
         else:
-            found.append(_sequence(view, segments, run, "queue_offset_back", LOSS if run.single else REBUILDABLE, expected))
+            found.append(_sequence(view, segments, run, "queue_offset_back", LOSS if single else REBUILDABLE, expected))
         expected, before, after_entries = first + run.steps, run.end, first + run.records
     return found
+
+
+def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Sequence[_Run]) -> list[Finding]:
+    """The note on where the queue's present life begins, and on the messages of earlier ones; none where it has but one."""
+    count = view.earlier_messages() if view.begins_again else 0
+    if not count:
+        return []
+    last = view.begins_again[-1]
+    note = _sequence(view, segments, next(run for run in runs if run.position == last.position), "queue_begins_again", NOTE, 0)
+    are, them = ("is", "it") if count == 1 else ("are", "them")
+    message = (
+        f"{count_text(count, 'earlier message')} of topic {view.key[0]}, queue {view.key[1]}, {are} in no queue, and a start"
+        f" changes nothing for {them}: queue offsets begin again at {last.queue_offset:,} at physical offset {last.position:,},"
+        " as after its topic was deleted and made again, or its files removed"
+    )
+    return [replace(note, count=count, message=message, expected=None)]
 
 
 def _broken_between(log: lm.LogMap, start: int, end: int) -> bool:

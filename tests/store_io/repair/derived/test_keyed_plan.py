@@ -54,7 +54,7 @@ def test_numbers_of_missing_messages_lead_to_the_next_one_and_those_of_a_batch_a
     view = QueueView(QUEUE, False, "consumequeue", runs=cast(QueueRuns, runs), keyed=True)
     segments = [SegmentSummary(path=f"commitlog/{base}", base_offset=base, size=4096) for base in (0, 4096)]
     rules = broker_rules("5.4.0", {"mappedFileSizeCommitLog": Setting(4096, "broker.conf")})
-    log = NewLog(segments, Tree([]), rules, 0, BridgedRanges([(300, 4096)]), serve_all=True)
+    log = NewLog(segments, Tree([]), rules, 0, BridgedRanges([(300, 4096)]), salvage=True)
     plan = plan_keyed_queue(view, log, StoredEnds())
     assert plan is not None and (plan.messages, plan.entries) == (4, 6)
     assert (plan.minimum, plan.maximum) == (QueueEnd(100, 2), QueueEnd(5100, 10))

@@ -24,7 +24,7 @@ def run(offset: int, records: int, first: int, known: bool = True) -> QueueRun:
     ],
 )
 def test_places(runs: list[QueueRun], places: list[int | None]) -> None:
-    place_runs(runs, BridgedRanges(), serve_all=False)
+    place_runs(runs, BridgedRanges(), with_earlier=False)
     assert [r.place for r in runs] == places
 
 
@@ -38,8 +38,8 @@ def test_queue_offsets_that_an_inner_batch_takes_up_are_no_gap() -> None:
     """Of queues in RocksDB: one entry, many queue offsets. A start continues right after the entry, whatever the batch holds."""
     batch, after = run(0, 1, 0), run(1, 2, 100)
     batch.more = 40
-    place_runs([batch, after], BridgedRanges(), serve_all=False)
+    place_runs([batch, after], BridgedRanges(), with_earlier=False)
     assert (batch.place, after.place) == (0, 1)
     last = run(41, 1, 100)
-    place_runs([batch, last], BridgedRanges(), serve_all=False)
+    place_runs([batch, last], BridgedRanges(), with_earlier=False)
     assert (batch.place, last.place) == (0, 41)

@@ -83,6 +83,14 @@ def test_puts_set_the_maximum_whatever_their_number() -> None:
     assert served.stored_and_served() == [(0, 3)] and served.put_and_served() == [(3, 5, 5000, 5010)]
 
 
+def test_a_later_put_takes_the_entries_of_an_earlier_one() -> None:
+    over = queue()
+    for again in (put(0, 9, 5000), put(3, 2, 6000), put(4, 4, 7000)):
+        over.add(again)
+    served = over.snapshot(0).put_and_served()
+    assert [(first, end, phy) for first, end, phy, _ in served] == [(0, 3, 5000), (3, 4, 6000), (4, 8, 7000)]
+
+
 def test_the_number_after_the_greatest_long_wraps_as_in_java() -> None:
     """Bad bytes can hold any maximum: such a queue serves nothing."""
     odd = queue(maximum=QueueEnd(5, 2**63 - 1), stored_minimum=QueueEnd(0, 0), puts=put(3, 2, 5000))
