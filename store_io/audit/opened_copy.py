@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from schemas import dledger_layout
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.facts.fuller_forms import FullerForm, fuller_forms
 from store_io.audit.facts.size_misfits import Misfit, size_misfits
 from store_io.audit.facts.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
@@ -135,6 +137,11 @@ class OpenedCopy:
         if folder and not any(entry.path.startswith(f"{folder}/") for entry in self.listing.files):
             return None
         return self.config.known_topics
+
+    @cached_property
+    def fuller_forms(self) -> Mapping[str, FullerForm]:
+        """Of files of config/ whose table a start holds less of than another form in the copy shows: that form."""
+        return fuller_forms(self)
 
     @property
     def write_queues(self) -> dict[str, int] | None:
