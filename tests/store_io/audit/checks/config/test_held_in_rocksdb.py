@@ -29,6 +29,7 @@ def test_topics_that_the_database_lacks(names: tuple[str, ...], codes: set[str],
     store = keyed_store(tmp_path / "s").write()
     write_database(store.root / "config" / "topics", topics(*names))
     write_database(store.root / "config" / "consumerOffsets", {"default": [(b"Topic0@g", b'{"offsetTable":{0:99}}')]})
+    write_database(store.root / "config" / "subscriptionGroups", {"default": []})
     audit = product.audit(store.root, "5.3.3", store.broker_conf)
     assert audit.incomplete == [] and {f.code for f in audit.above_note} == codes
     (beyond,) = (f for f in audit.findings if f.code == "consumer_offset_beyond_end")
