@@ -10,7 +10,7 @@ from schemas import dledger_layout
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.facts.fuller_forms import FullerForm, fuller_forms
+from store_io.audit.facts.other_forms import OtherForms, other_forms
 from store_io.audit.facts.size_misfits import Misfit, size_misfits
 from store_io.audit.facts.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
@@ -139,9 +139,9 @@ class OpenedCopy:
         return self.config.known_topics
 
     @cached_property
-    def fuller_forms(self) -> Mapping[str, FullerForm]:
-        """Of files of config/ whose table a start holds less of than another form in the copy shows: that form."""
-        return fuller_forms(self)
+    def other_forms(self) -> OtherForms:
+        """Forms of tables of config/ that a start does not take, and that show more, or cannot be read."""
+        return other_forms(self)
 
     @property
     def write_queues(self) -> dict[str, int] | None:

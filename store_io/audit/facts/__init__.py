@@ -6,6 +6,6 @@
 * `odd_settings`: lines of broker.conf that a release takes otherwise than they read.
 * `compacted`: what a start makes of the logs of compacted topics.
 * `opened_databases`: databases that a start opens besides queues and tables.
-* `fuller_forms`: tables of config/ of which another form shows more than a start holds.
+* `other_forms`: tables of config/ of which another form shows more than a start holds.
 * `unjudged`: files that a start reads and this audit does not judge.
 """

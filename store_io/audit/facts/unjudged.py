@@ -132,7 +132,7 @@ def _matters(source: ByteSource, rules: BrokerRules) -> bool:
 def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules, known: Set[str]) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
     wanted = {file.path for file in config_files(rules)} - JUDGED - {TIMER_CHECK}
-    # Databases of tables that the release does not read are in `fuller_forms`.
+    # Databases of tables that the release does not read are in `other_forms`.
     tables = {place.folder for path in DATABASE_TABLES for place in all_places(path)}
     found = set()
     for entry in listing.files:

@@ -121,7 +121,7 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int])
     levels = levels_without_offset(audit) if path == DELAY_OFFSETS else {}
     wrong_topics = path == TOPICS and table_is_wrong(audit.copy, held_queues(audit.views))
     forms: list[Form] = []
-    fuller = audit.copy.fuller_forms.get(path)
+    fuller = audit.copy.other_forms.fuller.get(path)
     reason = _state(audit, path, done)
     if not reason and fuller is not None:
         reason = f"a start holds {fuller.lacking:,} entries less than {fuller.form.name} shows"

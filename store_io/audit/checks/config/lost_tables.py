@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.evidence import Evidence
-from store_io.audit.facts.fuller_forms import FullerForm
+from store_io.audit.facts.other_forms import FullerForm
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
@@ -33,7 +33,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
     config = evidence.copy.config
     found = []
     for path, done in config.loads.items():
-        held, fuller = config.held.get(path), evidence.copy.fuller_forms.get(path)
+        held, fuller = config.held.get(path), evidence.copy.other_forms.fuller.get(path)
         if held is not None and held.damaged is not None and not held.refusal:
             where, reason = held.damaged
             message = f"{where}: bad bytes ({reason}): a start takes the entries before them alone, and {_MEANING[path]}"
@@ -169,6 +169,9 @@ def _older_file(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
+    for name, why in evidence.copy.other_forms.unread.items():
+        message = f"{name}: a start does not take it, and what it shows is not known: {why}"
+        yield Finding("config_damaged", name.rstrip("/"), severity=NOTE, message=message)
     for name in evidence.copy.config.useless_backups:
         message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
         yield Finding("config_damaged", name, *_range(evidence, name), NOTE, message=message)

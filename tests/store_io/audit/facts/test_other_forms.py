@@ -301,3 +301,13 @@ def test_one_database_that_is_gone(tmp_path: Path) -> None:
         file.unlink()
     (found,) = (f for f in audited(made, conf).findings if f.code == LOST_TABLE)
     assert found.file == "config/consumerOffsets" and found.severity == REBUILDABLE
+
+
+def test_a_form_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", "files", {"files": Tables(), "separate": Tables()})
+    (manifest,) = (made.root / "config" / "topics").glob("MANIFEST-*")
+    manifest.write_bytes(manifest.read_bytes()[:20])
+    audit = audited(made, conf)
+    assert not audit.above_note
+    assert any(f.file == "config/topics" and "not known" in f.message for f in audit.findings)

@@ -7,7 +7,7 @@ start holds no entry of the table at all, or where the form is known to be newer
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from store_io.formats.commitlog import bridges
@@ -38,18 +38,28 @@ class FullerForm:
     other_setting: bool
 
 
-def fuller_forms(copy: ReadCopy) -> dict[str, FullerForm]:
-    """Returns the form that shows most for each file whose table a start holds less of. Other forms are read only if the copy has
-    some that a start does not take."""
-    found = {}
+@dataclass
+class OtherForms:
+    """fuller: file -> the form that shows most of its table, where a start holds less.  unread: form -> why nobody knows what
+    lies in it."""
+
+    fuller: dict[str, FullerForm] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+
+
+def other_forms(copy: ReadCopy) -> OtherForms:
+    """Compares the tables that a start takes with their other forms, which are read only if the copy has some."""
+    found = OtherForms()
     for path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS):
         done = copy.config.loads.get(path)
         if done is None or done.problems or done.refuses:
             continue
-        held = _own(copy, path, done.entries)
-        shown = [fuller for form in _others(copy, path, done) if (fuller := _fuller(copy, form, done, held)) is not None]
+        forms = list(_others(copy, path, done))
+        held = _own(copy, path, done.entries) if forms else {}
+        shown = [fuller for form in forms if (fuller := _fuller(copy, form, done, held)) is not None]
+        found.unread |= {form.name: form.unread[0] for form in forms if form.unread}
         if shown:
-            found[path] = max(shown, key=lambda each: (not each.other_setting, each.lacking))
+            found.fuller[path] = max(shown, key=lambda each: (not each.other_setting, each.lacking))
     return found
 
 
