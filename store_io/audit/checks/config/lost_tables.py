@@ -97,7 +97,7 @@ def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:
     setting = setting_of(form.name, path, copy.rules)
     if not setting:
         return f"Before a start {over}."
-    return f"Before a start set {setting} in broker.conf, if the broker ran with that; else {over}."
+    return f"Before a start {over}; or, if the broker ran with {setting}, correct broker.conf."
 
 
 def _no_database(folder: str) -> str:
