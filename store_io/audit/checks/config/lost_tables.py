@@ -69,8 +69,7 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     when = f", of {time_text(form.time_ms)} by its dataVersion," if form.time_from == FROM_VERSION else ""
     shown = f"{count_text(fuller.lacking, TABLE_NOUNS[path])} that {form.name}{when} shows"
     message = f"a start begins without {shown}: it reads {reads}"
-    own = form.name.removesuffix(BACKUP) == path
-    file = form.name if own else path
+    file = form.name if copy.config.database and form.name.removesuffix(BACKUP) == path else path
     step = _way_back(copy, path, fuller) if named else _NAME_CONF
     return Finding(
         "config_table_lost", file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
