@@ -175,7 +175,8 @@ def start_of(outcome: AuditOutcome) -> Start:
 
 def is_damaged(outcome: AuditOutcome) -> bool:
     """Whether something is lost besides a refused start and entries of config/."""
-    return any(f.severity == LOSS and f.code not in ("broker_refuses", "config_table_lost") for f in outcome.findings)
+    of_config = sum(f.severity == LOSS and f.code == "config_table_lost" for f in outcome.findings)
+    return outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses") + of_config
 
 
 def entries_lost(outcome: AuditOutcome) -> str:
