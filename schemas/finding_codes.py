@@ -504,13 +504,15 @@ _ROWS = (
     FindingCode("config_damaged", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A file in config/ does not hold what a broker writes.",
                 step="Restore it from its .bak or from another broker of the cluster."),
-    # Of tables in config/ none is more than rebuildable: no byte of the log is lost, and no message dropped. Topics and queues
-    # can be made again from the log; what a group had consumed no log says.
+    # What is wrong with tables in config/ is rebuildable, as no byte of the log is lost, and no message dropped. Topics and
+    # queues can be made again from the log; what a group had consumed no log says. Entries that another form still shows are
+    # a loss.
     FindingCode("config_backup_taken", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A file in config/ cannot be used, and a start takes its .bak, an older state.",
                 step="Copy the .bak over the file before a start."),
     FindingCode("config_table_lost", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
-                meaning="A start begins without this table: nothing that it takes holds one.",
+                meaning="A start begins without this table; or without entries of it that another form in the copy shows, which"
+                        " is a loss (exit code 20).",
                 step="Restore the file from a backup or from another broker of the cluster before a start."),
     FindingCode("config_older", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="The table of topics is older than its own .bak: an old file was put in its place.",

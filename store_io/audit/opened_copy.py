@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from schemas import dledger_layout
 from schemas.rows import MappedFile, QueueKey
@@ -11,6 +12,7 @@ from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.facts.log_place import LogPlace, log_place
 from store_io.audit.facts.odd_settings import unknown_names
+from store_io.audit.facts.other_forms import OtherForms, other_forms
 from store_io.audit.facts.size_misfits import Misfit, size_misfits
 from store_io.audit.facts.unjudged import StartFiles, start_files
 from store_io.audit.other_kinds import unmodelled
@@ -139,6 +141,11 @@ class OpenedCopy:
         if folder and not any(entry.path.startswith(f"{folder}/") for entry in self.listing.files):
             return None
         return self.config.known_topics
+
+    @cached_property
+    def other_forms(self) -> OtherForms:
+        """Forms of tables of config/ that a start does not take, and that show more, or cannot be read."""
+        return other_forms(self)
 
     @property
     def write_queues(self) -> dict[str, int] | None:

@@ -20,7 +20,7 @@ from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import run_task
 from store_io.base.wording import count_text
-from store_io.repair.config.table_forms import FROM_FILE
+from store_io.formats.config.table_forms import FROM_FILE
 from store_io.repair.derived.queue_plan import EARLIER
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_store import work_out

@@ -21,7 +21,9 @@ from store_io.audit.outcome.safety import (
     differs_from_log,
     election_hangs,
     end_of_log,
+    entries_lost,
     has_other_losses,
+    is_damaged,
     lacks_of,
     lost_of,
     mended_by_a_start,
@@ -146,6 +148,8 @@ def _of_another_release(outcome: AuditOutcome, safety: Safety, answer: Judgement
 def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
     """The answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
     headline, why = _gone(outcome) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
+    if decision.start != Start.LOSES_CONFIG or decision.alone == Safety.GONE:
+        why = (*why, *_entries_lost(outcome))
     lacking = decision.lacking
     if lacking is None:
         return Judgement(decision.alone, headline, why)
@@ -173,7 +177,8 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
     """Of the copy by itself."""
     match start:
         case Start.NOT_KNOWN | Start.NOT_KNOWN_OF_DAMAGED:
-            damaged = "Do not start this copy: it is damaged, and not all of it could be audited"
+            fault = "it is damaged" if is_damaged(outcome) else f"it would begin without {entries_lost(outcome)}"
+            damaged = f"Do not start this copy: {fault}, and not all of it could be audited"
             why = tuple(outcome.incomplete[:5]) or ("What this release would do here is not modelled.",)
             return _NOT_KNOWN if start == Start.NOT_KNOWN else damaged, why
         case Start.REFUSES:
@@ -190,6 +195,14 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
                 crash = "abort and the checkpoint of its DLedger group"
                 return f"Do not start this copy before {crash} are removed from it", tuple(_losses(outcome))
             return "Do not start this copy before its queues are rebuilt", tuple(_losses(outcome))
+        case Start.LOSES_CONFIG:
+            others = list(config_losses(outcome))
+            if is_damaged(outcome):
+                others.append("bytes of the CommitLog are already damaged or missing")
+            elif differs_from_log(outcome):
+                others.append("what is derived from the CommitLog differs, too, and can be rebuilt")
+            head = f"Do not start this copy yet: it would begin without {entries_lost(outcome)}"
+            return head, (*_entries_lost(outcome), *(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in others))
         case Start.NOT_READ:
             read = "A start loses nothing that was read, but not all of this copy was read"
             return read if outcome.not_read else _NOT_KNOWN, tuple(outcome.incomplete[:5])
@@ -223,6 +236,12 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return f"Safe to start{unsure}", tuple(reasons)
         case _:
             return _ALWAYS_THE_SAME[start]
+
+
+def _entries_lost(outcome: AuditOutcome) -> tuple[str, ...]:
+    """Which form of a table in config/ shows what a start does not hold, a sentence each."""
+    found = [f.message for f in outcome.findings if f.code == "config_table_lost" and f.severity == LOSS]
+    return tuple(f"{message[:1].upper()}{message[1:]}." for message in found)
 
 
 def _not_judged(names: Sequence[str]) -> Iterator[str]:
@@ -265,7 +284,7 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
     else:
         cause = setting_at_fault(outcome) or ("" if outcome.no_repair else "A repair removes the cause.")
         yield f"A refused start loses nothing. {cause}".rstrip()
-    if outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses"):
+    if is_damaged(outcome):
         yield "Bytes of the CommitLog are also damaged or missing."
 
 

@@ -12,8 +12,8 @@ from schemas.rows import Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause, seen
+from store_io.formats.config.table_forms import FROM_VERSION
 from store_io.repair.config.config_changes import LOG
-from store_io.repair.config.table_forms import FROM_VERSION
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 
 MOST, MOST_STEPS = 12, 100

@@ -7,5 +7,6 @@
 * `log_place`: a CommitLog that broker.conf keeps elsewhere.
 * `compacted`: what a start makes of the logs of compacted topics.
 * `opened_databases`: databases that a start opens besides queues and tables.
+* `other_forms`: tables of config/ of which another form shows more than a start holds.
 * `unjudged`: files that a start reads and this audit does not judge.
 """

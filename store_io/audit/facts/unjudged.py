@@ -14,7 +14,7 @@ from schemas.timer_layout import TIMER_CHECK
 from store_io.audit.facts.opened_databases import DatabaseState, database_states
 from store_io.base.errors import StoreError
 from store_io.formats.config_reader import Load, StoreConfig
-from store_io.rules.config.databases import table_places
+from store_io.rules.config.databases import DATABASE_TABLES, all_places, table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, ConfigFile, config_files
 from store_io.rules.config.reading import config_rules
 from store_io.rules.releases import BrokerRules
@@ -132,7 +132,10 @@ def _matters(source: ByteSource, rules: BrokerRules) -> bool:
 def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules, known: Set[str]) -> set[str]:
     """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
     wanted = {file.path for file in config_files(rules)} - JUDGED - {TIMER_CHECK}
-    judged = {place.folder for places in table_places(rules).values() for place in places}
+    # Databases of tables that the release does not read are in `other_forms`.
+    tables = {place.folder for path in DATABASE_TABLES for place in all_places(path)}
+    read = {place.folder for places in table_places(rules).values() for place in places}
+    tables = {folder for folder in tables if folder in read or listing.is_file(f"{folder}/CURRENT")}
     found = set()
     for entry in listing.files:
         path, top = entry.path, entry.path.partition("/")[0]
@@ -146,6 +149,6 @@ def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules, known:
             found.add(base)
         elif top == "config" and path.count("/") > 1:  # a database of a manager's
             folder = "/".join(path.split("/")[:2])
-            if folder not in judged | known:
+            if folder not in tables | known:
                 found.add(folder)
     return found

@@ -21,6 +21,7 @@ from schemas.finding_codes import (
 )
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.audit.as_master import AsMaster, as_master
+from store_io.audit.checks.config.lost_tables import TABLE_NOUNS
 from store_io.base.wording import count_text, names_text, seen
 
 
@@ -52,6 +53,7 @@ class Start(Enum):
     REFUSES = auto()
     CUTS = auto()  # valid messages, or it hangs at a gap
     LEAVES_UNSERVED = auto()  # valid messages, without a queue entry, or timer messages that are never delivered
+    LOSES_CONFIG = auto()  # topics, groups or offsets that a form of their table in the copy shows
     NO_MESSAGE_LEFT = auto()  # damage, and no valid message
     MISSING = auto()  # messages that other files name; the others stay
     DAMAGED = auto()  # already; the start loses no valid message
@@ -68,6 +70,7 @@ _SAFETY_OF = {
     Start.REFUSES: Safety.REFUSES,
     Start.CUTS: Safety.STOP,
     Start.LEAVES_UNSERVED: Safety.STOP,
+    Start.LOSES_CONFIG: Safety.STOP,
     Start.NO_MESSAGE_LEFT: Safety.STOP,
     Start.MISSING: Safety.CARE,
     Start.DAMAGED: Safety.CARE,
@@ -105,7 +108,7 @@ def decide(outcome: AuditOutcome) -> Decision:
     """How safe a start of the copy is, and what decides it."""
     start = start_of(outcome)
     alone = _SAFETY_OF[start]
-    if is_emptied(outcome) and (not outcome.messages or start in (Start.MISSING, Start.DAMAGED)):
+    if is_emptied(outcome) and (not outcome.messages or start in (Start.MISSING, Start.DAMAGED, Start.LOSES_CONFIG)):
         alone = Safety.GONE
     lacking = as_master(outcome.replicas, outcome.name)
     in_group = alone
@@ -145,15 +148,17 @@ def has_other_losses(outcome: AuditOutcome) -> bool:
 def start_of(outcome: AuditOutcome) -> Start:
     """What the release would do, on the copy by itself. What an earlier audit saw of it is left out here."""
     broker = outcome.plan.get("broker")
-    damaged = outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses")
+    damaged = is_damaged(outcome)
     if broker is None:
-        return Start.NOT_KNOWN_OF_DAMAGED if damaged else Start.NOT_KNOWN
+        return Start.NOT_KNOWN_OF_DAMAGED if damaged or entries_lost(outcome) else Start.NOT_KNOWN
     if not broker.get("starts"):
         return Start.REFUSES
     if counted(outcome, "broker_hangs") or counted(outcome, "broker_drops_messages"):
         return Start.CUTS
     if counted(outcome, "broker_skips_messages") or lost_of(outcome)[0] or timers_lost(outcome):
         return Start.LEAVES_UNSERVED
+    if entries_lost(outcome):
+        return Start.LOSES_CONFIG
     if damaged:
         if not outcome.messages:
             return Start.NO_MESSAGE_LEFT
@@ -166,6 +171,22 @@ def start_of(outcome: AuditOutcome) -> Start:
     if config_losses(outcome):
         return Start.CONFIG_LOST
     return Start.REBUILD if outcome.counts.get(REBUILDABLE) else Start.SAFE
+
+
+def is_damaged(outcome: AuditOutcome) -> bool:
+    """Whether something is lost besides a refused start and entries of config/."""
+    of_config = sum(f.severity == LOSS and f.code == "config_table_lost" for f in outcome.findings)
+    return outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses") + of_config
+
+
+def entries_lost(outcome: AuditOutcome) -> str:
+    """The numbers of topics, groups and offsets that a form in the copy shows and a start does not hold; "" without any."""
+    found = dict.fromkeys(TABLE_NOUNS.values(), 0)
+    for f in outcome.findings:
+        if f.code == "config_table_lost" and f.severity == LOSS:
+            found[TABLE_NOUNS[f.file.removesuffix(".bak")]] += f.count
+    words = [count_text(number, noun) for noun, number in found.items() if number]
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def left_to_a_start(outcome: AuditOutcome) -> bool:

@@ -13,6 +13,8 @@ from store_io.audit.outcome.safety import (
     counted,
     differs_from_log,
     election_hangs,
+    entries_lost,
+    is_damaged,
     lost_of,
     named_sentences,
     no_config,
@@ -72,7 +74,9 @@ def _start_without_log(outcome: AuditOutcome) -> str:
     broker = outcome.plan["broker"]
     if broker is not None and not broker["starts"]:
         return f"; RocketMQ {outcome.release} would not start on this copy: {broker['refusal']}"
-    return "".join(f"; {clause}" for clause in config_losses(outcome))
+    entries = entries_lost(outcome)
+    lost = [f"a start begins without {entries} that config/ shows"] if entries else []
+    return "".join(f"; {clause}" for clause in (*lost, *config_losses(outcome)))
 
 
 def _assumed_settings(outcome: AuditOutcome) -> str:
@@ -101,14 +105,19 @@ def _verdict(outcome: AuditOutcome) -> str:
     if timers:
         of_them = f"{count_text(timers, 'timer message')} that stay{'s' if timers == 1 else ''} in the log"
         sentence += f"; it would never deliver {of_them}" if sentence else ""
-        return sentence or f"RocketMQ {release} would start and never deliver {of_them}"
+        sentence = sentence or f"RocketMQ {release} would start and never deliver {of_them}"
+    entries = entries_lost(outcome)
     if sentence:
-        return sentence
-    if start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
+        return f"{sentence}; it would begin without {entries} that config/ shows" if entries else sentence
+    if not entries and start in (Start.CUTS, Start.NO_MESSAGE_LEFT, Start.MISSING, Start.DAMAGED):
         return f"RocketMQ {release} would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
     lost_config = config_losses(outcome)
+    derived = "; derived data differ from the CommitLog and can be rebuilt from it" if differs_from_log(outcome) else ""
+    if entries:
+        derived = "; bytes of the CommitLog are already damaged or missing" if is_damaged(outcome) else derived
+        others = "".join(f"; {clause}" for clause in lost_config)
+        return f"RocketMQ {release} would start and begin without {entries} that config/ shows{others}{derived}"
     if lost_config:
-        derived = "; derived data differ from the CommitLog and can be rebuilt from it" if differs_from_log(outcome) else ""
         return f"RocketMQ {release} would start and lose no message, but {'; '.join(lost_config)}{derived}"
     if outcome.counts.get(REBUILDABLE):
         return (

@@ -115,6 +115,8 @@ def show_held(
             if place.versions and place.versions in opened.families:
                 text = opened.get(place.versions, VERSION_KEY) or b""
                 shown.version = salvaged(b'{"dataVersion":' + text + b"}", (layout,)).version
+            if place.number:
+                shown.version = records.version_of(opened.get(place.family, records.version_key(place.number)) or b"")
         except DatabaseDamaged as why:
             shown.broken.append(f"what lies after bad bytes of {why.path}")
     for (group, topic, queue), offset in records_there.offsets.items():

@@ -35,6 +35,14 @@ def version_key(number: int) -> bytes:
     return b"\x01" + struct.pack(">H", number) + _VERSION + b"data_version"
 
 
+def version_of(value: bytes) -> Row:
+    """The fields of a version: three numbers of 8 bytes. {} where it is none (ConfigHelper.onDataVersionLoad)."""
+    if len(value) != 24:
+        return {}
+    state, time, counter = struct.unpack(">3q", value)
+    return {"stateVersion": state, "timestamp": time, "counter": counter}
+
+
 def key_range(number: int) -> tuple[bytes, bytes]:
     """The entries of a table: from the first key to before the second."""
     head = b"\x01" + struct.pack(">H", number)

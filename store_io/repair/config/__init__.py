@@ -1,7 +1,7 @@
 """The files of config/ that a repair with --fix-config writes (docs/config.md 9).
 
 * `config_changes`: which files of a copy are to be replaced, by what, and what that leaves unproven. Nothing is written.
-* `table_forms`: the forms in which a copy holds a table, which of them is taken, and what only the others show.
+* `written_tables`: the text of such a file, of which the release takes every entry.
 * `shown_tables`: topics, queues and groups that the rest of the copy shows.
 * `delivered_levels`: how far each delay level had delivered, by the delivered copies in the log.
 * `fix_config`: the step of the repair that writes them.

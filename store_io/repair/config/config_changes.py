@@ -17,10 +17,11 @@ from store_io.audit.checks.config.lost_tables import is_lost
 from store_io.audit.queue_views import QueueView
 from store_io.base.wording import count_text
 from store_io.formats.config.salvage import LAYOUTS, entries_of
+from store_io.formats.config.table_forms import MOST_NAMES, Form, chosen_form, forms_of, not_kept
 from store_io.formats.config.written import config_text, group_row, topic_row, version_row
 from store_io.formats.config_reader import BACKUP, Load, held_by, read_bounded
 from store_io.repair.config.shown_tables import held_queues, shown_groups, shown_topics
-from store_io.repair.config.table_forms import MOST_NAMES, Form, chosen_form, forms_of, not_kept, written_tables
+from store_io.repair.config.written_tables import written_tables
 from store_io.repair.repair_audit import Audited
 from store_io.rules.config.databases import DATABASE_TABLES
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
@@ -110,7 +111,7 @@ def _with_backup(audit: Audited, change: ConfigChange) -> Iterator[ConfigChange]
 def _good_copy(audit: Audited, path: str) -> ConfigChange:
     """The file's content for a .bak that cannot be used."""
     data = read_bounded(audit.copy.source, path)
-    own, backup = forms_of(audit, path, others=False)
+    own, backup = forms_of(audit.copy, path, others=False)
     rows = not_kept([backup], own.tables)
     reason = "it cannot be used; the file itself is good"
     return ConfigChange(path + BACKUP, data, reason, [path], own.count, form=own, not_kept=rows)
@@ -120,15 +121,20 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int])
     levels = levels_without_offset(audit) if path == DELAY_OFFSETS else {}
     wrong_topics = path == TOPICS and table_is_wrong(audit.copy, held_queues(audit.views))
     forms: list[Form] = []
+    fuller = audit.copy.other_forms.fuller.get(path)
     reason = _state(audit, path, done)
+    if not reason and fuller is not None:
+        reason = f"a start holds {fuller.lacking:,} entries less than {fuller.form.name} shows"
     if not reason and not done.name and not done.entries and path in _UNPROVEN:
-        forms = forms_of(audit, path)
+        forms = forms_of(audit.copy, path)
         held = chosen_form(forms)
         reason = f"a start begins without this table, which {held.name} holds" if held is not None else ""
     if not reason and not levels and not wrong_topics:
         return None
-    forms = forms or forms_of(audit, path)
+    forms = forms or forms_of(audit.copy, path)
     form = chosen_form(forms, _is_older(audit, path, done))
+    if fuller is not None and fuller.form.name not in (path, path + BACKUP):
+        form = fuller.form
     table, sources = _taken(form, forms)
     own = LAYOUTS[path][0].name
     added: list[str] = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from store_io.rules.config.files import CONSUMER_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.rules.config.reading import SECOND_VERSION_FOLDER, SINGLE_FOLDER, config_rules, tables_database
+from store_io.rules.config.reading import SECOND_VERSION, SECOND_VERSION_FOLDER, SINGLE_FOLDER, config_rules, tables_database
 from store_io.rules.releases import BrokerRules
 
 VERSION_KEY = b"kvDataVersionKey"
@@ -77,3 +77,26 @@ def all_places(path: str) -> list[TablePlace]:
         TablePlace(SINGLE_FOLDER, family, f"{family}Version", ends_silently=True),
         TablePlace(SECOND_VERSION_FOLDER, "default", "", ends_silently=True, number=_NUMBERS[path]),
     ]
+
+
+def setting_of(form: str, path: str, rules: BrokerRules) -> str:
+    """The lines of broker.conf with which this release takes the table of that file from the form; "" where none does.
+
+    form: a file, or the folder of a database with a slash after it.
+    """
+    own, folder = config_rules(rules), form.removesuffix("/")
+    in_files = {"configManagerVersion": "v1", "storeType": "default"}
+    if folder == SECOND_VERSION_FOLDER:
+        known, wanted = own.knows_second_version, {"configManagerVersion": SECOND_VERSION}
+    elif folder == SINGLE_FOLDER:
+        known = own.knows_single_database
+        wanted = {**in_files, "storeType": "defaultRocksDB", "useSingleRocksDBForAllConfigs": "true"}
+    elif form.endswith("/"):
+        known = own.tables_in_rocksdb
+        wanted = {**in_files, "storeType": "defaultRocksDB", "useSingleRocksDBForAllConfigs": "false"}
+    else:
+        known, wanted = True, in_files
+        if path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
+            wanted |= {"enableLmq": str(form.startswith(LMQ_OFFSETS)).lower()}
+    lines = [f"{key}={value}" for key, value in wanted.items() if str(rules.value(key)).lower() != value.lower()]
+    return " and ".join(lines) if known else ""

@@ -88,7 +88,7 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
     done, slave = config.loads[TOPICS], copy.rules.is_slave
     if done.problems:  # nobody knows which topics it names
         return False
-    if done.bad or done.empty or is_lost(config, TOPICS):
+    if done.bad or done.empty or is_lost(config, TOPICS) or TOPICS in copy.other_forms.fuller:
         return not slave or bool(done.bad or done.empty)
     version = config.backup_versions.get(TOPICS)
     kept = config.held.get(TOPICS)

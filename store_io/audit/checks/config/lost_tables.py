@@ -1,12 +1,18 @@
-"""Tables that a start takes from a .bak, or begins without (docs/config.md 2, 6, 7, 8)."""
+"""Tables that a start takes from a .bak, begins without, or holds less of than another form shows (docs/config.md 2, 6, 7, 8)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.rows import NOTE, Finding
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.other_forms import FullerForm
+from store_io.audit.opened_copy import OpenedCopy
+from store_io.base.times import time_text
+from store_io.base.wording import count_text
+from store_io.formats.config.table_forms import FROM_VERSION
 from store_io.formats.config_reader import BACKUP, Load, StoreConfig
+from store_io.rules.config.databases import DATABASE_TABLES, all_places, setting_of
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules
 
@@ -17,6 +23,8 @@ _MEANING = {
     CONSUMER_OFFSETS: "a start knows no consumer's offset: groups get all messages again, or skip to the end",
     DELAY_OFFSETS: "a start begins each delay level at its queue's first entry",
 }
+TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}
+_NAME_CONF = "Name this broker's own settings with --broker-conf and audit again: they decide which of the two a start reads."
 _MEANING[LMQ_OFFSETS] = _MEANING[CONSUMER_OFFSETS]
 
 
@@ -25,47 +33,74 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
     config = evidence.copy.config
     found = []
     for path, done in config.loads.items():
-        held = config.held.get(path)
-        if done.left_out:
-            found.append(_left_out(evidence, path, done, held.folder if held is not None else config.database))
+        held, fuller = config.held.get(path), evidence.copy.other_forms.fuller.get(path)
         if held is not None and held.damaged is not None and not held.refusal:
             where, reason = held.damaged
             message = f"{where}: bad bytes ({reason}): a start takes the entries before them alone, and {_MEANING[path]}"
             found.append(Finding("config_table_lost", where, message=message))
-        if done.problems or done.refuses or config.database and path in _MAIN[:4]:
+        if done.problems or done.refuses:
             continue
-        if done.name.endswith(BACKUP):
+        of_backup = done.name.endswith(BACKUP)
+        if of_backup:
             found.append(_backup_taken(evidence, path, done))
-        elif path in _MEANING and is_lost(config, path):
+        if fuller is not None:
+            found.append(_fewer(evidence, path, fuller))
+        elif path in _MEANING and not of_backup and is_lost(config, path):
             severity = "" if _in_use(evidence) else NOTE
-            message = f"{path}: {_state(done)}, and {_MEANING[path]}"
-            found.append(Finding("config_table_lost", path, *_range(evidence, path), severity, message=message))
+            if config.database and path in DATABASE_TABLES:
+                folder = config.held[path].folder
+                message, step = f"{folder}/: missing, and {_MEANING[path]}", _no_database(folder)
+                found.append(Finding("config_table_lost", folder, severity=severity, message=message, next=step))
+            else:
+                message = f"{path}: {_state(done)}, and {_MEANING[path]}"
+                found.append(Finding("config_table_lost", path, *_range(evidence, path), severity, message=message))
     return [*found, *_older_file(evidence), *_useless_backups(evidence), *_opened_databases(evidence)]
 
 
-def _left_out(evidence: Evidence, path: str, done: Load, folder: str) -> Finding:
-    """A table that no database holds yet, and whose file is not taken into a new one (docs/config.md 6)."""
-    config = evidence.copy.config
-    if not config.imports_files:
-        name = done.files[0]
-        return Finding(
-            "config_table_lost",
-            name,
-            *_range(evidence, name),
-            message=f"{name}: a start takes none of its {done.left_out:,} entries: it reads {folder}/ alone, which is not there",
-            next=f"Before a start copy {folder}/ of this broker back, or make topics and groups again with mqadmin after it;"
-            " where the broker never kept its tables there, correct its broker.conf.",
-        )
-    missing = done.files[0] != path
-    name, why = (path + BACKUP, f"{path} is missing") if missing else (path, "the counter in its dataVersion is 0")
-    copied = f"copy {name} to {path}, and " if missing else ""
+def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
+    """Entries that another form shows and a start does not hold."""
+    copy, form = evidence.copy, fuller.form
+    named = evidence.request.broker_conf is not None or not fuller.other_setting
+    severity = LOSS
+    if copy.rules.is_slave or not named:  # its master sends it the tables; its own settings may be others
+        severity = REBUILDABLE if copy.config.loads[path].left_out or is_lost(copy.config, path) else NOTE
+    held = copy.config.held.get(path)
+    reads = f"{held.folder}/" if held is not None else copy.config.loads[path].name or path
+    when = f", of {time_text(form.time_ms)} by its dataVersion," if form.time_from == FROM_VERSION else ""
+    shown = f"{count_text(fuller.lacking, TABLE_NOUNS[path])} that {form.name}{when} shows"
+    message = f"a start begins without {shown}: it reads {reads}"
+    file = form.name if copy.config.database and form.name.removesuffix(BACKUP) == path else path
+    step = _way_back(copy, path, fuller) if named else _NAME_CONF
     return Finding(
-        "config_table_lost",
-        name,
-        *_range(evidence, name),
-        message=f"{name}: a start takes none of its {done.left_out:,} entries into {folder}/, as {why}",
-        next=f"Before a start {copied}set the counter in the dataVersion of {path} to 1: a start takes the file in then alone.",
-    )
+        "config_table_lost", file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
+    )  # fmt: skip
+
+
+def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:
+    """What lets a start hold these entries: the settings with which it takes the form, or what takes the entries over."""
+    config, form = copy.config, fuller.form
+    if not fuller.other_setting:
+        return "Before a start repair this copy with --fix-config, which takes them over."
+    if not config.database:
+        over = "repair this copy with --fix-config, which takes them over"
+        if path == LMQ_OFFSETS and form.name.startswith(CONSUMER_OFFSETS):
+            over += f", or copy {form.name} to {path}"
+        elif form.name.removesuffix("/") in {each.folder for each in all_places(path)[:1]}:
+            over += ", or export them with mqadmin rocksDBConfigToJson"
+    elif config.imports_files and form.name.removesuffix(BACKUP) == path:
+        counter = config.held[path].counter + 1
+        copied = "" if form.name == path else f"copy {form.name} to {path}, and "
+        over = f"{copied}set the counter in the dataVersion of {path} to {counter}: a start takes the file in then alone"
+    else:
+        over = _no_database(config.held[path].folder).removeprefix("Before a start ").rstrip(".")
+    setting = setting_of(form.name, path, copy.rules)
+    if not setting:
+        return f"Before a start {over}."
+    return f"Before a start {over}; or, if the broker ran with {setting}, correct broker.conf."
+
+
+def _no_database(folder: str) -> str:
+    return f"Before a start copy {folder}/ of this broker back, or make topics and groups again with mqadmin after a start."
 
 
 def is_lost(config: StoreConfig, path: str) -> bool:
@@ -73,9 +108,23 @@ def is_lost(config: StoreConfig, path: str) -> bool:
     done = config.loads.get(path)
     if done is None or done.problems or done.refuses:
         return False
+    if config.database and path in DATABASE_TABLES:
+        return _is_gone(config, path)
     if done.hollow or done.unusable:
         return True
     return not done.name and not done.entries and _was_there(config, path)
+
+
+def _is_gone(config: StoreConfig, path: str) -> bool:
+    """Whether a database is missing that was there: a broker makes those of all tables at its first start. One that kept its
+    tables in files before has these still."""
+    done, others = config.loads[path], [config.loads[each] for each in DATABASE_TABLES if each in config.loads]
+    held = config.held.get(path)
+    if held is None or held.present or done.entries or done.left_out:
+        return False
+    if any(each.present for each in config.held.values()):
+        return True
+    return not any(each.files for each in others) and any(each.name for each in config.loads.values())
 
 
 def _was_there(config: StoreConfig, path: str) -> bool:
@@ -119,6 +168,9 @@ def _older_file(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
+    for name, why in evidence.copy.other_forms.unread.items():
+        message = f"{name}: a start does not take it, and what it shows is not known: {why}"
+        yield Finding("config_damaged", name.rstrip("/"), severity=NOTE, message=message)
     for name in evidence.copy.config.useless_backups:
         message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
         yield Finding("config_damaged", name, *_range(evidence, name), NOTE, message=message)

@@ -20,7 +20,7 @@ from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
 from store_io.formats.config.salvage import LAYOUTS, entries_of, entry_name, salvaged
 from store_io.formats.config_reader import StoreConfig
-from store_io.repair.config.table_forms import written_tables
+from store_io.repair.config.written_tables import written_tables
 from store_io.repair.repair_work import RepairOutcome
 from store_io.rules.config.reading import ConfigRules, config_rules
 from store_io.rules.releases import broker_rules

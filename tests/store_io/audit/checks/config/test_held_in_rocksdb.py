@@ -20,6 +20,12 @@ def topics(*names: str) -> dict[str, list[tuple[bytes, bytes]]]:
     return {"default": rows, "kvDataVersion": [(b"kvDataVersionKey", b'{"counter":7}')]}
 
 
+def empty_databases(root: Path, *names: str) -> None:
+    """A broker makes those of all tables at its first start."""
+    for name in names:
+        write_database(root / "config" / name, {"default": []})
+
+
 @pytest.mark.parametrize(
     ("names", "codes"), [(("Topic0", "Topic1"), set()), (("Topic0",), set()), (("X",), {"topic_not_in_table"})]
 )
@@ -29,6 +35,7 @@ def test_topics_that_the_database_lacks(names: tuple[str, ...], codes: set[str],
     store = keyed_store(tmp_path / "s").write()
     write_database(store.root / "config" / "topics", topics(*names))
     write_database(store.root / "config" / "consumerOffsets", {"default": [(b"Topic0@g", b'{"offsetTable":{0:99}}')]})
+    empty_databases(store.root, "subscriptionGroups")
     audit = product.audit(store.root, "5.3.3", store.broker_conf)
     assert audit.incomplete == [] and {f.code for f in audit.above_note} == codes
     (beyond,) = (f for f in audit.findings if f.code == "consumer_offset_beyond_end")
@@ -42,6 +49,7 @@ def test_a_table_that_could_not_be_read_lacks_no_topic(tmp_path: Path) -> None:
     pytest.importorskip("rocksdict")
     store = keyed_store(tmp_path / "s").write()
     write_database(store.root / "config" / "topics", {"default": [(b"X", b"[" * 2000)]})
+    empty_databases(store.root, "subscriptionGroups", "consumerOffsets")
     audit = product.audit(store.root, "5.3.3", store.broker_conf)
     assert audit.above_note == [] and audit.incomplete[0].startswith("config/topics/: the value of topic 'X': ")
 
@@ -50,6 +58,7 @@ def test_a_database_that_ends_the_broker(tmp_path: Path) -> None:
     pytest.importorskip("rocksdict")
     store = keyed_store(tmp_path / "s").write()
     write_database(store.root / "config" / "topics", {"default": [(b"Topic0", b"{")]})
+    empty_databases(store.root, "subscriptionGroups", "consumerOffsets")
     audit = product.audit(store.root, "5.3.3", store.broker_conf)
     (finding,), broker = audit.above_note, audit.broker
     assert finding.actual == "key 54 6f 70 69 63 30" and finding.next.startswith("Restore config/topics/ from a backup")
@@ -65,6 +74,7 @@ def test_a_file_that_no_start_takes_in(name: str, step: str, tmp_path: Path) -> 
     pytest.importorskip("rocksdict")
     store = keyed_store(tmp_path / "s").write()
     write_database(store.root / "config" / "topics", topics("Topic0", "Topic1"))
+    empty_databases(store.root, "subscriptionGroups")
     json_name = "consumerOffset.json"
     file = store.root / "config" / f"{json_name}{name}"
 
@@ -73,6 +83,6 @@ def test_a_file_that_no_start_takes_in(name: str, step: str, tmp_path: Path) -> 
         return [f for f in product.audit(store.root, "5.3.3", store.broker_conf).findings if f.code == "config_table_lost"]
 
     (finding,) = lost(0)
-    assert finding.file == f"config/{file.name}" and "1 entries into config/consumerOffsets/" in finding.message
+    assert finding.file == f"config/{file.name}" and "1 offset that" in finding.message
     assert finding.next.startswith(f"Before a start {step.replace('{}', json_name)}") and " to 1:" in finding.next
     assert name or lost(1) == []

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 from schemas.rows import Row
 from store_io.base.errors import StoreError
-from store_io.formats.config.beans import entry_of
-from store_io.formats.config.fastjson import ConfigFault, Pairs
 from store_io.formats.config.held_tables import show_held
 from store_io.formats.config.salvage import (
-    FILTERS,
-    FORBIDDEN,
     LAYOUTS,
     LIGHT_OFFSETS,
     OFFSETS,
-    PULL_OFFSETS,
     Layout,
     entries_of,
     entry_at,
@@ -31,22 +25,29 @@ from store_io.formats.config.salvage import (
     put_entry,
     salvaged,
 )
-from store_io.formats.config.values import Bean, field_of, taken
-from store_io.formats.config.written import config_text
 from store_io.formats.config_reader import BACKUP, held_by, read_bounded, taken_from
-from store_io.repair.repair_audit import Audited
 from store_io.rules.config.databases import all_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.rules.config.reading import ConfigRules, config_rules, record_rules
-from store_io.rules.multi_dispatch import LMQ_PREFIX
-from store_io.source.byte_source import name_of
+from store_io.rules.config.reading import config_rules, record_rules
+from store_io.rules.releases import BrokerRules
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
 
 _MOST_SEEN = 100_000
 MOST_NAMES = 1000  # of entries that a report lists, for each form
 FROM_VERSION, FROM_FILE = "dataVersion", "file"  # where a form's time comes from
-_OTHERS = {CONSUMER_OFFSETS: LMQ_OFFSETS, LMQ_OFFSETS: CONSUMER_OFFSETS}
-_UNVERSIONED = (FILTERS, "table")
-_INT = 1 << 31
+OTHER_FILE = {CONSUMER_OFFSETS: LMQ_OFFSETS, LMQ_OFFSETS: CONSUMER_OFFSETS}
+
+
+class Copy(Protocol):
+    """What is asked of a copy: its bytes, its names, and the rules by which a release reads them."""
+
+    @property
+    def source(self) -> ByteSource: ...
+    @property
+    def listing(self) -> StoreListing: ...
+    @property
+    def rules(self) -> BrokerRules: ...
 
 
 @dataclass
@@ -82,14 +83,14 @@ class Form:
         return sum(1 for _ in entries_of(self.own, LAYOUTS[self.path][0]))
 
 
-def forms_of(audit: Audited, path: str, others: bool = True) -> list[Form]:
+def forms_of(copy: Copy, path: str, others: bool = True) -> list[Form]:
     """All of them, the file and its .bak first. others: those besides these too. Never raises over bytes."""
-    found = [_of_file(audit, path, name) for name in (path, path + BACKUP)]
+    found = [of_file(copy, path, name) for name in (path, path + BACKUP)]
     if others:
-        found.append(_of_file(audit, path, f"{path}.tmp"))
-        other = _OTHERS.get(path)
-        found += [_of_file(audit, path, name) for name in (other, other + BACKUP)] if other else []
-        found += [_of_database(audit, path, number) for number in range(len(all_places(path)))]
+        found.append(of_file(copy, path, f"{path}.tmp"))
+        other = OTHER_FILE.get(path)
+        found += [of_file(copy, path, name) for name in (other, other + BACKUP)] if other else []
+        found += [of_database(copy, path, number) for number in range(len(all_places(path)))]
     return [form for form in found if form is not None]
 
 
@@ -143,8 +144,7 @@ def _lacking(form: Form, written: Mapping[str, Mapping[Any, Any]]) -> Iterator[s
 # ---- reading -------------------------------------------------------------------------------------------------------------
 
 
-def _of_file(audit: Audited, path: str, name: str) -> Form | None:
-    copy = audit.copy
+def of_file(copy: Copy, path: str, name: str) -> Form | None:
     entry = copy.listing.get(name)
     if entry is None or entry.kind != "file" or not entry.size:
         return None
@@ -158,14 +158,14 @@ def _of_file(audit: Audited, path: str, name: str) -> Form | None:
     form.tables, form.whole = found.tables, found.whole
     form.broken, form.broken_count = found.broken, found.broken_count
     _take_time(form, found.version)
-    _take_as_the_release(audit, form, data)
+    _take_as_the_release(copy, form, data)
     _join_light_offsets(form)
     return form
 
 
-def _take_as_the_release(audit: Audited, form: Form, data: bytes) -> None:
+def _take_as_the_release(copy: Copy, form: Form, data: bytes) -> None:
     """Entries as the release reads them, where it takes the file or, of topics and groups, the entries in it."""
-    rules, own = config_rules(audit.copy.rules), LAYOUTS[form.path][0].name
+    rules, own = config_rules(copy.rules), LAYOUTS[form.path][0].name
     bare = form.name.removesuffix(BACKUP).removesuffix(".tmp")
     read = taken_from(bare, data, rules)
     if read.name and not read.hollow:
@@ -173,7 +173,7 @@ def _take_as_the_release(audit: Audited, form: Form, data: bytes) -> None:
         form.broken, form.broken_count = [], 0
     form.added = bool(read.entries) and not read.name
     if form.path in (TOPICS, GROUPS) and form.name in (form.path, form.path + BACKUP):
-        rows = held_by(audit.copy.source, form.name, rules)
+        rows = held_by(copy.source, form.name, rules)
         if rows is not None:
             form.tables[own] = rows
     elif form.whole and read.entries:
@@ -189,8 +189,8 @@ def _join_light_offsets(form: Form) -> None:
         form.tables.setdefault(OFFSETS, {})[key] = {0: offset}
 
 
-def _of_database(audit: Audited, path: str, number: int) -> Form | None:
-    copy, place, layout = audit.copy, all_places(path)[number], LAYOUTS[path][0]
+def of_database(copy: Copy, path: str, number: int) -> Form | None:
+    place, layout = all_places(path)[number], LAYOUTS[path][0]
     form = Form(f"{place.folder}/", path)
     files = [file for file in copy.listing.files if file.path.startswith(form.name)]
     if not files:
@@ -214,109 +214,3 @@ def _take_time(form: Form, version: Mapping[str, Any]) -> None:
     time = version.get("timestamp")
     if type(time) is int and 0 < time < 1 << 43:  # milliseconds up to the year 2248
         form.time_ms, form.time_from = time, FROM_VERSION
-
-
-# ---- writing -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class WrittenTables:
-    """The text of a file in the release's own form, and the tables in it."""
-
-    data: bytes
-    tables: Mapping[str, Mapping[Any, Any]]
-
-
-def written_tables(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, rules: ConfigRules) -> WrittenTables | None:
-    """The file with these tables that the release can hold; None where the release would not take it."""
-    own, *more = LAYOUTS[path]
-    bean = entry_of(name_of(path), rules)
-    held: dict[str, Mapping[Any, Any]] = {own.name: tables.get(own.name, {})}
-    if bean is not None:
-        held[own.name] = _carried_rows(own, held[own.name], bean, rules)
-    plain = dict(held)
-    for layout in more:
-        wanted = {PULL_OFFSETS: rules.pull_offsets, FORBIDDEN: rules.attributes}.get(layout.name, False)
-        rows = {keys: value for keys, value in entries_of(tables.get(layout.name, {}), layout) if _is_held(layout, value)}
-        if wanted and rows:
-            kept: dict[Any, Any] = {}
-            for keys, value in rows.items():
-                put_entry(kept, keys, value)
-            held[layout.name] = kept
-    for each in (held, plain) if held != plain else (plain,):
-        data = config_text(_in_order(path, each, version, rules), rules)
-        read = taken_from(path, data, rules)
-        if read.name and not read.hollow:
-            return WrittenTables(data, each)
-    return None
-
-
-def _is_held(layout: Layout, value: Any) -> bool:
-    return layout.name != FORBIDDEN or -_INT <= value < _INT
-
-
-def _in_order(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, rules: ConfigRules) -> Row:
-    """The parts of the file as a broker writes them, by their names."""
-    own = LAYOUTS[path][0].name
-    parts: Row = dict(tables)
-    if own == FILTERS:
-        parts[own] = {topic: {**held, "topic": topic} for topic, held in tables[own].items()}
-    if path == LMQ_OFFSETS:
-        light = {key: queues[0] for key, queues in tables[own].items() if _is_light(key) and queues.keys() == {0}}
-        parts[own] = {key: queues for key, queues in tables[own].items() if key not in light}
-        parts[LIGHT_OFFSETS] = light
-    if own not in _UNVERSIONED and (rules.attributes or own != OFFSETS):
-        parts["dataVersion"] = version
-    return dict(sorted(parts.items()))
-
-
-def _is_light(key: str) -> bool:
-    return key.partition("@")[2].startswith(LMQ_PREFIX)
-
-
-def _carried_rows(layout: Layout, table: Mapping[Any, Any], bean: Bean, rules: ConfigRules) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
-    for keys, row in entries_of(table, layout):
-        if isinstance(row, dict):
-            put_entry(found, keys, _carried(row, bean, rules))
-    return found
-
-
-def _carried(row: Mapping[str, Any], bean: Bean, rules: ConfigRules) -> Row:
-    """An entry without what the release would refuse: such a field gets its default."""
-    found: Row = {}
-    pairs = row.written if isinstance(row, Pairs) else row.items()
-    for key, value in pairs:
-        name = field_of(key, bean, rules) if isinstance(key, str) else ""
-        if not name:
-            if isinstance(key, str) and not key.startswith(("@", "$")) and isinstance(value, str | int) and _is_plain(value):
-                found[key] = value
-            continue
-        try:
-            made = taken(_with_text_keys(value), bean.fields[name], rules)
-        except (ConfigFault, ValueError, ArithmeticError, TypeError, AttributeError, RecursionError):
-            continue
-        chosen = value if _is_plain(value) else made
-        if chosen is not None and _is_plain(chosen):
-            found[name] = chosen
-    return found
-
-
-def _with_text_keys(value: Any) -> Any:
-    """A value whose keys are texts, as the release's parser has them."""
-    if isinstance(value, dict) and not isinstance(value, Pairs):
-        return {str(key): _with_text_keys(held) for key, held in value.items()}
-    return [_with_text_keys(held) for held in value] if isinstance(value, list) else value
-
-
-def _is_plain(value: Any, depth: int = 8) -> bool:
-    """Whether it is written as it was read."""
-    if isinstance(value, bool | str):
-        return True
-    if isinstance(value, int):
-        return -(1 << 63) <= value < 1 << 63
-    if value is None or isinstance(value, Decimal | Pairs) or not depth:
-        return False
-    if isinstance(value, dict):
-        return all(isinstance(key, str | int) and _is_plain(held, depth - 1) for key, held in value.items())
-    return isinstance(value, list) and all(_is_plain(held, depth - 1) for held in value)

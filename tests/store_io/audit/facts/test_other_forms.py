@@ -1,0 +1,313 @@
+"""Tables of config/ that a start takes from one form while another form in the copy shows more."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.report.texts.commands import repair_commands
+from jobs.report.texts.judgement import judge
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
+from store_io.audit.outcome.safety import Safety
+from tests.support.answers import product
+from tests.support.answers.repaired import plan_of, repaired
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
+from tests.support.stores.rocksdb_stores import keyed_store, write_database
+
+RELEASE = "5.4.0"  # knows each form
+CONF = {
+    "files": "",
+    "separate": "storeType=defaultRocksDB\n",
+    "single": "storeType=defaultRocksDB\nuseSingleRocksDBForAllConfigs=true\n",
+    "second": "configManagerVersion=v2\n",
+    "lmq": "enableLmq=true\n",
+}
+LOST_TABLE = "config_table_lost"
+BUILT_IN = {"topics": ("TBW102",), "groups": ("TOOLS_CONSUMER",)}
+Offsets = Mapping[str, int]
+
+
+class Tables:
+    """Topics, groups, and offsets of queue 0 by `topic@group`, at a time. Built-in ones are always among them."""
+
+    def __init__(self, topics: int = 2, groups: int = 1, offsets: Offsets | None = None, time: int = 1000, counter: int = 3):
+        self.topics = {name: self.topic(name) for name in (*BUILT_IN["topics"], *(f"Topic{n}" for n in range(topics)))}
+        self.groups = {name: {"groupName": name} for name in (*BUILT_IN["groups"], *(f"g{n}" for n in range(groups)))}
+        self.offsets = {"Topic0@g0": 2} if offsets is None else dict(offsets)
+        self.time, self.counter = time, counter
+
+    @staticmethod
+    def topic(name: str) -> dict[str, Any]:
+        return {"topicName": name, "readQueueNums": 1, "writeQueueNums": 1, "perm": 7 if name == "TBW102" else 6}
+
+    @property
+    def version(self) -> dict[str, int]:
+        return {"counter": self.counter, "stateVersion": 0, "timestamp": self.time}
+
+
+def put_files(config: Path, held: Tables, offsets: str = "consumerOffset.json") -> None:
+    config.mkdir(exist_ok=True)
+    parts = {
+        "topics.json": {"topicConfigTable": held.topics},
+        "subscriptionGroup.json": {"subscriptionGroupTable": held.groups},
+        offsets: {"offsetTable": {key: {"0": value} for key, value in held.offsets.items()}},
+    }
+    for name, part in parts.items():
+        version = held.version if name != offsets else {**held.version, "counter": 0}  # as below 500 commits
+        (config / name).write_text(json.dumps({"dataVersion": version, **part}))
+
+
+def put_lmq(config: Path, held: Tables) -> None:
+    put_files(config, held, "lmqConsumerOffset.json")
+
+
+def rows(held: Tables) -> dict[str, list[tuple[bytes, bytes]]]:
+    return {
+        "topics": [(name.encode(), json.dumps(row).encode()) for name, row in held.topics.items()],
+        "subscriptionGroups": [(name.encode(), json.dumps(row).encode()) for name, row in held.groups.items()],
+        "consumerOffsets": [(key.encode(), b'{"offsetTable":{0:%d}}' % value) for key, value in held.offsets.items()],
+    }
+
+
+def put_separate(config: Path, held: Tables) -> None:
+    version = [(b"kvDataVersionKey", json.dumps(held.version).encode())]
+    for name, pairs in rows(held).items():
+        write_database(config / name, {"default": pairs, "kvDataVersion": version})
+
+
+def put_single(config: Path, held: Tables) -> None:
+    version = [(b"kvDataVersionKey", json.dumps(held.version).encode())]
+    families = dict(zip(("topic", "subscriptionGroup", "consumerOffset"), rows(held).values(), strict=True))
+    write_database(config / "metadata", {**families, **{f"{name}Version": version for name in families}})
+
+
+def put_second(config: Path, held: Tables) -> None:
+    def name(text: str) -> bytes:
+        return struct.pack(">H", len(text)) + text.encode()
+
+    found = {}
+    for number, table in ((3, held.topics), (4, held.groups)):
+        head = b"\x01" + struct.pack(">H", number)
+        found[head + b"\x01data_version"] = struct.pack(">3q", 0, held.time, held.counter)
+        found |= {head + b"\x02" + name(key): b"\x01" + json.dumps(row).encode() for key, row in table.items()}
+    for key, value in held.offsets.items():
+        topic, _, group = key.partition("@")
+        place = b"\x01\x00\x01\x02" + name(group) + b"\x01" + name(topic) + b"\x01" + struct.pack(">i", 0)
+        found[place] = struct.pack(">q", value)
+    write_database(config / "rdb", {"default": sorted(found.items())})
+
+
+PUT: dict[str, Callable[[Path, Tables], None]] = {
+    "files": put_files, "lmq": put_lmq, "separate": put_separate, "single": put_single, "second": put_second,
+}  # fmt: skip
+
+
+def store(root: Path, kind: str, held: Mapping[str, Tables]) -> tuple[Store, str]:
+    """A store whose config/ has these forms, and the broker.conf of a start that reads `kind`."""
+    if kind in ("separate", "single"):
+        made = keyed_store(root, RELEASE).write().plain
+    else:
+        builder = StoreBuilder(RELEASE, Sizes(segment=1 << 14))
+        for number in range(6):
+            builder.put(Message("Topic0", 0, b"x", uniq=f"M{number}"))
+        made = builder.write(root)
+    config = root / "config"
+    config.mkdir(exist_ok=True)
+    (config / "delayOffset.json").write_text('{"offsetTable":{}}')
+    for name, tables in held.items():
+        PUT[name](config, tables)
+    return made, made.broker_conf + CONF[kind]
+
+
+def lost(audit: product.Audited) -> dict[str, Finding]:
+    """By the noun of what is lost."""
+    found = [f for f in audit.findings if f.code == LOST_TABLE and f.severity == LOSS]
+    return {f.message.split(" that ")[0].split()[-1].rstrip("s"): f for f in found}
+
+
+def audited(made: Store, conf: str | None) -> product.Audited:
+    return product.audit(made.root, RELEASE, conf)
+
+
+@pytest.mark.parametrize(
+    ("reads", "there", "setting", "over"),
+    [
+        ("files", "separate", "storeType=defaultRocksDB", "rocksDBConfigToJson"),
+        ("files", "single", "useSingleRocksDBForAllConfigs=true", "--fix-config"),
+        ("files", "second", "configManagerVersion=v2", "--fix-config"),
+        ("second", "files", "configManagerVersion=v1", "copy config/rdb/"),
+        ("second", "separate", "configManagerVersion=v1", "copy config/rdb/"),
+        ("separate", "second", "configManagerVersion=v2", "copy config/topics/"),
+        ("separate", "single", "useSingleRocksDBForAllConfigs=true", "copy config/topics/"),
+    ],
+)
+def test_what_another_setting_would_read(reads: str, there: str, setting: str, over: str, tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", reads, {there: Tables()})
+    audit = audited(made, conf)
+    found = lost(audit)
+    assert {noun: f.count for noun, f in found.items()} == {"topic": 2, "group": 1, "offset": 1}, audit.findings
+    assert setting in found["topic"].next and over in found["topic"].next
+    assert audit.outcome.exit_code == 20
+    answer = judge(audit.outcome)
+    assert answer.kind == Safety.STOP and "without 2 topics, 1 group and 1 offset" in answer.headline
+    assert "begin without 2 topics, 1 group and 1 offset" in audit.outcome.verdict
+    assert not any(name.startswith("config/") and "." not in name for name in audit.outcome.not_judged)
+    sound, conf = store(tmp_path / "sound", reads, {reads: Tables()})
+    assert not audited(sound, conf).above_note
+
+
+@pytest.mark.parametrize("there", ["separate", "single", "second"])
+def test_a_repair_takes_the_database_over(there: str, tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", "files", {there: Tables()})
+    before = audited(made, conf)
+    commands = repair_commands(before.outcome, ("/s", "--release", RELEASE, "--broker-conf", "/b"), "/plan.json")
+    assert commands and all(command.endswith("--fix-config") for _, command in commands)
+    repaired(made.root, tmp_path / "new", plan_of(made.root, RELEASE, conf), fix_config=True)
+    after = product.audit(tmp_path / "new", RELEASE, conf)
+    assert not after.above_note and after.broker is not None
+    assert [after.broker["config"][name] for name in ("topics", "groups", "offsets")] == [2, 1, 1]
+
+
+def test_files_that_no_new_database_takes_in(tmp_path: Path) -> None:
+    """Topics and groups are imported, offsets below 500 commits are not."""
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", "separate", {"files": Tables()})
+    found = lost(audited(made, conf))
+    assert found.keys() == {"offset"} and "set the counter" in found["offset"].next
+    topics = made.root / "config" / "topics.json"
+    topics.rename(f"{topics}.bak")
+    assert "copy config/topics.json.bak to config/topics.json, and set" in lost(audited(made, conf))["topic"].next
+
+
+@pytest.mark.parametrize(("reads", "there"), [("lmq", "files"), ("files", "lmq")])
+def test_the_file_of_light_queues(reads: str, there: str, tmp_path: Path) -> None:
+    made, conf = store(tmp_path / "s", reads, {there: Tables()})
+    found = lost(audited(made, conf))
+    assert {noun: f.count for noun, f in found.items()} == {"offset": 1}
+    assert f"enableLmq={'true' if there == 'lmq' else 'false'}" in found["offset"].next
+    assert (reads == "lmq") == ("copy config/consumerOffset.json to" in found["offset"].next)
+    repaired(made.root, tmp_path / "new", plan_of(made.root, RELEASE, conf), fix_config=True)
+    after = product.audit(tmp_path / "new", RELEASE, conf)
+    assert not after.above_note and after.broker is not None and after.broker["config"]["offsets"] == 1
+    sound, conf = store(
+        tmp_path / "sound", reads, {reads: Tables(), there: Tables(offsets={"Topic0@g0": 1, "Topic0@gone": 1}, time=1)}
+    )
+    assert not audited(sound, conf).above_note
+
+
+NEWER = {"topics": 3, "groups": 2, "offsets": {"Topic0@g0": 3, "Topic0@g1": 1}}
+
+
+@pytest.mark.parametrize("there", ["separate", "single", "second"])
+def test_files_from_before_the_databases(there: str, tmp_path: Path) -> None:
+    """A broker that went back from its databases takes files that were left behind; the repair takes the newer form."""
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", "files", {"files": Tables(), there: Tables(**NEWER, time=2000, counter=9)})  # type: ignore[arg-type]
+    found = lost(audited(made, conf))
+    assert {noun: f.count for noun, f in found.items()} == {"topic": 1, "group": 1, "offset": 1}
+    repaired(made.root, tmp_path / "new", plan_of(made.root, RELEASE, conf), fix_config=True)
+    after = product.audit(tmp_path / "new", RELEASE, conf)
+    assert not after.above_note and after.broker is not None
+    assert [after.broker["config"][name] for name in ("topics", "groups", "offsets")] == [3, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("reads", "there"), [("files", "separate"), ("files", "second"), ("separate", "files"), ("second", "files")]
+)
+def test_an_older_form_is_no_witness(reads: str, there: str, tmp_path: Path) -> None:
+    """What was deleted since that was written stays in it."""
+    pytest.importorskip("rocksdict")
+    older = Tables(5, 4, {"Topic0@g0": 1, "Topic0@g1": 1}, time=10, counter=1)
+    made, conf = store(tmp_path / "s", reads, {reads: Tables(), there: older})
+    assert not audited(made, conf).above_note
+
+
+def test_built_in_topics_and_groups_do_not_count(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", "files", {"separate": Tables(0, 0, {})})
+    assert not any(f.code == LOST_TABLE for f in audited(made, conf).findings)
+
+
+def test_a_backup_with_a_deleted_topic_is_sound(tmp_path: Path) -> None:
+    made, conf = store(tmp_path / "s", "files", {"files": Tables()})
+    config = made.root / "config"
+    (config / "topics.json").rename(config / "topics.json.bak")
+    put_files(config, Tables(0, 1, time=2000, counter=4))
+    assert not lost(audited(made, conf))
+
+
+@pytest.mark.parametrize("text", ["null", '{"dataVersion":{"counter":1}}'])
+def test_a_file_without_its_table_hides_its_backup(text: str, tmp_path: Path) -> None:
+    made, conf = store(tmp_path / "s", "files", {"files": Tables()})
+    topics = made.root / "config" / "topics.json"
+    topics.rename(f"{topics}.bak")
+    topics.write_text(text)
+    found = lost(audited(made, conf))
+    assert found["topic"].count == 2 and "config/topics.json.bak" in found["topic"].message
+
+
+def test_a_torn_file_shows_more_than_its_backup(tmp_path: Path) -> None:
+    made, conf = store(tmp_path / "s", "files", {"files": Tables()})
+    topics = made.root / "config" / "topics.json"
+    (made.root / "config" / "topics.json.bak").write_bytes(topics.read_bytes())
+    put_files(made.root / "config", Tables(4, 1, time=2000, counter=5))
+    topics.write_bytes(topics.read_bytes()[:-2])
+    found = lost(audited(made, conf))
+    assert found["topic"].count == 2 and "--fix-config" in found["topic"].next
+    put_files(made.root / "config", Tables(1, 1, time=2000, counter=5))
+    topics.write_bytes(topics.read_bytes()[:-2])
+    assert not lost(audited(made, conf))
+
+
+def test_without_a_broker_conf_nothing_is_called_lost(tmp_path: Path) -> None:
+    """Whose settings are not named may read the other form."""
+    made, _ = store(tmp_path / "s", "files", {"lmq": Tables()})
+    audit = audited(made, None)
+    found = [f for f in audit.findings if f.code == LOST_TABLE]
+    assert [f.severity for f in found] == [REBUILDABLE] and "--broker-conf" in found[0].next
+
+
+def test_a_slave_gets_its_tables_from_its_master(tmp_path: Path) -> None:
+    made, conf = store(tmp_path / "s", "lmq", {"files": Tables()})
+    slave = audited(made, conf + "brokerRole=SLAVE\nbrokerId=1\n")
+    assert not lost(slave)
+
+
+@pytest.mark.parametrize("kind", ["separate", "single", "second"])
+def test_databases_that_are_gone(kind: str, tmp_path: Path) -> None:
+    """Nothing shows their entries: derived data differ, and the topics with messages are named."""
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", kind, {})
+    audit = audited(made, conf)
+    gone = [f for f in audit.findings if f.code == LOST_TABLE]
+    assert len(gone) == 3 and {f.severity for f in gone} == {REBUILDABLE} and audit.outcome.exit_code == 10
+    assert any(f.code == "topic_not_in_table" for f in audit.findings)
+    assert judge(audit.outcome).kind == Safety.REBUILD and "config/ no longer says" in judge(audit.outcome).headline
+    (made.root / "config" / "delayOffset.json").unlink()  # no config/ was copied, which a note of its own says
+    assert not any(f.code == LOST_TABLE and f.severity != NOTE for f in audited(made, conf).findings)
+
+
+def test_one_database_that_is_gone(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", "separate", {"separate": Tables()})
+    for file in (made.root / "config" / "consumerOffsets").iterdir():
+        file.unlink()
+    (found,) = (f for f in audited(made, conf).findings if f.code == LOST_TABLE)
+    assert found.file == "config/consumerOffsets" and found.severity == REBUILDABLE
+
+
+def test_a_form_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", "files", {"files": Tables(), "separate": Tables()})
+    (manifest,) = (made.root / "config" / "topics").glob("MANIFEST-*")
+    manifest.write_bytes(manifest.read_bytes()[:20])
+    audit = audited(made, conf)
+    assert not audit.above_note
+    assert any(f.file == "config/topics" and "not known" in f.message for f in audit.findings)
