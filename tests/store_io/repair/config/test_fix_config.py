@@ -434,3 +434,20 @@ def test_the_command_of_a_store_with_a_lost_table_has_the_option(tmp_path: Path)
         outcome = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
         commands = [command for _, command in repair_commands(outcome, [str(made.root)], "/plan.json")]
         assert all(command.endswith(" --fix-config") for command in commands) and bool(commands) == bool(changes)
+
+
+def test_a_torn_file_with_entries_of_an_unknown_table_does_not_beat_a_sound_bak(tmp_path: Path) -> None:
+    def text(count: int) -> str:
+        offsets, pulled = (",".join(f'"T{n}@g":{{0:{first + n}}}' for n in range(count)) for first in (100, 5000))
+        return f'{{"dataVersion":{{"counter":1}},"offsetTable":{{{offsets}}},"pullOffsetTable":{{{pulled}}}}}'
+
+    whole = text(200)
+    start = whole.index('"pullOffsetTable"') - 1200
+    torn = whole[:start] + "\0" * 2048 + whole[start + 2048 :]
+    for name, backup in (("sound", text(199)), ("none", None)):
+        made = store(tmp_path / name, "5.5.0", {"consumerOffset.json": torn, "consumerOffset.json.bak": backup})
+        row = fixed(made, tmp_path / f"{name}-new").report["config"][0]
+        assert row["taken_from"] == ["config/consumerOffset.json" + (".bak" if backup else "")]
+        held = salvaged((tmp_path / f"{name}-new" / "config" / "consumerOffset.json").read_bytes(), LAYOUTS[row["file"]])
+        assert all(queues[0] < 300 for queues in held.tables["offsetTable"].values())
+    assert any("(an offset of an unknown table)" in entry for entry in row["not_kept"][0]["entries"])
