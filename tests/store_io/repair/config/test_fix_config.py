@@ -451,3 +451,27 @@ def test_a_torn_file_with_entries_of_an_unknown_table_does_not_beat_a_sound_bak(
         held = salvaged((tmp_path / f"{name}-new" / "config" / "consumerOffset.json").read_bytes(), LAYOUTS[row["file"]])
         assert all(queues[0] < 300 for queues in held.tables["offsetTable"].values())
     assert any("(an offset of an unknown table)" in entry for entry in row["not_kept"][0]["entries"])
+
+
+@pytest.mark.parametrize("release", ["4.8.0", "5.3.3"])
+def test_delay_offsets_for_which_the_log_has_no_level_are_left_out(release: str, tmp_path: Path) -> None:
+    builder = StoreBuilder(release, Sizes(segment=1 << 14))
+    builder.put(Message("T", 0, b"x", uniq="M"))
+    made = builder.write(tmp_path / "store")
+    (made.root / "config").mkdir()
+    torn = '{"off\x01\x02garbage'
+    for name, text in {**SOUND, "topics.json": topics("T"), "delayOffset.json": torn}.items():
+        (made.root / "config" / name).write_text(text)
+    for options, emptied in (({}, False), ({"empty_config": True}, True)):
+        outcome = fixed(made, tmp_path / f"new{emptied}", **options)
+        row = next(row for row in outcome.report["config"] if row["file"] == "config/delayOffset.json")
+        assert (row["left_out"], row["emptied"]) == (not emptied, emptied)
+        assert ((tmp_path / f"new{emptied}" / "config" / "delayOffset.json").read_text() == torn) is not emptied
+
+
+def test_a_damaged_bak_with_more_entries_than_the_file_stays(tmp_path: Path) -> None:
+    many = topics(*(f"T{n}" for n in range(50)))[:-40]
+    made = store(tmp_path / "store", "5.3.3", {"topics.json": topics("T", "kept"), "topics.json.bak": many})
+    outcome = fixed(made, tmp_path / "new")
+    assert "config/topics.json.bak" not in [row["file"] for row in outcome.report["config"]]
+    assert (tmp_path / "new" / "config" / "topics.json.bak").read_text() == many
