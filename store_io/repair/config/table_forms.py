@@ -14,6 +14,7 @@ from typing import Any
 
 from schemas.rows import Row
 from store_io.base.errors import StoreError
+from store_io.base.failed_reads import failed_reads, note
 from store_io.formats.config.beans import entry_of
 from store_io.formats.config.fastjson import ConfigFault, Pairs
 from store_io.formats.config.held_tables import show_held
@@ -35,6 +36,7 @@ from store_io.formats.config.salvage import (
 from store_io.formats.config.values import Bean, field_of, taken
 from store_io.formats.config.written import config_text
 from store_io.formats.config_reader import BACKUP, held_by, read_bounded, taken_from
+from store_io.formats.rocksdb.database import DatabaseUnread
 from store_io.repair.repair_audit import Audited
 from store_io.rules.config.databases import all_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
@@ -58,7 +60,7 @@ class Form:
     has added its entries to the manager's own.  whole: nothing in it is unread.
     before: how many entries of its own table precede the first damage; None: all.
     broken, broken_count: (table, keys) of entries that it names and that cannot be read, the first of them.  unread: what else
-    cannot be read of it, in words.
+    cannot be read of it, in words.  failed: reads that another try may do, path to sentence, noted when the form is needed.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Form:
     broken: list[tuple[Layout, tuple[Any, ...]]] = field(default_factory=list)
     broken_count: int = 0
     unread: list[str] = field(default_factory=list)
+    failed: Mapping[str, str] = field(default_factory=dict)
     time_ms: int = 0
     time_from: str = FROM_FILE
 
@@ -104,6 +107,10 @@ def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | Non
     up to its first damage.
     """
     own = [form for form in forms if form.name in (form.path, form.path + BACKUP) and form.count]
+    if not own:
+        for form in forms:
+            for path, sentence in form.failed.items():
+                note(path, sentence)
     if backup_first:
         own.reverse()
     if own and (own[0].whole or len(own) == 1):
@@ -216,11 +223,14 @@ def _of_database(audit: Audited, path: str, number: int) -> Form | None:
         return None
     form.time_ms = max(file.mtime_ns for file in files) // 1_000_000
     rules = record_rules(copy.rules) if place.number else config_rules(copy.rules)
-    try:
-        shown = show_held(copy.source, copy.listing.files, place, layout, rules)
-    except StoreError as why:
-        form.unread, form.whole = [str(why)], False
-        return form
+    with failed_reads() as failed:
+        try:
+            shown = show_held(copy.source, copy.listing.files, place, layout, rules)
+        except StoreError as why:
+            form.unread, form.whole = [str(why)], False
+            form.failed = {} if isinstance(why, DatabaseUnread) else failed
+            return form
+    form.failed = failed
     if shown is None:
         return None
     form.tables = {layout.name: shown.entries}

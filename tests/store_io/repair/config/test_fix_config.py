@@ -475,3 +475,20 @@ def test_a_damaged_bak_with_more_entries_than_the_file_stays(tmp_path: Path) -> 
     outcome = fixed(made, tmp_path / "new")
     assert "config/topics.json.bak" not in [row["file"] for row in outcome.report["config"]]
     assert (tmp_path / "new" / "config" / "topics.json.bak").read_text() == many
+
+
+@pytest.mark.parametrize("fix_config", [False, True])
+@pytest.mark.parametrize("file", ['{"offsetTable":{"T@g":{0:3,1:2', "\0\0"])
+def test_a_database_that_no_setting_uses_and_that_is_too_large_to_read_stops_no_repair(
+    file: str, fix_config: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("rocksdict")
+    made = store(tmp_path / "store", "5.3.3", {"consumerOffset.json": file})
+    rows = [(b"T@g", b'{"offsetTable":{0:3}}'), (b"x@g", b"y" * (17 << 20))]
+    write_database(made.root / "config" / "consumerOffsets", {"default": rows})
+    plan = plan_of(made.root, made.release, made.broker_conf)
+    outcome = repaired(made.root, tmp_path / "new", plan, fix_config=fix_config)
+    row = next(row for row in outcome.report["config"] if row["file"] == "config/consumerOffset.json")
+    assert outcome.exit_code == 0 and row["left_out"] is (file == "\0\0")
+    unread = [str(each["entries"]) for each in row["not_kept"] if each["file"] == "config/consumerOffsets/"]
+    assert unread and "17,825,795 bytes" in unread[0]
