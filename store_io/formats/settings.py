@@ -35,7 +35,7 @@ from store_io.base.java_compat import parse_number
 from store_io.formats.properties import parse_properties
 from store_io.rules.compaction.compacted_queues import inferred_settings
 from store_io.rules.config.files import TOPICS
-from store_io.rules.config.reading import SECOND_VERSION, SECOND_VERSION_FOLDER
+from store_io.rules.config.reading import SECOND_VERSION, SECOND_VERSION_FOLDER, SINGLE_FOLDER
 from store_io.rules.dledger.ledger_files import ledger_folders
 from store_io.rules.releases import (
     ALL_DEFAULTS,
@@ -80,6 +80,8 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
             settings["storeType"] = Setting(ROCKSDB_STORE_TYPE, "inferred")
         if _tables_in_second_version(listing):
             settings["configManagerVersion"] = Setting(SECOND_VERSION, "inferred")
+        if listing.is_file(f"{SINGLE_FOLDER}/{rocksdb_layout.CURRENT}"):
+            settings["useSingleRocksDBForAllConfigs"] = Setting(True, "inferred")
         if listing.is_file(EPOCH_FILE):  # only a broker in controller mode writes it
             settings["enableControllerMode"] = Setting(True, "inferred")
         for rule in opened_databases(broker_rules()):  # only a broker with the setting makes the folder

@@ -80,7 +80,7 @@ def _start_loses(outcome: AuditOutcome) -> str:
 
 
 _ENTRIES: tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]] = (
-    "table entries left",  # which only a form of a table of config/ has that is not taken
+    "table entries not kept",  # which only a form of a table of config/ has that is not taken
     lambda outcome: "-",
     lambda way: f"{way.not_kept:,}",
 )

@@ -319,7 +319,7 @@ def _places(handed: HandOver) -> Iterator[str]:
         yield f"Put the broker's own {names} into it, from another copy, or make them with repair --fix-config."
     if left:
         names = ", ".join(sorted(left))
-        yield f"Put the broker's own {names} into it, from another copy: nothing of it could be read in this one."
+        yield f"Put the broker's own {names} into it, from another copy: this copy's file could not be read."
     yield f"Keep {handed.files.report} beside the store, under the store's name: later audits then know of this repair."
     not_copied = handed.report["not_copied"]
     if not_copied:

@@ -4,14 +4,15 @@
 
 Each whole pair of key and value counts, and no half of one: a number counts if a comma or a bracket follows it. After bytes
 that are no JSON the brackets that were open are not trusted: an entry is then known by its own key, by the table that was named
-last, and by its shape. One pass over the bytes, without recursion: time and memory grow with the file and nothing else.
+last, and by its shape. It does not count if another table of that shape may begin in bytes that cannot be read.
+One pass over the bytes, without recursion: time and memory grow with the file and nothing else.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -83,23 +84,29 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
 class Salvaged:
     """tables: name -> the whole entries, nested as in the file.  whole: nothing else is in the text.
 
-    broken, broken_count: (table, keys) of entries without a whole value, and how many.  version: fields of
-    dataVersion.
+    before: how many entries of the file's own table precede the first damage.  broken, broken_count: (table, keys) of entries
+    without a whole value, or of `UNKNOWN_TABLE`, and how many.  version: fields of dataVersion.
     """
 
     tables: dict[str, dict[Any, Any]] = field(default_factory=dict)
     whole: bool = False
+    before: int = 0
     broken: list[tuple[Layout, tuple[Any, ...]]] = field(default_factory=list)
     broken_count: int = 0
     version: dict[str, Any] = field(default_factory=dict)
 
 
-def salvaged(data: bytes, layouts: Sequence[Layout]) -> Salvaged:
-    """Never raises over bytes."""
+def salvaged(data: bytes, layouts: Sequence[Layout], never_written: Set[str] = frozenset()) -> Salvaged:
+    """Reads the entries of damaged bytes, and never raises over them.
+
+    never_written: tables that the release does not write, so that no unreadable bytes are taken for their beginning.
+    """
     data = data.rstrip(b"\0").removeprefix(b"\xef\xbb\xbf")
-    reader = _Reader(data, layouts)
+    reader = _Reader(data, layouts, never_written)
     found = reader.read()
-    return found if layouts[0].name in (*found.tables, *reader.named) else _Reader(data, layouts, by_shape=True).read()
+    if layouts[0].name in (*found.tables, *reader.named):
+        return found
+    return _Reader(data, layouts, never_written, by_shape=True).read()
 
 
 def entries_of(table: Mapping[Any, Any], layout: Layout) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -156,10 +163,11 @@ class _Frame:
 
 _NONE = object()
 _OTHER = Layout("", ())  # a part of the text that is no table
+UNKNOWN_TABLE = Layout("?", (TEXT, INT))  # of two of one shape
 
 
 class _Reader:
-    def __init__(self, data: bytes, layouts: Sequence[Layout], by_shape: bool = False):
+    def __init__(self, data: bytes, layouts: Sequence[Layout], never_written: Set[str], by_shape: bool = False):
         """by_shape: a table whose name is not known is the file's own, if its entries look so."""
         self._by_shape = by_shape
         self.named: set[str] = set()  # tables that are named in the text
@@ -167,6 +175,8 @@ class _Reader:
         self._data, self._layouts = data, layouts
         self._by_name = {layout.name: layout for layout in layouts} | {"dataVersion": _OTHER}
         self._section = layouts[0]  # the table that was named last
+        may_hide = [each for each in layouts if each.name not in never_written and not _is_named(each, data)]
+        self._mistakable = [each for each in layouts if any(other is not each and _alike(other, each) for other in may_hide)]
         self._frames = [_Frame(False, None, (), False)]
         self._damaged = self._lost = self._ended = False  # lost: the second frame is for all that were open
         self._garbage = 0  # bytes since the last whole pair
@@ -200,7 +210,13 @@ class _Reader:
             at = end
         self.found.whole = at >= size and self._ended and not self._damaged and len(self._frames) == 1 and not self._by_shape
         self._give_up_open()
+        if not self._unsure:
+            self.found.before = self._count()
         return self.found
+
+    def _count(self) -> int:
+        own = self._layouts[0]
+        return sum(1 for _ in entries_of(self.found.tables.get(own.name, {}), own))
 
     def _common_parts(self, frame: _Frame, at: int) -> int:
         """Where what a broker writes ends: queues with their offsets, or one whole entry."""
@@ -303,7 +319,7 @@ class _Reader:
                 return kind != "string"
             key = self._key(kind, token)
             if key is None:
-                self._damage(1)
+                self._damage(_bad_bytes(token))
             else:
                 frame.key, frame.state = key, _COLON
             return True
@@ -314,7 +330,7 @@ class _Reader:
             if value is not _NONE:
                 frame.pending, frame.state = value, _AFTER
                 return True
-        self._damage(1 if kind == "string" else len(token))
+        self._damage(_bad_bytes(token) if kind == "string" else len(token))
         return kind != "string"
 
     def _follows(self, at: int, signs: bytes) -> bool:
@@ -383,17 +399,18 @@ class _Reader:
         if not frame.is_object:
             return frame.table, (*frame.path, 0)
         named = self._by_name.get(frame.key) if isinstance(frame.key, str) else None
-        if named is None and self._by_shape and len(self._frames) == 2 and not self._damaged:
-            named = self._layouts[0]
+        first = self._layouts[0]
+        if named is None and self._by_shape and len(self._frames) == 2 and not self._damaged and first not in self._mistakable:
+            named = first
         if named is not None and (len(self._frames) == 2 or self._damaged):
             self.named.add(named.name)
             self._section = named if named is not _OTHER else self._section
             return named, (frame.key,) if named is _OTHER else ()
         if self._damaged and frame.path == ("dataVersion",):  # whose bracket is missing: no object is in it
             return None, (frame.key,)
-        if frame.table is not None:
+        if frame.table is not None and not (self._damaged and frame.table in self._mistakable and not _is_entry_key(frame.key)):
             return frame.table, (*frame.path, frame.key)
-        return (None if self._damaged else _OTHER), (*frame.path, frame.key)
+        return (None if self._unsure else _OTHER), (*frame.path, frame.key)
 
     def _close(self, frame: _Frame) -> None:
         self._commit(frame)
@@ -437,16 +454,19 @@ class _Reader:
         path = (*frame.path, key)
         if frame.table is not None:
             layouts: tuple[Layout, ...] = (frame.table,)
-        elif self._damaged:
+        elif self._unsure:
             layouts = tuple(each for each in (self._section, *self._layouts) if each.name != FORBIDDEN)
         else:
             return
         for layout in layouts:
-            keys = _keys_of(layout, path[-len(layout.levels) :] if self._damaged else path)
+            keys = _keys_of(layout, path[-len(layout.levels) :] if self._unsure else path)
             if keys is None and self._damaged and isinstance(value, dict) and layout.own:
                 texts = [value.get(name) for name in layout.own]
                 keys = (texts[0], layout.levels[1], texts[1]) if all(isinstance(text, str) for text in texts) else None
             if keys is not None and self._fits(layout, keys, value):
+                if frame.table is None and layout in self._mistakable:
+                    self._note_broken(UNKNOWN_TABLE, keys)
+                    return
                 put_entry(self.found.tables.setdefault(layout.name, {}), keys, value, keep=self._damaged)
                 return
 
@@ -460,7 +480,6 @@ class _Reader:
 
     def _damage(self, size: int) -> None:
         """Bytes that are no JSON, or not in their place: the pair there does not count. After many the brackets do not either."""
-        self._damaged = True
         self._garbage += size
         self._drop(self._frames[-1])
         if self._garbage > _MOST_GARBAGE or len(self._frames) == 1:
@@ -475,6 +494,8 @@ class _Reader:
             keys = _keys_of(frame.table, (*frame.path, frame.key))
             if keys is not None and not isinstance(frame.pending, dict):
                 self._note_broken(frame.table, keys)
+        if not self._unsure:
+            self.found.before = self._count()
         self._damaged = True
         frame.broken, frame.pending = True, _NONE
 
@@ -500,6 +521,25 @@ class _Reader:
         self.found.broken_count += 1
         if len(self.found.broken) < MOST_BROKEN:
             self.found.broken.append((table, tuple(keys)))
+
+
+def _bad_bytes(text: bytes) -> int:
+    """How many bytes of a text between quotes are no UTF-8, at least 1: the text may be two, of which these were the middle."""
+    return max(1, text.decode("utf-8", "replace").count("\ufffd"))
+
+
+def _alike(one: Layout, other: Layout) -> bool:
+    return (one.levels, one.fields) == (other.levels, other.fields)
+
+
+def _is_named(layout: Layout, data: bytes) -> bool:
+    """Whether the name of the table is whole somewhere in the text: then no unreadable bytes hide it, as a text has it once."""
+    return re.search(rb"""[{,\s]["']?%b["']?\s*:\s*\{""" % layout.name.encode(), data) is not None
+
+
+def _is_entry_key(key: Any) -> bool:
+    """Whether a key of offsets is one of topic and group, or of a queue, and not a damaged name of a table."""
+    return not isinstance(key, str) or "@" in key or key.isdecimal()
 
 
 def _keys_of(layout: Layout, path: Sequence[Any]) -> tuple[Any, ...] | None:

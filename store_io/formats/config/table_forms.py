@@ -13,11 +13,14 @@ from typing import Any, Protocol
 
 from schemas.rows import Row
 from store_io.base.errors import StoreError
+from store_io.base.failed_reads import failed_reads, note
 from store_io.formats.config.held_tables import show_held
 from store_io.formats.config.salvage import (
     LAYOUTS,
     LIGHT_OFFSETS,
     OFFSETS,
+    PULL_OFFSETS,
+    UNKNOWN_TABLE,
     Layout,
     entries_of,
     entry_at,
@@ -26,6 +29,7 @@ from store_io.formats.config.salvage import (
     salvaged,
 )
 from store_io.formats.config_reader import BACKUP, held_by, read_bounded, taken_from
+from store_io.formats.rocksdb.database import DatabaseUnread
 from store_io.rules.config.databases import all_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules, record_rules
@@ -52,12 +56,13 @@ class Copy(Protocol):
 
 @dataclass
 class Form:
-    """One of them. tables: name -> entries, nested as in a file; offsets of light queues lie there as those of a queue 0.
+    """One form of a table. tables: name -> entries, nested as in a file; offsets of light queues lie there as those of a queue 0.
 
     path: of the file whose table it is.  taken: a start of the release takes this very file; added: it refuses the file when it
     has added its entries to the manager's own.  whole: nothing in it is unread.
+    before: how many entries of its own table precede the first damage; None: all.
     broken, broken_count: (table, keys) of entries that it names and that cannot be read, the first of them.  unread: what else
-    cannot be read of it, in words.
+    cannot be read of it, in words.  failed: reads that another try may do, path to sentence, noted when the form is needed.
     """
 
     name: str
@@ -66,9 +71,11 @@ class Form:
     taken: bool = False
     added: bool = False
     whole: bool = True
+    before: int | None = None
     broken: list[tuple[Layout, tuple[Any, ...]]] = field(default_factory=list)
     broken_count: int = 0
     unread: list[str] = field(default_factory=list)
+    failed: Mapping[str, str] = field(default_factory=dict)
     time_ms: int = 0
     time_from: str = FROM_FILE
 
@@ -95,18 +102,28 @@ def forms_of(copy: Copy, path: str, others: bool = True) -> list[Form]:
 
 
 def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | None:
-    """The one that a repair takes; None where none shows an entry. backup_first: the file is older than its .bak.
+    """Chooses the form that a repair takes; None if no form has an entry. backup_first: the file is older than its .bak.
 
     A file that is whole is taken, whatever the .bak has. Of a damaged one and its .bak the fuller one: else a repair would make
-    a table emptier than a start does, which takes the .bak.
+    a table emptier than a start does, which takes the .bak. Beside a .bak that the release takes, entries of the file count only
+    up to its first damage.
     """
     own = [form for form in forms if form.name in (form.path, form.path + BACKUP) and form.count]
+    if not own:
+        for form in forms:
+            for path, sentence in form.failed.items():
+                note(path, sentence)
     if backup_first:
         own.reverse()
     if own and (own[0].whole or len(own) == 1):
         return own[0]
     rest = [form for form in forms if form.name not in (form.path, form.path + BACKUP) and form.count]
-    return max(own or rest, key=lambda form: form.count, default=None)
+    backup_taken = any(form.taken and form.name != form.path for form in own)
+    return max(own or rest, key=lambda form: _sure_count(form) if backup_taken else form.count, default=None)
+
+
+def _sure_count(form: Form) -> int:
+    return form.count if form.before is None else form.before
 
 
 def not_kept(forms: Sequence[Form], written: Mapping[str, Mapping[Any, Any]]) -> list[Row]:
@@ -123,13 +140,22 @@ def not_kept(forms: Sequence[Form], written: Mapping[str, Mapping[Any, Any]]) ->
             count += 1
             if len(names) < MOST_NAMES:
                 names.append(name)
-        gone = [entry_name(*each) for each in form.broken if entry_at(written.get(each[0].name, {}), each[1]) is None]
-        names += [f"{name} (cannot be read)" for name in [*gone, *form.unread]]
+        gone = [_broken_name(*each) for each in form.broken if not _is_written(*each, written)]
+        names += [*gone, *(f"{sentence} (cannot be read)" for sentence in form.unread)]
         count += form.broken_count - len(form.broken) + len(gone) + len(form.unread)
         if count:
             times = {"time_ms": form.time_ms or None, "time_from": form.time_from}
             found.append({"file": form.name, **times, "entries": names[:MOST_NAMES], "count": count})
     return found
+
+
+def _broken_name(layout: Layout, keys: Sequence[Any]) -> str:
+    return f"{entry_name(layout, keys)} ({'an offset of an unknown table' if layout is UNKNOWN_TABLE else 'cannot be read'})"
+
+
+def _is_written(layout: Layout, keys: Sequence[Any], written: Mapping[str, Mapping[Any, Any]]) -> bool:
+    tables = list(written.values()) if layout is UNKNOWN_TABLE else [written.get(layout.name, {})]
+    return any(entry_at(table, keys) is not None for table in tables)
 
 
 def _lacking(form: Form, written: Mapping[str, Mapping[Any, Any]]) -> Iterator[str]:
@@ -154,8 +180,9 @@ def of_file(copy: Copy, path: str, name: str) -> Form | None:
     except StoreError as why:
         form.unread = [str(why)]
         return form
-    found = salvaged(data, LAYOUTS[path])
-    form.tables, form.whole = found.tables, found.whole
+    never_written = set[str]() if config_rules(copy.rules).pull_offsets else {PULL_OFFSETS}
+    found = salvaged(data, LAYOUTS[path], never_written)
+    form.tables, form.whole, form.before = found.tables, found.whole, found.before
     form.broken, form.broken_count = found.broken, found.broken_count
     _take_time(form, found.version)
     _take_as_the_release(copy, form, data)
@@ -170,12 +197,12 @@ def _take_as_the_release(copy: Copy, form: Form, data: bytes) -> None:
     read = taken_from(bare, data, rules)
     if read.name and not read.hollow:
         form.taken, form.whole = bare == form.path and form.name != f"{form.path}.tmp", True
-        form.broken, form.broken_count = [], 0
+        form.broken, form.broken_count, form.before = [], 0, None
     form.added = bool(read.entries) and not read.name
     if form.path in (TOPICS, GROUPS) and form.name in (form.path, form.path + BACKUP):
         rows = held_by(copy.source, form.name, rules)
         if rows is not None:
-            form.tables[own] = rows
+            form.tables[own], form.before = rows, None
     elif form.whole and read.entries:
         table: dict[Any, Any] = {}
         for key, offset in read.entries.items():
@@ -197,11 +224,14 @@ def of_database(copy: Copy, path: str, number: int) -> Form | None:
         return None
     form.time_ms = max(file.mtime_ns for file in files) // 1_000_000
     rules = record_rules(copy.rules) if place.number else config_rules(copy.rules)
-    try:
-        shown = show_held(copy.source, copy.listing.files, place, layout, rules)
-    except StoreError as why:
-        form.unread, form.whole = [str(why)], False
-        return form
+    with failed_reads() as failed:
+        try:
+            shown = show_held(copy.source, copy.listing.files, place, layout, rules)
+        except StoreError as why:
+            form.unread, form.whole = [str(why)], False
+            form.failed = {} if isinstance(why, DatabaseUnread) else failed
+            return form
+    form.failed = failed
     if shown is None:
         return None
     form.tables = {layout.name: shown.entries}

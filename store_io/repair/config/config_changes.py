@@ -35,7 +35,7 @@ _UNPROVEN = {
     DELAY_OFFSETS: "deliveries whose copies are no longer in the log: those messages come again",
 }
 _UNPROVEN[LMQ_OFFSETS] = _UNPROVEN[CONSUMER_OFFSETS]
-_OLDER = "what changed after that was written"
+_OLDER = "what changed after this form was written"
 _LEFT_OUT = "what it held: take it from another copy of this broker, or let the table begin empty with --empty-config"
 _OTHER = "what it held: a start begins without it"
 
@@ -47,6 +47,7 @@ class ConfigChange:
     taken_from: the forms that give entries, and `LOG`; form: the one that was taken.  entries: how many it has then.
     added: names that no form had.  not_kept: what forms show and the new file lacks, rows.  unproven: what could not be found
     out, a clause.  emptied: the table begins empty, as was asked for.  keeps_backup: the .bak stays, as a start can take it.
+    backup_entries: how many can be read in the .bak.
     """
 
     path: str
@@ -61,6 +62,7 @@ class ConfigChange:
     left_out: bool = False
     emptied: bool = False
     keeps_backup: bool = False
+    backup_entries: int = 0
 
     @property
     def lost(self) -> int:
@@ -96,25 +98,28 @@ def config_changes(audit: Audited, delivered: Mapping[int, int], may_empty: bool
         if change is not None:
             yield from _with_backup(audit, _emptied(audit, change) if change.left_out and may_empty else change)
         elif path + BACKUP in config.useless_backups:
-            yield _good_copy(audit, path)
+            yield from _good_copy(audit, path)
 
 
 def _with_backup(audit: Audited, change: ConfigChange) -> Iterator[ConfigChange]:
     """The change of a file, and that of a .bak that cannot be used: else the next fault finds nothing good."""
     listing, backup = audit.copy.listing, change.path + BACKUP
+    fuller = change.backup_entries > change.entries and not change.emptied
     if change.left_out or change.data is not None or listing.is_file(change.path):
         yield change
-    if listing.is_file(backup) and not (change.left_out or change.keeps_backup):
+    if listing.is_file(backup) and not (change.left_out or change.keeps_backup or fuller):
         yield replace(change, path=backup, reason="it cannot be used either", added=[], not_kept=[], unproven="", emptied=False)
 
 
-def _good_copy(audit: Audited, path: str) -> ConfigChange:
-    """The file's content for a .bak that cannot be used."""
+def _good_copy(audit: Audited, path: str) -> Iterator[ConfigChange]:
+    """The file's content for a .bak that cannot be used; nothing if more entries can be read in the .bak than the file has."""
     data = read_bounded(audit.copy.source, path)
     own, backup = forms_of(audit.copy, path, others=False)
+    if backup.count > own.count:
+        return
     rows = not_kept([backup], own.tables)
     reason = "it cannot be used; the file itself is good"
-    return ConfigChange(path + BACKUP, data, reason, [path], own.count, form=own, not_kept=rows)
+    yield ConfigChange(path + BACKUP, data, reason, [path], own.count, form=own, not_kept=rows)
 
 
 def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int]) -> ConfigChange | None:
@@ -168,7 +173,7 @@ def _made(
     form, forms = sources.form, sources.forms
     own = LAYOUTS[path][0]
     count = sum(1 for _ in entries_of(table.get(own.name, {}), own))
-    by_log = bool(added) or path == DELAY_OFFSETS and form is None  # which shows the levels that have messages
+    by_log = bool(added)
     backup = next((each for each in forms if each.name == path + BACKUP and each.taken), None)
     if form is not None and form is backup and sources.names == [form.name] and table == form.tables:
         data, held = read_bounded(audit.copy.source, form.name), dict[str, Mapping[Any, Any]](table)
@@ -186,6 +191,7 @@ def _made(
     return ConfigChange(
         path, data, reason, names, count, added, unproven, form, not_kept(forms, held),
         keeps_backup=backup is not None and bool(backup.count),
+        backup_entries=max((each.count for each in forms if each.name == path + BACKUP), default=0),
     )  # fmt: skip
 
 
@@ -201,8 +207,8 @@ def _emptied(audit: Audited, change: ConfigChange) -> ConfigChange:
 
 
 def _taken(form: Form | None, forms: list[Form]) -> tuple[dict[str, dict[Any, Any]], list[str]]:
-    """(the tables of the form, the files that give them). Of a file that the manager fails with after it has added its entries,
-    these stay, and the .bak's are on top."""
+    """(the tables of the form, the files that give them). Where a manager fails after adding entries of the file, it keeps them
+    and adds those of the .bak, which replace entries of the same name."""
     if form is None:
         return {}, []
     own = LAYOUTS[form.path][0].name

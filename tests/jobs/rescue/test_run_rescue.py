@@ -265,6 +265,6 @@ def test_a_rescue_keeps_the_offsets_that_can_be_read_and_empties_no_table(
     new = tmp_path / "store-rescued"
     if torn:
         assert code == 0 and '"TopicA@g":{0:1' in (new / "config" / "consumerOffset.json").read_text()
-        assert "TopicA@h, 0 (cannot be read)" in said.out and "table entries left" in said.out
+        assert "TopicA@h, 0 (cannot be read)" in said.out and "table entries not kept" in said.out
     else:
         assert code == 3 and not new.exists() and "with --empty-config it begins empty" in said.err

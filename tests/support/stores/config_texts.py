@@ -35,9 +35,8 @@ class ConfigText:
     spans: dict[Key, list[tuple[int, int]]] = field(default_factory=dict)
 
     def says(self, key: Key, value: Any) -> bool:
-        """Whether the file has that value; where a table begins may be damaged, and then it counts for the one before."""
-        others = [(table, *key[1:]) for table in ("offsetTable", "pullOffsetTable") if key[0] == "offsetTable" and len(key) == 3]
-        return any(self.entries.get(each) == value for each in (key, *others))
+        """Whether the file has that value in that table."""
+        return key in self.entries and self.entries[key] == value
 
     def untouched(self, start: int, end: int) -> dict[Key, Any]:
         """Those that a change of that range leaves whole."""

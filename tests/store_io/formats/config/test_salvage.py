@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store_io.formats.config.salvage import LAYOUTS, Salvaged, entries_of, salvaged
+from store_io.formats.config.salvage import LAYOUTS, PULL_OFFSETS, UNKNOWN_TABLE, Salvaged, entries_of, salvaged
 from tests.support.stores.config_texts import FILES, ConfigText, config_text
 from tests.support.stores.random_config import TEXTS, VALUES, WHOLE
 
@@ -69,7 +69,7 @@ def test_each_whole_entry_is_kept_and_none_is_invented(path: str, pretty: bool, 
     ],
 )  # fmt: skip
 def test_a_pair_counts_whole_or_not_at_all(text: bytes, kept: dict[int, int]) -> None:
-    assert salvaged(text, OFFSETS).tables["offsetTable"]["a@g"] == kept
+    assert salvaged(text, OFFSETS, {PULL_OFFSETS}).tables["offsetTable"]["a@g"] == kept
 
 
 def test_tables_are_told_apart_after_damage() -> None:
@@ -83,8 +83,41 @@ def test_tables_are_told_apart_after_damage() -> None:
     assert {(layout.name, keys) for layout, keys in found.broken} == {("offsetTable", ("a@g", 0))} and not found.whole
 
 
+def two_tables() -> bytes:
+    """Offsets and pull offsets of 200 topics, as 5.5.0 writes them."""
+    offsets, pulled = (",".join(f'"T{n}@g":{{0:{first + n}}}' for n in range(200)) for first in (100, 5000))
+    return f'{{"dataVersion":{{"counter":1}},"offsetTable":{{{offsets}}},"pullOffsetTable":{{{pulled}}}}}'.encode()
+
+
+def test_a_table_whose_name_is_lost_gives_nothing_to_the_one_before() -> None:
+    text = two_tables()
+    start = text.index(b'"pullOffsetTable"') - 1200
+    found = salvaged(text[:start] + bytes(2048) + text[start + 2048 :], OFFSETS)
+    assert all(value == 100 + int(keys[0][1:-2]) for keys, value in entries_of(found.tables["offsetTable"], OFFSETS[0]))
+    assert set(found.tables) == {"offsetTable"} and found.before == len(found.tables["offsetTable"]) > 100
+    unknown = [keys for layout, keys in found.broken if layout is UNKNOWN_TABLE]
+    assert ("T199@g", 0) in unknown and len(unknown) + found.before < 200 + 71
+    sure = salvaged(text[:2000] + bytes(300) + text[2300:], OFFSETS)  # both names are whole: every entry has a table
+    assert len(sure.tables["pullOffsetTable"]) == 200 > len(sure.tables["offsetTable"]) > 175 and sure.broken_count < 2
+
+
+@pytest.mark.parametrize("filler", [0, 0xFF])
+@pytest.mark.parametrize("path", [path for path in FILES if len(LAYOUTS[path]) > 1])
+def test_damage_around_the_begin_of_a_table_moves_no_entry_to_another_one(path: str, filler: int) -> None:
+    text = config_text(path, Random(5), pretty=False)
+    for layout in LAYOUTS[path]:
+        head = b'"%b":{' % layout.name.encode()
+        at = text.data.find(head)
+        for start in range(max(0, at - 40), at + len(head) + 40) if at >= 0 else ():
+            for size in (*range(1, 60, 3), 200):
+                end = min(start + size, len(text.data))
+                data = text.data[:start] + bytes([filler]) * (end - start) + text.data[end:]
+                found = shown(path, salvaged(data, LAYOUTS[path]))
+                assert all(text.says(key, value) for key, value in found.items()), (start, end, data)
+
+
 def test_a_table_under_a_damaged_name_is_known_by_its_entries() -> None:
-    found = salvaged(b'{"dataVersion":{"counter":4},"g":{"x":["a"]},"offsexTable":{"a@g":{0:5}}}', OFFSETS)
+    found = salvaged(b'{"dataVersion":{"counter":4},"g":{"x":["a"]},"offsexTable":{"a@g":{0:5}}}', OFFSETS, {PULL_OFFSETS})
     assert found.tables == {"offsetTable": {"a@g": {0: 5}}} and not found.whole
 
 

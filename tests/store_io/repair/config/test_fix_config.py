@@ -434,3 +434,61 @@ def test_the_command_of_a_store_with_a_lost_table_has_the_option(tmp_path: Path)
         outcome = run_audit(AuditRequest("s", StoreLocation(str(made.root)), made.release, made.broker_conf)).outcome()
         commands = [command for _, command in repair_commands(outcome, [str(made.root)], "/plan.json")]
         assert all(command.endswith(" --fix-config") for command in commands) and bool(commands) == bool(changes)
+
+
+def test_a_torn_file_with_entries_of_an_unknown_table_does_not_beat_a_sound_bak(tmp_path: Path) -> None:
+    def text(count: int) -> str:
+        offsets, pulled = (",".join(f'"T{n}@g":{{0:{first + n}}}' for n in range(count)) for first in (100, 5000))
+        return f'{{"dataVersion":{{"counter":1}},"offsetTable":{{{offsets}}},"pullOffsetTable":{{{pulled}}}}}'
+
+    whole = text(200)
+    start = whole.index('"pullOffsetTable"') - 1200
+    torn = whole[:start] + "\0" * 2048 + whole[start + 2048 :]
+    for name, backup in (("sound", text(199)), ("none", None)):
+        made = store(tmp_path / name, "5.5.0", {"consumerOffset.json": torn, "consumerOffset.json.bak": backup})
+        row = fixed(made, tmp_path / f"{name}-new").report["config"][0]
+        assert row["taken_from"] == ["config/consumerOffset.json" + (".bak" if backup else "")]
+        held = salvaged((tmp_path / f"{name}-new" / "config" / "consumerOffset.json").read_bytes(), LAYOUTS[row["file"]])
+        assert all(queues[0] < 300 for queues in held.tables["offsetTable"].values())
+    assert any("(an offset of an unknown table)" in entry for entry in row["not_kept"][0]["entries"])
+
+
+@pytest.mark.parametrize("release", ["4.8.0", "5.3.3"])
+def test_delay_offsets_for_which_the_log_has_no_level_are_left_out(release: str, tmp_path: Path) -> None:
+    builder = StoreBuilder(release, Sizes(segment=1 << 14))
+    builder.put(Message("T", 0, b"x", uniq="M"))
+    made = builder.write(tmp_path / "store")
+    (made.root / "config").mkdir()
+    torn = '{"off\x01\x02garbage'
+    for name, text in {**SOUND, "topics.json": topics("T"), "delayOffset.json": torn}.items():
+        (made.root / "config" / name).write_text(text)
+    for options, emptied in (({}, False), ({"empty_config": True}, True)):
+        outcome = fixed(made, tmp_path / f"new{emptied}", **options)
+        row = next(row for row in outcome.report["config"] if row["file"] == "config/delayOffset.json")
+        assert (row["left_out"], row["emptied"]) == (not emptied, emptied)
+        assert ((tmp_path / f"new{emptied}" / "config" / "delayOffset.json").read_text() == torn) is not emptied
+
+
+def test_a_damaged_bak_with_more_entries_than_the_file_stays(tmp_path: Path) -> None:
+    many = topics(*(f"T{n}" for n in range(50)))[:-40]
+    made = store(tmp_path / "store", "5.3.3", {"topics.json": topics("T", "kept"), "topics.json.bak": many})
+    outcome = fixed(made, tmp_path / "new")
+    assert "config/topics.json.bak" not in [row["file"] for row in outcome.report["config"]]
+    assert (tmp_path / "new" / "config" / "topics.json.bak").read_text() == many
+
+
+@pytest.mark.parametrize("fix_config", [False, True])
+@pytest.mark.parametrize("file", ['{"offsetTable":{"T@g":{0:3,1:2', "\0\0"])
+def test_a_database_that_no_setting_uses_and_that_is_too_large_to_read_stops_no_repair(
+    file: str, fix_config: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("rocksdict")
+    made = store(tmp_path / "store", "5.3.3", {"consumerOffset.json": file})
+    rows = [(b"T@g", b'{"offsetTable":{0:3}}'), (b"x@g", b"y" * (17 << 20))]
+    write_database(made.root / "config" / "consumerOffsets", {"default": rows})
+    plan = plan_of(made.root, made.release, made.broker_conf)
+    outcome = repaired(made.root, tmp_path / "new", plan, fix_config=fix_config)
+    row = next(row for row in outcome.report["config"] if row["file"] == "config/consumerOffset.json")
+    assert outcome.exit_code == 0 and row["left_out"] is (file == "\0\0")
+    unread = [str(each["entries"]) for each in row["not_kept"] if each["file"] == "config/consumerOffsets/"]
+    assert unread and "17,825,795 bytes" in unread[0]
