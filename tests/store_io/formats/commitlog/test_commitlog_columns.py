@@ -420,11 +420,18 @@ def test_delay_levels(decode: Decode, level: str, delay: int | None) -> None:
     assert elsewhere.column("flags") == [mc.HAS_TAGS]
 
 
-@pytest.mark.parametrize("level", ["", "x", "1x", " 1", "1 ", "2147483648", "+", "-", "１", "1.0"])
+@pytest.mark.parametrize("level", ["", "x", "1x", " 1", "1 ", "2147483648", "+", "-", "²", "1.0"])
 def test_a_delay_that_is_no_number_is_refused(decode: Decode, level: str) -> None:
     made = Made(topic=b"SCHEDULE_TOPIC_XXXX", props=b"DELAY\x01" + level.encode() + b"\x02")
     assert len(one(decode, made).rows) == (level == "")  # an empty value is no property
     assert len(one(decode, replace(made, topic=b"TopicA")).rows) == 1
+
+
+def test_a_delay_in_digits_of_another_script_is_a_number(decode: Decode) -> None:
+    """Integer.parseInt goes by Character.digit."""
+    made = Made(topic=b"SCHEDULE_TOPIC_XXXX", props="DELAY\x01１\x02".encode())
+    plain = replace(made, props=b"DELAY\x011\x02")
+    assert one(decode, made).column("tags_code") == one(decode, plain).column("tags_code")
 
 
 def test_the_largest_delay_and_a_time_that_wraps(decode: Decode) -> None:
