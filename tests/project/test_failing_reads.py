@@ -11,6 +11,7 @@ from tests.support.texts.own_code import forget, nodes_of, tree
 
 # Each of these tells what it has collected, or raises it. A place that only collects would hide that a read has failed.
 COLLECTORS = {
+    ("store_io/formats/config/table_forms.py", "failed_reads"),  # raised if the form is needed
     ("store_io/base/failed_reads.py", "failed_reads"),  # every_read raises; can_do_without is listed below
     ("store_io/base/tasks.py", "failed_reads"),  # a PartlyRead in the place of the task's result
     ("store_io/audit/audit_store.py", "failed_reads"),  # a reason why the audit is incomplete

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from schemas.rows import Row
-from store_io.base.errors import StoreError
-from store_io.base.failed_reads import failed_reads, note
+from store_io.base.errors import StoreError, Unreadable
+from store_io.base.failed_reads import failed_reads
 from store_io.formats.config.held_tables import show_held
 from store_io.formats.config.salvage import (
     LAYOUTS,
@@ -62,7 +62,7 @@ class Form:
     has added its entries to the manager's own.  whole: nothing in it is unread.
     before: how many entries of its own table precede the first damage; None: all.
     broken, broken_count: (table, keys) of entries that it names and that cannot be read, the first of them.  unread: what else
-    cannot be read of it, in words.  failed: reads that another try may do, path to sentence, noted when the form is needed.
+    cannot be read of it, in words.  failed: reads that another try may do, path to sentence.
     """
 
     name: str
@@ -106,13 +106,13 @@ def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | Non
 
     A file that is whole is taken, whatever the .bak has. Of a damaged one and its .bak the fuller one: else a repair would make
     a table emptier than a start does, which takes the .bak. Beside a .bak that the release takes, entries of the file count only
-    up to its first damage.
+    up to its first damage. Raises Unreadable if no own form has an entry and another form could not be read this time.
     """
     own = [form for form in forms if form.name in (form.path, form.path + BACKUP) and form.count]
     if not own:
         for form in forms:
-            for path, sentence in form.failed.items():
-                note(path, sentence)
+            for sentence in form.failed.values():
+                raise Unreadable(sentence)
     if backup_first:
         own.reverse()
     if own and (own[0].whole or len(own) == 1):

@@ -109,6 +109,6 @@ def test_tables_that_begin_empty_or_are_left_out_are_said_first() -> None:
     assert page.count("c-stop") > "".join(hand_over_html(handed.saved())).count("c-stop") and "offsets lost" in page
     left = replace(own, report=handed.report(config=[handed.config_row(left_out=True)], config_written=True))
     assert left.style == "care" and headline(left).endswith("; not mended: config/consumerOffset.json")
-    assert "nothing of it could be read in this one" in hand_over_text(left)
+    assert "this copy's file could not be read" in hand_over_text(left)
     kept = handed.config_row(taken_from=["config/consumerOffset.json.bak"], not_kept=[form])
     assert replace(own, report=handed.report(config=[kept], config_written=True)).style == "care"
