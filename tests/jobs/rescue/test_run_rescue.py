@@ -182,7 +182,7 @@ def test_offsets_beyond_the_new_ends_are_set_back(tmp_path: Path, capsys: pytest
     assert typed(tmp_path, "--yes") == 0
     assert "--fix-offsets" in capsys.readouterr().out
     text = (tmp_path / "store-rescued" / "config" / "consumerOffset.json").read_text()
-    assert "0: 30" in text
+    assert "0:30" in text
 
 
 def test_a_person_at_the_terminal_is_asked(

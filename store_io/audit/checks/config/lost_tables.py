@@ -116,7 +116,7 @@ def is_lost(config: StoreConfig, path: str) -> bool:
 
 
 def _is_gone(config: StoreConfig, path: str) -> bool:
-    """Whether a database is missing that was there: a broker makes those of all tables at its first start. One that kept its
+    """Whether a database that a broker made is missing: a broker makes those of all tables at its first start. One that kept its
     tables in files before has these still."""
     done, others = config.loads[path], [config.loads[each] for each in DATABASE_TABLES if each in config.loads]
     held = config.held.get(path)
