@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.report.files.json_text import document
-from jobs.report.texts.commands import NOTHING_MENDS, repair_commands, repair_withheld
+from jobs.report.texts.commands import NOTHING_MENDS, config_helps, repair_commands, repair_withheld
 from schemas.finding_codes import BEGINS_AGAIN
 from schemas.rows import NAMED, NOTE, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
@@ -49,8 +49,9 @@ def audited(root: Path, release: str, broker_conf: str) -> AuditOutcome:
 
 def mended(root: Path, target: Path, release: str, broker_conf: str, policy: str, with_earlier: bool = False) -> RepairOutcome:
     """The repair, with its report beside the new store."""
-    plan = read_plan(plan_text(audited(root, release, broker_conf).plan).encode())
-    done = repaired(root, target, plan, policy, fix_offsets=True, with_earlier=with_earlier)
+    outcome = audited(root, release, broker_conf)
+    plan, helps = read_plan(plan_text(outcome.plan).encode()), config_helps(outcome)
+    done = repaired(root, target, plan, policy, fix_offsets=True, fix_config=helps, with_earlier=with_earlier)
     assert done.exit_code == 0, done.report["problems"]
     report = {"made_at": "2026-01-02 03:04:05", **done.report}
     target.with_name(target.name + REPORT_SUFFIX).write_text(document(report))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
+from types import TracebackType
 from typing import Any, TypeVar
 
 from store_io.base.errors import Denied, Unreadable
@@ -32,14 +33,20 @@ def failed_reads() -> Iterator[Mapping[str, str]]:
         _noted.reset(before)
 
 
-@contextlib.contextmanager
-def noting(path: str) -> Iterator[None]:
-    """Note under this path that a read has failed, and pass the error on."""
-    try:
-        yield
-    except Unreadable as error:
-        note(path, error)
-        raise
+class noting:
+    """Note under this path that a read has failed, and pass the error on. A class, as every read of a store comes by here."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None and isinstance(error, Unreadable):
+            note(self._path, error)
 
 
 def note(path: str, error: Unreadable | str) -> None:

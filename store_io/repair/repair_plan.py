@@ -21,7 +21,7 @@ from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_inner_path
 from store_io.formats.properties import property_line
 from store_io.repair.repair_steps import ACTIONS
-from store_io.rules.releases import ALL_DEFAULTS, parse_release
+from store_io.rules.releases import ALL_DEFAULTS, known_release
 
 BROKER, SALVAGE = POLICIES = "broker", "salvage"
 PLAN_BYTES = 1 << 30
@@ -84,7 +84,8 @@ def read_plan(data: bytes) -> RepairPlan:
             raise UsageError(f"the plan has no {key}, or one of the wrong kind")
     if plan["schema_version"] != 1:
         raise UsageError(f"the plan is of schema version {plan['schema_version']}, only 1 is known")
-    parse_release(plan["release"])
+    if known_release(plan["release"]) != plan["release"]:
+        raise UsageError(f"release {plan['release']!r} of the plan: no release that an audit names in a plan")
     inputs = _inputs(plan["inputs"])
     _check_steps(plan["steps"])
     _check_settings(plan["settings"])

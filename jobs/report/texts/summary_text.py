@@ -256,7 +256,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
 def _closer(outcome: AuditOutcome, words: Sequence[str], said: str = "") -> list[str]:
     """The command that shows more of the most severe finding, or of a note that the verdict names; else why there is none.
 
-    said: a reason that stands above already.
+    said: a reason that was given before.
     """
     serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity]
     looks = ((closer_look(finding, words), closer_withheld(finding, words)) for finding in (*serious, *named_notes(outcome)))

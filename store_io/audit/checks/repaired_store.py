@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from schemas.finding_codes import CATALOGUE, Part, Stays
@@ -94,6 +95,7 @@ def kept_by_repair(evidence: Evidence, findings: list[Finding]) -> list[Finding]
     ]
 
 
+@cache
 def _no_repair_changes(code: str) -> bool:
     """Whether a finding of that code that a repair leaves is about messages, and about nothing that a start or a person mends."""
     row = CATALOGUE.get(code)
