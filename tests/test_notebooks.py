@@ -122,11 +122,11 @@ def started_with(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str
 def test_jupyterlab_gets_its_words_and_an_environment_that_is_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PYTHONPATH", f"{environment.ROOT}")
     words, variables = started_with(monkeypatch, "--no-browser", "--port", "9999")
-    assert words == ["-m", "jupyterlab", "--no-browser", "--port", "9999", f"--ServerApp.root_dir={notebook.FOLDER}"]
+    assert words == ["-P", "-m", "jupyterlab", "--no-browser", "--port", "9999", f"--ServerApp.root_dir={notebook.FOLDER}"]
     assert variables["PYTHONPATH"].split(":") == [str(notebook.FOLDER), str(environment.ROOT)]
     assert Path(variables["JAVA_HOME"], "bin", "java").exists() and Path(variables["STORE_AUDIT_HOME"]) == environment.home()
     for own in (str(tmp_path), f"--ServerApp.root_dir={tmp_path}"):
-        assert started_with(monkeypatch, own)[0] == ["-m", "jupyterlab", own]
+        assert started_with(monkeypatch, own)[0] == ["-P", "-m", "jupyterlab", own]
 
 
 def test_sparks_options_are_said_in_the_notebook() -> None:
