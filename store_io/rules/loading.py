@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 
 from schemas.dledger_layout import DATA
@@ -61,6 +61,7 @@ class LoadedStore:
     ledger: LedgerFiles | None = None
 
 
+@lru_cache(1024)
 def why_no_folder(topic: str) -> str:
     """Why a topic's name is that of no folder, so that no start finds its queues; "" where it is a folder's."""
     if not topic:

@@ -115,7 +115,8 @@ def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> Queu
     first_file = view.files[0].start // view.unit if view.files else 0
     if regular and own and not plan.reasons and _is_whole(view, placed, expired, first_file):
         return None
-    if placed and all(CATALOGUE[reason].stays & Stays.MOVED_MESSAGE for reason in plan.reasons):
+    moved_alone = all(CATALOGUE[reason].stays & Stays.MOVED_MESSAGE for reason in plan.reasons)
+    if placed and moved_alone and "queue_entry_unexpected" not in plan.reasons:
         in_place = all(run.place == run.entry for run in runs)
         if regular and in_place and _is_whole(view, placed, expired, first_file):
             note_places(plan, runs)
