@@ -76,12 +76,17 @@ def why_no_folder(topic: str) -> str:
 
 def why_not_made(topic: str, rules: BrokerRules) -> str:
     """Why a broker fails to make the first file of a queue of this topic; "" where it does not (recovery.md 7.3)."""
+    return _why_not_made(topic, rules.splits_folder_names)
+
+
+@lru_cache(1024)
+def _why_not_made(topic: str, splits: bool) -> str:
     path = topic.encode("utf-8", "surrogatepass")
     if len(path) > _PATH_BYTES or len(path) > _NAME_BYTES and max(map(len, path.split(b"/"))) > _NAME_BYTES:
         return f"a topic of {len(path):,} bytes is too long for a folder's name"
     if b"\0" in path:
         return why_no_folder(topic)
-    if rules.splits_folder_names and b"," in path:
+    if splits and b"," in path:
         return "this release takes a topic with a comma for the names of several folders"
     return ""
 
