@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ def test_modes_are_the_sources_and_never_wider(
     umask: int, named: int, made: int, damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path
 ) -> None:
     """A file that the source lacks gets the narrowest of them."""
-    root, plan, _ = damaged
+    shared, plan, _ = damaged
+    root = Path(shutil.copytree(shared, tmp_path / "store"))  # other tests repair the shared store, too
     for path in [root, *root.rglob("*")]:
         path.chmod(0o750 if path.is_dir() else 0o440 if path.parent.name == "commitlog" else 0o640)
     (root / "lock").write_bytes(b"")
