@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence, Set
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 
 from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.finding_codes import NO_QUEUE, STOP_REASONS
@@ -22,6 +22,8 @@ from store_io.base.wording import clause, count_text
 from store_io.rules.queue_state import QueueState
 from store_io.source.store_dir import UNREAD_KINDS
 
+_STEP = [each.name for each in fields(PlanStep)]
+
 
 def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """The CommitLog file by file, then queues, index files, checkpoint; each with its reason and loss."""
@@ -31,7 +33,8 @@ def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]
     steps = [*_log_steps(evidence, serious), *_queue_steps(evidence, serious), *_index_steps(evidence, serious)]
     steps += _compacted_steps(evidence)
     steps += _rebuilds(serious, lambda file: file if file == CHECKPOINT_FILE else "").values()
-    return [asdict(step) for step in steps if step.action != "delete" or not _was_not_opened(evidence, step.file)]
+    kept = (step for step in steps if step.action != "delete" or not _was_not_opened(evidence, step.file))
+    return [{name: getattr(step, name) for name in _STEP} for step in kept]
 
 
 def _was_not_opened(evidence: Evidence, path: str) -> bool:

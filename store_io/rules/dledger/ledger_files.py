@@ -48,9 +48,11 @@ def ledger_folders(files: Iterable[StoreFile], with_data: bool = False) -> list[
     found = set()
     for entry in files:
         folder, _, rest = entry.path.partition("/")
+        if folder in found or not DLEDGER.fullmatch(folder):
+            continue
         part, _, name = rest.partition("/")
         holds = entry.kind == "file" and part == layout.DATA and bool(name)
-        if DLEDGER.fullmatch(folder) and (holds or not with_data and (rest or entry.kind == "directory")):
+        if holds or not with_data and (rest or entry.kind == "directory"):
             found.add(folder)
     return sorted(found)
 
