@@ -188,6 +188,7 @@ def _progress(sentence: str) -> None:
 # ---- the command line ------------------------------------------------------------------------------------------------
 
 
+@every_read()
 def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     given = command.options
     store = options.single_store(command)

@@ -39,6 +39,7 @@ from store_io.audit.outcome.safety import is_emptied
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UnfitDonor, UsageError
 from store_io.base.exit_codes import CONSISTENT
+from store_io.base.failed_reads import every_read
 from store_io.repair.repair_work import RunTasks
 from store_io.rules.releases import KNOWN_RELEASES
 
@@ -58,7 +59,8 @@ def run(command: Command) -> int:
     """The whole of it; the exit code as above."""
     if cluster.is_cluster_mode(command.spark):
         raise UsageError("--deploy-mode cluster: a rescue writes a folder of this machine, from a driver here")
-    asked = first_look(command)
+    with every_read():  # a read that fails ends a rescue before anything is written, never after
+        asked = first_look(command)
     _say(first_text(first_lines(asked)))
     checksum.trust()
     with interrupts.first_only(), repair_command.runner(command.spark, asked.location) as run_tasks:
@@ -66,7 +68,8 @@ def run(command: Command) -> int:
         outcome = _audit(asked, run_tasks)
         _say(audit_text(outcome))
         end = _end_without_repair(outcome, asked)
-        asked, ways = (asked, []) if end is not None else _ways_without_unfit_donor(asked, outcome, run_tasks)
+        with every_read():
+            asked, ways = (asked, []) if end is not None else _ways_without_unfit_donor(asked, outcome, run_tasks)
     if end is not None:
         if end.code != CONSISTENT:
             _write(asked, outcome)
