@@ -20,6 +20,7 @@ from store_io.base.paths import is_inner_path, is_uri
 RESULT = "result.json"
 INDEX = "index.html"
 REPLICAS = "replicas.json"
+FOR_ALL = 0o644  # permissions, where nobody asks for narrower ones
 KEPT = ".finished"  # in a store's folder until its run ends (jobs.audit.finished_stores)
 _TRIAL, _TRIAL_BYTES = f".trial{TEMPORARY}", 1 << 16  # one name, so that there is never more than one that a killed run left
 STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
@@ -76,15 +77,16 @@ class OutputFolder:
         except OSError as problem:
             raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}") from None
 
-    def write(self, name: str, chunks: str | Iterable[str]) -> None:
-        """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left."""
+    def write(self, name: str, chunks: str | Iterable[str], mode: int = FOR_ALL) -> None:
+        """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left. mode: its
+        permissions at most, on this machine."""
         parts = (part.encode("utf-8", "backslashreplace") for part in ([chunks] if isinstance(chunks, str) else chunks))
         path = self._path(name)
         try:
             if self._remote is not None:
                 self._remote.write(name, parts)
             else:
-                write_local(path, parts)
+                write_local(path, parts, mode=mode)
         except OSError as problem:
             raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}") from None
 
@@ -152,19 +154,19 @@ def _read_local(path: str, most: int | None) -> bytes:
         os.close(handle)
 
 
-def write_local(path: str, parts: Iterable[bytes], for_all: bool = False) -> None:
+def write_local(path: str, parts: Iterable[bytes], for_all: bool = False, mode: int = FOR_ALL) -> None:
     """Write a file of this machine, in place of an earlier one: whole or not at all. Raises OSError.
 
-    for_all: everybody may read it, whatever the umask says.
+    for_all: everybody may read it, whatever the umask says.  mode: its permissions, which the umask narrows.
     """
     folder, _, last = path.rpartition("/")
     folder = folder or "/"
     temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{TEMPORARY}"
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         with os.fdopen(handle, "wb") as file:
             if for_all:
-                os.fchmod(handle, 0o644)
+                os.fchmod(handle, FOR_ALL)
             for part in parts:
                 file.write(part)
             file.flush()

@@ -158,9 +158,11 @@ def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutc
 def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) -> RepairOutcome:
     """Do it; the report goes beside the new store, just before that is put in place."""
     from store_io.audit.checks.repaired_store import REPORT_SUFFIX  # while the first bytes are copied
+    from store_io.repair.repair_copy import mode_beside
     from store_io.repair.repair_store import repair
 
     folder, name = OutputFolder(os.path.dirname(request.target)), os.path.basename(request.target) + REPORT_SUFFIX
+    mode = mode_beside(request.location)
 
     def forget() -> None:
         with contextlib.suppress(OSError):
@@ -168,7 +170,7 @@ def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) 
 
     def keep(report: Row) -> None:
         report["made_at"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
-        folder.write(name, document(report))
+        folder.write(name, document(report), mode)
 
     return repair(request, run_tasks, keep, forget, _progress, copying)
 

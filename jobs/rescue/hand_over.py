@@ -19,6 +19,7 @@ from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.audit.facts.odd_settings import odd_settings
 from store_io.formats.properties import parse_properties
 from store_io.formats.settings import given_settings
+from store_io.repair.repair_copy import mode_beside
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
 from store_io.rules.releases import Setting, broker_rules
@@ -36,7 +37,7 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
 
     assumed: sentences, besides those that follow from the plan.
     """
-    beside = _Beside(request.target, request.place)
+    beside = _Beside(request.target, request.place, mode_beside(request.location))
     named = beside.write_names(outcome)
     files = HandOverFiles(request.place + REPORT_SUFFIX, request.place + PAGE, beside.written(UNSAVED), beside.written(RESEND))
     unsaved, ends = outcome.unsaved, outcome.ends
@@ -82,10 +83,10 @@ def _assumed(request: RepairRequest) -> Iterator[str]:
 
 
 class _Beside:
-    """The files beside a new store. place: where that is in the end."""
+    """The files beside a new store. place: where that is in the end.  mode: their permissions at most."""
 
-    def __init__(self, target: str, place: str):
-        self._place, self._name = place, os.path.basename(target)
+    def __init__(self, target: str, place: str, mode: int):
+        self._place, self._name, self._mode = place, os.path.basename(target), mode
         self._folder = OutputFolder(os.path.dirname(target))
         self._written: set[str] = set()
         for suffix in (PAGE, UNSAVED, RESEND):  # of an earlier store of this name
@@ -93,7 +94,7 @@ class _Beside:
                 os.unlink(target + suffix)
 
     def write(self, suffix: str, chunks: Iterable[str]) -> None:
-        self._folder.write(self._name + suffix, chunks)
+        self._folder.write(self._name + suffix, chunks, self._mode)
         self._written.add(suffix)
 
     def written(self, suffix: str) -> str:

@@ -173,12 +173,12 @@ def _ways_without_unfit_donor(asked: Asked, outcome: AuditOutcome, run_tasks: Ru
 
 
 def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
-    """Both policies, with --fix-config and --heal where these help and go. Nobody asked for --heal here: it is left out where
-    the risks of all records together are not below the bound of one."""
+    """Both policies, with --fix-config and --heal where these help and go; ways without --fix-config say why it does not go.
+    Nobody asked for --heal here: it is left out where the risks of all records together are not below the bound of one."""
     request = request_of(outcome, asked.location, asked.target, asked.donor)
     wanted = [replace(request, fix_config=True)] if config_helps(outcome) else []
     first: list[Way] = []  # whose refusals say most, where none goes
-    left = 0.0
+    left, config_left = 0.0, ""
     for heal_risk in (DEFAULT_RISK, None):
         for each in (*wanted, request):
             ways = work_out_ways(replace(each, heal_risk=heal_risk), run_tasks, _progress)
@@ -187,7 +187,10 @@ def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]
             if left >= MOST_RISK and heal_risk is not None:
                 break
             if any(way.consistent for way in ways):
-                return [replace(way, risk_left=left if left >= MOST_RISK else 0.0) for way in ways]
+                risk_left = left if left >= MOST_RISK else 0.0
+                return [replace(way, risk_left=risk_left, config_left="" if each.fix_config else config_left) for way in ways]
+            if each.fix_config:
+                config_left = "; ".join(dict.fromkeys(way.problem() for way in ways))
     return first
 
 

@@ -18,6 +18,7 @@ from store_io.audit.healing.judgement import risk_text
 from store_io.audit.outcome.safety import setting_that_cuts
 from store_io.base.errors import StoreError, UnfitDonor, Unreadable
 from store_io.base.wording import count_text
+from store_io.formats.config.table_forms import FormUnread
 from store_io.repair.plan_repair_section import refused_section, section_of
 from store_io.repair.repair_plan import BROKER, POLICIES, SALVAGE, plan_text, read_plan
 from store_io.repair.repair_steps import COPY
@@ -34,7 +35,8 @@ WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned wi
 class Way(RepairFigures):
     """What a repair by this policy would do. refused: why it does not go, a sentence; else outcome is there.
     seconds: what working it out took.  fix_config: it also writes files of config/; else it leaves them.
-    risk_left: of records that one change each makes whole and that it leaves, as their risks together are too high; else 0."""
+    risk_left: of records that one change each makes whole and that it leaves, as their risks together are too high; else 0.
+    config_left: why it leaves files of config/ that a repair could mend, a sentence; else empty."""
 
     policy: str
     outcome: RepairOutcome | None
@@ -42,6 +44,7 @@ class Way(RepairFigures):
     seconds: float = 0.0
     fix_config: bool = False
     risk_left: float = 0.0
+    config_left: str = ""
 
     @property
     def report(self) -> Row:
@@ -107,7 +110,7 @@ class Choice:
 def work_out_ways(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[str], None]) -> list[Way]:
     """Both policies. request: of either; its target is where the new store would be.
 
-    Raises UnfitDonor, with which neither goes, and Unreadable.
+    Raises UnfitDonor, with which neither goes, and Unreadable; a form of a table that cannot be read only refuses both.
     """
     return [_work_out(replace(request, policy=policy), run_tasks, progress) for policy in POLICIES]
 
@@ -117,9 +120,9 @@ def _work_out(request: RepairRequest, run_tasks: RunTasks, progress: Callable[[s
     began = time.monotonic()
     try:
         outcome = work_out(request, run_tasks, tempfile.gettempdir())
-    except (UnfitDonor, Unreadable):  # a read that fails says nothing of the policy
-        raise
     except StoreError as problem:
+        if isinstance(problem, UnfitDonor | Unreadable) and not isinstance(problem, FormUnread):
+            raise  # a read that fails says nothing of the policy
         return Way(request.policy, None, str(problem), fix_config=request.fix_config)
     return Way(request.policy, outcome, seconds=time.monotonic() - began, fix_config=request.fix_config)
 
@@ -145,6 +148,8 @@ def choose(ways: Sequence[Way], cause: str = "") -> Choice | None:
     if best.risk_left:
         left = f"risks of {risk_text(best.risk_left)} in all, not below {MOST_RISK:g}"
         why += f"; damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself"
+    if best.config_left:
+        why += f"; files of config/ stay as they are, as with --fix-config it does not go: {best.config_left}"
     return Choice(best, why, _options(best))
 
 

@@ -218,6 +218,11 @@ class StoreAudit:
         return self._short.sentences
 
     @property
+    def failed_reads(self) -> Mapping[str, str]:
+        """Reads of the copy that failed, and that another try may do: path to sentence."""
+        return self._short.failed
+
+    @property
     def evidence(self) -> Evidence:
         """All facts as they are known now."""
         return self._rounds.evidence()

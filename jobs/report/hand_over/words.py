@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from jobs.report.hand_over.figures import RepairFigures
-from jobs.report.texts.commands import command_line, not_shown, shell_word
+from jobs.report.texts.commands import RESEND, command_line, not_shown, shell_word
 from jobs.report.texts.repair_text import (
     bridge_text,
     config_text,
@@ -121,7 +121,10 @@ def headline(handed: HandOver) -> str:
     """The answer, in one line."""
     report = handed.report
     holds = f"holds {count_text(report['messages_after'], 'message')}"
-    holds += f" ({handed.healed:,} of them healed)" if handed.healed else ""
+    alone = sum(row["end"] - row["first"] for row in report["unserved"])
+    kinds = [(handed.healed, "of them healed"), (alone, "in no queue")]
+    some = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+    holds += f" ({some})" if some else ""
     end = _config_end(handed)
     if handed.given_up:
         return f"The new store is consistent and {holds}; {count_text(handed.given_up, 'message')} could not be saved{end}"
@@ -355,7 +358,7 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
     """(sentences, commands)."""
     if handed.files.resend:
         number = count_text(handed.report["lost"]["messages"], "message")
-        file, withheld = shell_word(handed.files.resend), not_shown((handed.files.resend,))
+        file, withheld = shell_word(handed.files.resend), not_shown((RESEND, handed.files.resend))
         said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
             " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already."
@@ -368,7 +371,7 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
         if withheld:
             return [*said, withheld], []
         return said, [
-            f'java -cp "$ROCKETMQ_HOME/lib/*" examples/resend/Resend.java --namesrv HOST:9876 {more}{file}'
+            f'java -cp "$ROCKETMQ_HOME/lib/*" examples/resend/{RESEND} --namesrv HOST:9876 {more}{file}'
             for more in ("--dry-run ", "")
         ]
     if handed.report["given_up"]["missing"] or handed.report["given_up"]["signs"]:

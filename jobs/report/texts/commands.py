@@ -36,6 +36,8 @@ _CONFIG_CODES = frozenset(
 NOTHING_MENDS = "No repair changes what was found here."
 _RANGE = 100  # queue offsets that a query begins with
 _TOPIC = "--topic"
+RESEND = "Resend.java"
+_FILES = frozenset({"--broker-conf", "--plan", RESEND})
 _LONGEST = 100  # letters of a name in a sentence
 
 
@@ -52,13 +54,21 @@ def not_shown(words: Sequence[str], options: Sequence[tuple[str, object]] = ()) 
                 f"No command line can show the topic {name_text(value, _LONGEST)}: write its name into a file, as UTF-8, and name"
                 " that with query --topic-file."
             )
-    for word in (*words, *(str(value) for _, value in options)):
+    before = ""
+    for word in (*words, *(text for option, value in options for text in (option, str(value)))):
         if not shell_word(word):
-            return (
-                f"No command line can show the path {name_text(word, _LONGEST)}: name the folder in a file for audit --fleet,"
-                " where TOML has escapes, and for other commands give it another name."
-            )
+            return _path_not_shown(word, before in _FILES)
+        before = word
     return ""
+
+
+def _path_not_shown(path: str, is_file: bool) -> str:
+    advice = (
+        "copy the file to a path without such letters, and name that."
+        if is_file
+        else "name the folder in a file for audit --fleet, where TOML has escapes, and for other commands give it another name."
+    )
+    return f"No command line can show the path {name_text(path, _LONGEST)}: {advice}"
 
 
 def _option_word(value: object) -> str:

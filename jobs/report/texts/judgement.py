@@ -32,6 +32,7 @@ from store_io.audit.outcome.safety import (
     setting_at_fault,
     setting_that_cuts,
     timers_lost,
+    unqueueable,
 )
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
@@ -194,6 +195,9 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             if counted(outcome, "ledger_crash_cut"):
                 crash = "abort and the checkpoint of its DLedger group"
                 return f"Do not start this copy before {crash} are removed from it", tuple(_losses(outcome))
+            if (lasting := unqueueable(outcome)) and lasting == lost_of(outcome)[0]:
+                head = f"Neither a start nor a repair brings {count_text(lasting, 'message')} of this copy into a queue"
+                return head, tuple(_losses(outcome))
             return "Do not start this copy before its queues are rebuilt", tuple(_losses(outcome))
         case Start.LOSES_CONFIG:
             others = list(config_losses(outcome))

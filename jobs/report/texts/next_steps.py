@@ -97,7 +97,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     if lacking:
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)
-    unshown = not_shown((*words, plan)) if repairs else ""
+    unshown = not_shown(words, [("--plan", plan)]) if repairs else ""
     return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, unshown, withheld, start, others)
 
 

@@ -46,6 +46,15 @@ class OtherForms:
     fuller: dict[str, FullerForm] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
 
+    def databases(self, path: str) -> list[Form]:
+        """What is known here of databases with the table of that file: the one that shows most, and those of which nobody
+        knows what lies in them."""
+        fuller = self.fuller.get(path)
+        found = [fuller.form] if fuller is not None and fuller.form.name.endswith("/") else []
+        names = [f"{place.folder}/" for place in all_places(path)]
+        unread = [Form(name, path, whole=False, unread=[self.unread[name]]) for name in names if name in self.unread]
+        return [*found, *(form for form in unread if form.name not in [each.name for each in found])]
+
 
 def other_forms(copy: ReadCopy) -> OtherForms:
     """Compares the tables that a start takes with their other forms, which are read only if the copy has some."""

@@ -11,7 +11,10 @@ import pytest
 
 from jobs import cli
 from jobs.rescue import first_look, run_rescue
+from jobs.rescue.hand_over import SUFFIXES
 from schemas.rows import AuditOutcome
+from store_io.formats.config.table_forms import Form
+from store_io.repair.config import config_changes
 from tests.support import damage
 from tests.support.answers.repaired import content
 from tests.support.stores.builders import Message, StoreBuilder
@@ -160,9 +163,12 @@ def test_records_whose_risks_together_are_too_high_are_left_to_a_person(
 
 def test_messages_that_policy_broker_cuts_are_named_and_can_be_sent_again(store: Path) -> None:
     assert typed(store) == 20
+    next((store / "store" / "commitlog").iterdir()).chmod(0o600)
     plan = str(store / "store-rescued.rescue" / "store" / "plan.json")
     words = ["repair", str(store / "store"), "--plan", plan, "--to", str(store / "new"), "--policy", "broker"]
     assert cli.main(words) == 0
+    modes = {path.name: path.stat().st_mode & 0o777 for path in store.glob("new.*")}
+    assert modes == {f"new{suffix}": 0o600 for suffix in SUFFIXES}
     report = json.loads((store / "new.repair.json").read_text())
     lines = [json.loads(line) for line in (store / "new.resend.jsonl").read_text().splitlines()]
     named = unsaved(store / "new.unsaved.jsonl")
@@ -268,3 +274,21 @@ def test_a_rescue_keeps_the_offsets_that_can_be_read_and_empties_no_table(
         assert "TopicA@h, 0 (cannot be read)" in said.out and "table entries not kept" in said.out
     else:
         assert code == 3 and not new.exists() and "with --empty-config it begins empty" in said.err
+
+
+def test_a_form_of_a_table_that_cannot_be_read_leaves_the_way_without_it(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = store / "store" / "config"
+    config.mkdir(exist_ok=True)
+    (config / "consumerOffset.json").write_bytes(b"\0" * 2)
+    path = "config/consumerOffset.json"
+    sentence = "config/consumerOffsets/: not read this time"
+    unread = [Form("config/consumerOffsets/", path, whole=False, unread=[sentence], failed={"config/consumerOffsets/": sentence})]
+    monkeypatch.setattr(config_changes, "database_forms", lambda copy, table: unread if table == path else [])
+    assert typed(store, "--yes") == 0
+    said = capsys.readouterr().out
+    proposed = next(line for line in said.splitlines() if line.startswith("  Repair "))
+    assert "--fix-config" not in proposed
+    assert f"files of config/ stay as they are, as with --fix-config it does not go: {sentence}" in " ".join(said.split())
+    assert (store / "store-rescued" / path).read_bytes() == b"\0" * 2

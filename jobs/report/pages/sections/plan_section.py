@@ -64,7 +64,7 @@ def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
     repairs, planned = repair_commands(outcome, words, plan), outcome.plan.get("repair") or {}
     return {
         "withheld": repair_withheld(outcome),
-        "unshown": not_shown((*words, plan)) if repairs else "",
+        "unshown": not_shown(words, [("--plan", plan)]) if repairs else "",
         "repairs": repairs,
         "policies": [_policy(name, planned[name]) for name in ("salvage", "broker") if repairs and name in planned],
     }

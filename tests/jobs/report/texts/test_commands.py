@@ -14,6 +14,7 @@ from jobs.command_line import options
 from jobs.command_line.message_filters import read_filter
 from jobs.command_line.stores import StoreArgument
 from jobs.report.hand_over.words import HandOverFiles, hand_over_text
+from jobs.report.pages.sections.plan_section import repair_view
 from jobs.report.texts.commands import (
     closer_look,
     closer_withheld,
@@ -24,6 +25,7 @@ from jobs.report.texts.commands import (
     shell_word,
     store_words,
 )
+from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.text import printable
 from schemas.rows import Finding
 from tests.support.handmade import samples
@@ -86,6 +88,18 @@ def test_no_printed_command_runs_anything_else(word: str, shell: list[str], tmp_
         for line in sent:
             assert words_in(shell, line, tmp_path)[-1] == f"{path}.jsonl"
     assert list(tmp_path.iterdir()) == [conf]
+
+
+@pytest.mark.parametrize("option", ["--broker-conf", "--plan"])
+def test_a_file_whose_path_no_command_can_show_is_to_be_copied(option: str) -> None:
+    words, path = ("/s", "--release", "4.9.8"), "/d/a\x1bb"
+    conf = (*words, "--broker-conf", path if option == "--broker-conf" else "/b")
+    plan = path if option == "--plan" else "/plan.json"
+    outcome = samples.damaged()
+    assert [command for _, command in repair_commands(outcome, conf, plan)] == ["", ""]
+    said = next_steps(outcome, conf, plan).unshown
+    assert said.startswith("No command line can show the path ") and "copy the file to a path without such letters" in said
+    assert repair_view(outcome, conf, plan)["unshown"] == said and "\x1b" not in said
 
 
 def test_what_no_shell_can_be_given_is_looked_at_where_it_lies() -> None:
