@@ -6,5 +6,6 @@
 * `compared_copies`: the copies of a group with all that was found.
 * `ledger_group`: of copies of a DLedger group, who could be elected and which copy proves a quorum.
 * `rejoin`: of replicas in controller mode, what each would lose as slave of the other.
+* `config_rows`: which offsets of consumers are greater in another copy, which topics and groups a copy lacks.
 * `replica_findings`, `replica_row`: what is said of it: findings, and the row of replicas.json.
 """

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from schemas.rows import LOSS, QueueKey, Row
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
+from store_io.replicas.config_rows import config_rows
 from store_io.replicas.ledger_group import ledger_of, quorum_sentence
 from store_io.replicas.rejoin import rejoin_rows
 from store_io.replicas.replica_parts import GAPS, LACKING, QueueTotal, ReplicaRange, State, state_name
@@ -31,6 +32,7 @@ def group_row(name: str, compared: ComparedCopies, problems: list[str]) -> Row:
     best, why = _best(compared, copies)
     quorum = quorum_sentence(copies)
     why = f"{why} {quorum}" if quorum else why
+    config, unread = config_rows(compared.copies)
     return {
         "group": name,
         "best": best,
@@ -38,7 +40,8 @@ def group_row(name: str, compared: ComparedCopies, problems: list[str]) -> Row:
         "copies": copies,
         "pairs": [_pair_row(compared, left, right) for left in compared.numbers for right in compared.numbers if left < right],
         "lacks": [row for number in compared.numbers for row in _lack_rows(compared, number)],
-        "problems": problems,
+        "config": config,
+        "problems": [*problems, *unread],
     }
 
 

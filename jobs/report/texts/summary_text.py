@@ -29,7 +29,7 @@ from jobs.report.texts.store_titles import broker_name_of, store_title
 from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from jobs.report.texts.words.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
-from jobs.report.texts.words.replicas_words import choice_words, pair_words
+from jobs.report.texts.words.replicas_words import choice_words, config_words, pair_words
 from jobs.report.texts.words.run_words import (
     assumed_words,
     exit_words,
@@ -331,6 +331,9 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         different = [pair for pair in group["pairs"] if pair["relation"] != "equal"]
         yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
         yield from _more(len(different) - _LINES, "pair of copies")
+        tables = list(config_words(group))
+        yield from (line for sentence in tables[:_LINES] for line in _rows("", printable(sentence), 2))
+        yield from _more(len(tables) - _LINES, "table of config/")
         yield from (_row("", printable(problem)) for problem in group["problems"][:_LINES])
     yield from _more(len(groups) - _LINES, "group")
 
