@@ -20,7 +20,7 @@ from jobs.audit.finished_stores import FinishedStores
 from jobs.audit.listing import listing_problems
 from jobs.audit.outcomes import not_audited, put_away
 from jobs.audit.progress import Progress, SparkCounters
-from jobs.audit.store_batches import BYTES_PER_CORE, batches, slow_stores
+from jobs.audit.store_batches import BYTES_PER_CORE, FoundCopies, batches, slow_stores
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.faults import fault_sentence, reason
@@ -81,7 +81,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     with Progress(shown, counters, asked.progress_json) as progress:
         reading = replace(_reading(started, asked, info), past=_past(started, info))
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
-        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished):
+        copies = FoundCopies(compare=not asked.of_fleet)
+        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies):
             outcomes.append(outcome)
             plan = f"{asked.out}/{outcome.name}/plan.json"
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
@@ -93,6 +94,7 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):
             progress.say(sentence)
     info = replace(info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(problems))
+    info = replace(info, copies=tuple(copies.sentences))
     info = replace(info, problems=(*problems, *write_run_files(output, info, outcomes)))
     output.write(RESULT, result_json(info, outcomes))
     finished.forget()
@@ -128,11 +130,13 @@ def audit_stores(
     wanted: Wanted | None = None,
     reading: Reading | None = None,
     finished: FinishedStores | None = None,
+    copies: FoundCopies | None = None,
 ) -> Iterator[AuditOutcome]:
     """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
 
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
-    None: every byte.  finished: what this run had finished before it was killed, and keeps now.
+    None: every byte.  finished: what this run had finished before it was killed, and keeps now.  copies: looks for copies of
+    one log without a group, among the stores that are opened together.
     """
     reading, names = reading or Reading(), [store.name for store in stores]
     together = _Together(runner, progress, wanted, reading, names)
@@ -144,6 +148,7 @@ def audit_stores(
         waiting = [one for one in batch if one[0] not in taken]
         with interrupts.threads(8) as threads:
             prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading), waiting))
+        waiting = copies.grouped(waiting, prepared) if copies is not None else waiting
         for part in _read_together(runner, reading, [store for _, store in waiting], prepared):
             audits = [prepared[place] for place in part]
             outcomes = together.outcomes([waiting[place] for place in part], audits)
@@ -151,7 +156,8 @@ def audit_stores(
                 number, store = waiting[place]
                 done[number] = prepared[place] = outcome  # what is known of the store besides is not needed any more
                 progress.ended(outcome.name, outcome.exit_code, outcome.bytes_read, outcome.task_seconds)
-                if finished is not None and isinstance(one, StoreAudit) and not one.failed:
+                # A copy whose group was found is not kept: another try looks for the group again.
+                if finished is not None and isinstance(one, StoreAudit) and not one.failed and store == stores[number]:
                     finished.keep(store, outcome, one.copy.listing)
             while turn in done:
                 yield done.pop(turn)

@@ -1,5 +1,6 @@
 """Copies of one CommitLog, compared with each other.
 
+* `same_logs`: finds copies of one log that nobody has put into a group.
 * `replica_groups`: groups the copies, asks for tasks, takes in their results.
 * `replica_compare`: one segment of a copy against the others; a place with another message is where copies have diverged.
 * `replica_parts`: what a segment's comparison finds.

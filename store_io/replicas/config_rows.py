@@ -1,7 +1,7 @@
-"""Compares the tables of config/ of a group's copies: which offsets are greater in another copy, which topics and groups one lacks.
+"""Compares the tables of config/ of copies of one log: whose offsets are greater, and which topics and groups a copy lacks.
 
-A slave copies its master's tables every few seconds (SlaveSynchronize.syncAll), and as a slave it takes the master's offsets over,
-smaller ones too. So the greater ones are lost unless they are taken from the copy that has them.
+A slave copies its master's tables every few seconds (SlaveSynchronize.syncAll), offsets that are smaller than its own too. So the
+greater ones are lost, unless they are taken from the copy that has them.
 """
 
 from __future__ import annotations

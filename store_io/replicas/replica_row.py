@@ -9,7 +9,6 @@ from typing import NamedTuple
 from schemas.rows import LOSS, QueueKey, Row
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
-from store_io.replicas.config_rows import config_rows
 from store_io.replicas.ledger_group import ledger_of, quorum_sentence
 from store_io.replicas.rejoin import rejoin_rows
 from store_io.replicas.replica_parts import GAPS, LACKING, QueueTotal, ReplicaRange, State, state_name
@@ -32,7 +31,6 @@ def group_row(name: str, compared: ComparedCopies, problems: list[str]) -> Row:
     best, why = _best(compared, copies)
     quorum = quorum_sentence(copies)
     why = f"{why} {quorum}" if quorum else why
-    config, unread = config_rows(compared.copies)
     return {
         "group": name,
         "best": best,
@@ -40,8 +38,7 @@ def group_row(name: str, compared: ComparedCopies, problems: list[str]) -> Row:
         "copies": copies,
         "pairs": [_pair_row(compared, left, right) for left in compared.numbers for right in compared.numbers if left < right],
         "lacks": [row for number in compared.numbers for row in _lack_rows(compared, number)],
-        "config": config,
-        "problems": [*problems, *unread],
+        "problems": problems,
     }
 
 
@@ -60,6 +57,7 @@ def _copy_row(compared: ComparedCopies, number: int) -> Row:
         "loses": lacks + copy.own_loss if copy.starts_as_it_is else None,
         "before_its_start": compared.most(number, State.EXPIRED),
         "disputed": compared.most(number, State.DISPUTED),
+        "undecided": sum(f.count for f in copy.audit.findings if f.code == "replica_disputes" and f.severity != LOSS),
         "not_compared": compared.most(number, State.UNKNOWN),
         "dledger": ledger_of(copy.audit),
     }
