@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -310,11 +310,42 @@ def runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunT
         return
     if "numba" not in sys.modules:  # which would take longer to load than a pass over a gigabyte
         start_quickly()
-    yield lambda tasks, _: _side_by_side(tasks)
+    yield _shown_side_by_side
 
 
-def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
-    """The tasks' results, from as many threads as there are processors, largest tasks first. No task begins after one failed."""
+@contextlib.contextmanager
+def _progress_of(tasks: Sequence[Task], describe: str, counters: Callable[[], tuple[int, int]]) -> Iterator[None]:
+    """Show how far these tasks are, and the time left, if a person looks. counters: (bytes, segments) that are done so far."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from jobs.audit.progress import Progress
+    from store_io.scan.segment_scan import SegmentTask
+
+    before = counters()
+    with Progress(sys.stderr, lambda: (counters()[0] - before[0], counters()[1] - before[1])) as progress:
+        segments = sum(isinstance(task, SegmentTask) for task in tasks)
+        progress.expect(describe, sum(task.bytes_to_read for task in tasks), segments)
+        yield
+
+
+def _shown_side_by_side(tasks: Sequence[Task], describe: str) -> list[Any]:
+    done: list[Task] = []
+
+    def counters() -> tuple[int, int]:
+        from store_io.scan.segment_scan import SegmentTask
+
+        return sum(task.bytes_to_read for task in done[:]), sum(isinstance(task, SegmentTask) for task in done[:])
+
+    with _progress_of(tasks, describe, counters):
+        return _side_by_side(tasks, done.append)
+
+
+def _side_by_side(tasks: Sequence[Task], ended: Callable[[Task], None] = lambda _: None) -> list[Any]:
+    """The tasks' results, from as many threads as there are processors, largest tasks first. No task begins after one failed.
+
+    ended: called with each task that has ended, by any thread.
+    """
     order = iter(sorted(range(len(tasks)), key=lambda i: -tasks[i].bytes_to_read))
     results: list[Future[Any]] = [Future() for _ in tasks]
     stopped = False
@@ -324,6 +355,7 @@ def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
         while not stopped and (number := next(order, None)) is not None:
             try:
                 results[number].set_result(run_task(tasks[number]))
+                ended(tasks[number])
             except BaseException as problem:
                 stopped = True
                 results[number].set_exception(problem)
@@ -344,14 +376,17 @@ def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
 @contextlib.contextmanager
 def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
     from jobs import session
+    from jobs.audit.progress import SparkCounters
     from jobs.audit.runner import Runner
     from jobs.task_process import Fault
 
     with session.start(spark_words) as started:
-        runner = Runner(started.context, lambda *_: None)
+        counters = SparkCounters(started.context)
+        runner = Runner(started.context, counters.report)
 
         def submitted(tasks: Sequence[Any], describe: str) -> list[Any]:
-            answers = runner.run(tasks, describe)
+            with _progress_of(tasks, describe, counters):
+                answers = runner.run(tasks, describe)
             faults = [answer.sentence for answer in answers if isinstance(answer, Fault)]
             if faults:
                 raise StoreError(f"a task failed: {faults[0]}")

@@ -14,7 +14,7 @@ from store_io.formats.commitlog import bridges
 from store_io.formats.config.salvage import LAYOUTS, entries_of
 from store_io.formats.config.table_forms import FROM_VERSION, OTHER_FILE, Copy, Form, forms_of, of_database, of_file
 from store_io.formats.config_reader import BACKUP, Load, StoreConfig
-from store_io.rules.config.built_in import ONLY_INHERITED, SYSTEM_PREFIXES, built_in_groups, built_in_topics
+from store_io.rules.config.built_in import ONLY_INHERITED, built_in_groups, built_in_topics, is_brokers_own
 from store_io.rules.config.databases import all_places, table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 
@@ -159,7 +159,7 @@ def _own(copy: Copy, path: str, entries: Mapping[Any, Any]) -> Mapping[Any, Any]
         return {
             name: row
             for name, row in entries.items()
-            if name not in known and not name.startswith(SYSTEM_PREFIXES) and not _is_inherited(row)
+            if name not in known and not is_brokers_own(name) and not _is_inherited(row)
         }
     if path == GROUPS:
         known_groups = built_in_groups(copy.rules)

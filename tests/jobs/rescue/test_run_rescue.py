@@ -11,7 +11,6 @@ import pytest
 
 from jobs import cli
 from jobs.rescue import first_look, run_rescue
-from schemas.rows import AuditOutcome
 from tests.support import damage
 from tests.support.answers.repaired import content
 from tests.support.stores.builders import Message, StoreBuilder
@@ -214,10 +213,10 @@ def test_a_kind_without_a_repair_is_refused_before_any_is_worked_out(
 ) -> None:
     own = run_rescue._audit
 
-    def audit(*asked: Any) -> AuditOutcome:
-        outcome = own(*asked)
+    def audit(*asked: Any) -> Any:
+        outcome, compared = own(*asked)
         outcome.no_repair = "No repair is written for it: compare by hand."
-        return outcome
+        return outcome, compared
 
     monkeypatch.setattr(run_rescue, "_audit", audit)
     assert typed(store, "--yes") == 3
@@ -233,6 +232,51 @@ def test_a_copy_that_is_not_read_whole_is_not_repaired(
     (store / "store" / "index").symlink_to("/proc/self")
     assert typed(store, "--yes") == 3
     assert "Not rescued: the copy could not be audited completely: " in capsys.readouterr().out
+
+
+def sound(root: Path, *bodies: bytes) -> Path:
+    """A sound store of one queue with these messages, and its broker.conf beside it."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number, body in enumerate(bodies):
+        builder.clock += 10
+        builder.put(Message("TopicA", 0, body, uniq=f"U{number:03}{body[:1]!r}"))
+    made = builder.write(root / "store")
+    (root / "broker.conf").write_text(made.broker_conf)
+    return made.root
+
+
+def test_a_donor_of_a_sound_copy_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = [bytes(60)] * 10
+    copy = sound(tmp_path / "copy", *same)
+    donors = {"equal": same, "longer": [*same, *[bytes(60)] * 4], "shorter": same[:6]}
+    for name, bodies in donors.items():
+        sound(tmp_path / name, *bodies)
+
+    def said(donor: str) -> tuple[int, str]:
+        code = typed(copy.parent, "--donor", str(tmp_path / donor / "store"))
+        return code, capsys.readouterr().out
+
+    code, text = said("equal")
+    assert code == 0 and "are equal up to physical offset" in text and "has more" not in text
+    code, text = said("longer")
+    assert code == 0 and "the donor holds 4 messages of 1 queue that store lacks" in text and "from physical offset " in text
+    assert "Nothing to repair: the copy is consistent by all checks. The donor has more" in text
+    code, text = said("shorter")
+    assert code == 0 and "store holds 4 messages of 1 queue that the donor lacks" in text and "has more" not in text
+    (tmp_path / "equal" / "store" / "config").mkdir(exist_ok=True)
+    (tmp_path / "equal" / "store" / "config" / "consumerOffset.json").write_text('{"offsetTable":{"TopicA@G":{0:7}}}')
+    code, text = said("equal")
+    assert code == 0 and "the donor has 1 consumer offset that store lacks" in text and "The donor has more" in text
+
+
+def test_a_sound_copy_whose_donor_has_diverged_is_never_called_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = [bytes(60)] * 10
+    copy = sound(tmp_path / "copy", *same, *[b"1" * 60] * 3)
+    sound(tmp_path / "donor", *same, *[b"2" * 60] * 3)
+    assert typed(copy.parent, "--donor", str(tmp_path / "donor" / "store"), "--yes") == 3
+    said = capsys.readouterr().out
+    assert "Nothing to repair" not in said and "differs from the donor" in said and "has other messages from there on" in said
+    assert not (tmp_path / "copy" / "store-rescued").exists()
 
 
 def test_a_donor_of_another_broker_is_named_once_and_left_out(

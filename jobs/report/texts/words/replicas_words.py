@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.report.texts.text import count_text
+from jobs.report.texts.text import bytes_text, count_text
 from schemas.rows import Row
 from store_io.base.wording import seen
 
@@ -74,7 +74,9 @@ def lack_words(group: Row, store: str) -> Iterator[str]:
     for lack in group["lacks"]:
         if lack["store"] == store and lack["messages"]:
             queues = count_text(len(lack["by_queue"]), "queue")
-            yield f"{lack['holder']} holds {count_text(lack['messages'], 'message')} of {queues} that {store} lacks"
+            said = f"{lack['holder']} holds {count_text(lack['messages'], 'message')} of {queues} that {store} lacks"
+            first = next((part["start"] for part in lack["ranges"]), None)
+            yield said + (f" ({bytes_text(lack['bytes'])}, from physical offset {first:,} on)" if first is not None else "")
 
 
 def config_words(group: Row, store: str = "") -> Iterator[str]:
