@@ -24,6 +24,7 @@ from jobs.environment.worth_spark import worth_spark
 from jobs.output import OutputFailed, OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
+from jobs.running_broker import broker_signs, refused
 from schemas.rows import NAMED, Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
@@ -206,6 +207,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         raise UsageError("--empty-config: it says how --fix-config decides; name that, too")
     settings = _compare_settings(store.broker_conf, plan)
     location = StoreLocation(store.path, store.parts)
+    _look_for_a_broker(location)
     donor = donor_of(given["--donor"], location, target) if "--donor" in given else None
     return store, RepairRequest(
         plan.store,
@@ -221,6 +223,18 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         heal_risk=_heal_risk(command),
         with_earlier="--with-earlier" in command.flags,
     )
+
+
+def _look_for_a_broker(location: StoreLocation) -> None:
+    """Say what shows that a broker still writes to the copy. Raises StoreError if its lock is held."""
+    try:
+        signs = broker_signs(location.root, list_store(location).files)
+    except StoreError:
+        return  # no store: the repair itself says why
+    if signs.held:
+        raise StoreError(refused(signs, "repair"))
+    for said in signs.sentences():
+        print(f"{SPEAKER}: warning: {printable(said)}. Repair a copy that nothing writes to.", file=sys.stderr, flush=True)
 
 
 def _heal_risk(command: Command) -> float | None:

@@ -13,6 +13,7 @@ hand it over. What is run is the very command that is shown. The exit code says 
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from jobs.audit.run_audit import write_store
 from jobs.command_line import options
 from jobs.command_line.options import Command
 from jobs.environment import cluster
+from jobs.environment.installation import SPEAKER
 from jobs.output import OutputFailed
 from jobs.report.hand_over.rescue_text import (
     ComparedDonor,
@@ -38,7 +40,9 @@ from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.commands import command_line, config_helps, not_shown, repair_withheld, store_words
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.text import printable
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
+from jobs.rescue.hand_over import SUFFIXES
 from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, kept_by_salvage, plan_section, request_of, work_out_ways
 from schemas.rows import DOUBT, NAMED, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
@@ -72,6 +76,26 @@ def run(command: Command) -> int:
     if cluster.is_cluster_mode(command.spark):
         raise UsageError("--deploy-mode cluster: a rescue writes a folder of this machine, from a driver here")
     asked = first_look(command)
+    try:
+        return _rescue(command, asked)
+    except BaseException:
+        if interrupts.came():
+            said = f"interrupted: {_left(asked)}; the copy is as it was"
+            print(f"{SPEAKER}: {printable(said)}", file=sys.stderr, flush=True)
+        raise
+
+
+def _left(asked: Asked) -> str:
+    """What a rescue that was interrupted leaves, and where."""
+    found = [path for path in (asked.target, asked.folder, *(asked.target + end for end in SUFFIXES)) if os.path.lexists(path)]
+    if not found:
+        return "nothing is left behind"
+    new = "the new store is in place and complete" if asked.target in found else "there is no new store"
+    return f"{new}; left behind: {', '.join(found)}"
+
+
+def _rescue(command: Command, asked: Asked) -> int:
+    """The work, once it is settled what is asked for."""
     _say(first_text(first_lines(asked)))
     checksum.trust()
     with interrupts.first_only(), repair_command.runner(command.spark, asked.location) as run_tasks:

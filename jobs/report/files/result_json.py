@@ -29,6 +29,7 @@ class RunInfo:
     out: str = ""
     problems: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
+    no_result: bool = False  # result.json could not be written
     taken_over: int = 0  # stores that were finished before the run was killed, and were not read again
 
 

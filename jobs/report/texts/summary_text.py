@@ -88,8 +88,11 @@ def summary_text(
     folder, found = printable(out), "index.html to read; plan.json, findings.jsonl and report.html of each store in its folder"
     if len(outcomes) == 1:
         found = f"{printable(outcomes[0].name)}/report.html to read; plan.json and findings.jsonl beside it"
-    lines.append(_row("Results", f"{folder}/{found}"))
-    lines.append(_row("", f"{folder}/result.json"))
+    if run.no_result:
+        lines.append(_row("Results", f"not all are in {folder}: result.json is missing there"))
+    else:
+        lines.append(_row("Results", f"{folder}/{found}"))
+        lines.append(_row("", f"{folder}/result.json"))
     if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
     colour_of_run = code_colour(code, any(lacks_of(outcome)[1] for outcome in outcomes))
