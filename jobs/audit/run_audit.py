@@ -97,12 +97,13 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         problems += write_tables(started, info, outcomes, wanted)
         for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):
             progress.say(sentence)
-    info = replace(info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(problems))
+    info = replace(info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(said_once(problems)))
     info = replace(info, copies=tuple(copies.sentences))
-    info = replace(info, problems=(*problems, *write_run_files(output, info, outcomes)))
-    with _noted(full_disk=True) as problems:
+    problems += write_run_files(output, info, outcomes)
+    info = replace(info, problems=tuple(said_once(problems)))
+    with _noted(full_disk=True) as unwritten:
         output.write(RESULT, result_json(info, outcomes))
-    info = replace(info, problems=tuple(said_once((*info.problems, *problems))), no_result=bool(problems))
+    info = replace(info, problems=tuple(said_once([*problems, *unwritten])), no_result=bool(unwritten))
     finished.forget()
     words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
     print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -312,3 +314,23 @@ def test_a_rescue_keeps_the_offsets_that_can_be_read_and_empties_no_table(
         assert "TopicA@h, 0 (cannot be read)" in said.out and "table entries not kept" in said.out
     else:
         assert code == 3 and not new.exists() and "with --empty-config it begins empty" in said.err
+
+
+@pytest.mark.parametrize(("step", "left"), [("_audit", "nothing is left behind"), ("ways_text", "store-rescued.rescue")])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_interrupted_rescue_says_what_it_leaves(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], step: str, left: str, number: int, code: int
+) -> None:
+    real = getattr(run_rescue, step)
+
+    def stopped(*words: Any) -> Any:
+        os.kill(os.getpid(), number)
+        return real(*words)
+
+    monkeypatch.setattr(run_rescue, step, stopped)
+    before = content(store / "store")
+    assert typed(store, "--yes") == code
+    said = capsys.readouterr().err
+    assert "interrupted: " in said and left in said and "the copy is as it was" in said
+    found = sorted(path.name for path in store.glob("store-rescued*"))
+    assert found == (["store-rescued.rescue"] if step == "ways_text" else []) and content(store / "store") == before
