@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
+from jobs import interrupts
 from jobs.command_line.stores import StoreArgument
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import StoreAudit
@@ -79,7 +80,11 @@ class FoundCopies:
             for place, one in enumerate(prepared)
             if isinstance(one, StoreAudit) and not one.failed and not stores[place][1].replica_group
         ]
-        for together in same_logs([audit for _, audit in alone]) if len(alone) > 1 else ():
+        if len(alone) < 2:
+            return grouped
+        with interrupts.threads(8) as threads:
+            found = same_logs([audit for _, audit in alone], threads.map)
+        for together in found:
             names = names_text([alone[each][1].request.name for each in together], 5)
             said = f"{names} are copies of one log: they hold the same messages at the same physical offsets"
             if not self.compare:

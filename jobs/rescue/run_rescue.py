@@ -202,9 +202,7 @@ def _end_without_repair(outcome: AuditOutcome, asked: Asked, compared: ComparedD
     if outcome.exit_code == CONSISTENT:
         said = "Nothing to repair: the copy is consistent by all checks."
         if compared.has_more:
-            step = (
-                "What only the donor has no repair adds to a sound copy: use the donor's store, or its files of config/, instead."
-            )
+            step = "No repair adds this to a sound copy: use the donor's store, or its files of config/, instead."
             return End(CONSISTENT, f"{said} The donor has more, as said above.", (step,))
         return End(CONSISTENT, said)
     if outcome.release_from != NAMED:

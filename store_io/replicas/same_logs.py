@@ -6,7 +6,7 @@ alone has the broker's address and two times.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from schemas.commitlog_layout import (
     BODY_POSITION,
@@ -20,36 +20,52 @@ from schemas.rows import MappedFile
 from store_io.audit.audit_store import StoreAudit
 
 _READ_AT, _READ_BYTES = (0, 1 << 20), 1 << 14  # of a segment
-_SEGMENTS = 16  # of a store
+_SEGMENTS = 6  # of a store
 _Header = tuple[int, bytes]  # of a message, with its physical offset
+_Edges = tuple[StoreAudit, list[MappedFile]]
 
 
-def same_logs(audits: Sequence[StoreAudit]) -> list[list[int]]:
+def same_logs(
+    audits: Sequence[StoreAudit],
+    each: Callable[[Callable[[_Edges], set[_Header]], Iterable[_Edges]], Iterable[set[_Header]]] = map,
+) -> list[list[int]]:
     """Return the places of audits that are copies of one log, two or more together, in the order of the first of each.
 
     audits: opened ones. A store that is named twice is no copy of itself. What cannot be read makes its audit incomplete.
+    each: as `map`, perhaps by several threads.
     """
     files = [{file.start: file for file in reversed(audit.segment_files) if file.size} for audit in audits]
-    edges = {base for own in files for base in (*sorted(own)[:1], *sorted(own)[-2:])}
+    own_edges = [[*sorted(own)[:1], *sorted(own)[-2:]] for own in files]
+    edges = {base for own in own_edges for base in own}
+    asked = []
+    for audit, own, bases in zip(audits, files, own_edges, strict=True):
+        read = list(dict.fromkeys((*bases, *sorted(own.keys() & edges))))[:_SEGMENTS]
+        asked.append((audit, [own[base] for base in read]))
     group_of = list(range(len(audits)))
     met: dict[_Header, int] = {}
     roots: set[tuple[str, ...]] = set()
-    for number, (audit, own) in enumerate(zip(audits, files, strict=True)):
-        addresses = tuple(sorted(audit.source.address(file.path) for file in own.values()))
+    for number, headers in enumerate(each(_headers_of, asked)):
+        addresses = tuple(sorted(audits[number].source.address(file.path) for file in files[number].values()))
         if addresses in roots:
             continue
         roots.add(addresses)
-        with audit.no_fault_beyond():
-            for base in sorted(own.keys() & edges)[:_SEGMENTS]:
-                for header in _headers(audit, own[base]):
-                    other = group_of[met.setdefault(header, number)]
-                    mine = group_of[number]
-                    if other != mine:
-                        group_of = [min(other, mine) if group in (other, mine) else group for group in group_of]
+        for header in headers:
+            pair = {group_of[met.setdefault(header, number)], group_of[number]}
+            if len(pair) > 1:
+                group_of = [min(pair) if group in pair else group for group in group_of]
     found: dict[int, list[int]] = {}
     for number, group in enumerate(group_of):
         found.setdefault(group, []).append(number)
     return [places for places in found.values() if len(places) > 1]
+
+
+def _headers_of(asked: _Edges) -> set[_Header]:
+    audit, files = asked
+    found: set[_Header] = set()
+    with audit.no_fault_beyond():
+        for file in files:
+            found.update(_headers(audit, file))
+    return found
 
 
 def _headers(audit: StoreAudit, file: MappedFile) -> Iterator[_Header]:

@@ -277,7 +277,7 @@ def test_how_far_tasks_are_is_drawn_with_the_time_left(store: Path, monkeypatch:
         waits = Step(1 << 20, noted, lambda: until(lambda: " left" in terminal.getvalue(), "the line"))
         assert run_tasks([Step(3 << 20, noted), waits], "auditing") == [3 << 20, 1 << 20]
     drawn = [line for line in terminal.getvalue().split(CLEAR_LINE) if " left" in line]
-    assert all(line.startswith("auditing, 75 %, 3.1 MB of 4.2 MB, ") for line in drawn)
+    assert drawn and all(line.startswith("auditing, 75 %, ") for line in drawn), drawn
     assert terminal.getvalue().endswith(CLEAR_LINE), "nothing of it stays"
 
 

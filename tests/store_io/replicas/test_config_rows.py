@@ -17,6 +17,7 @@ from store_io.base.tasks import run_task
 from store_io.replicas.replica_groups import replica_groups
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.rocksdb_stores import write_database
 
 VERSION = {"counter": 7, "timestamp": 1_700_000_000_000, "stateVersion": 0}
 
@@ -104,6 +105,15 @@ def test_topics_and_groups_that_a_copy_lacks_are_named_without_those_that_a_brok
 def test_each_form_of_a_table_counts(tmp_path: Path, file: str) -> None:
     result = compared(tmp_path, [{"consumerOffset.json": offsets(T=10)}, {file: offsets(T=30)}])
     assert rows(result, "offsets") == [("a", "b", 0, 1, 20, f"config/{file}")]
+
+
+def test_a_database_that_these_settings_do_not_read_counts(tmp_path: Path) -> None:
+    pytest.importorskip("rocksdict")
+    entry = (b"T@G", b'{"offsetTable":{0:30}}')
+    write_database(tmp_path / "1" / "config" / "consumerOffsets", {"default": [entry]})
+    result = compared(tmp_path, [{"consumerOffset.json": offsets(T=10)}, {}])
+    assert rows(result, "offsets") == [("a", "b", 0, 1, 20, "config/consumerOffsets/")]
+    assert "take what config/consumerOffsets/ of b shows" in next(config_words(result))
 
 
 def test_a_damaged_table_counts_as_far_as_it_can_be_read(tmp_path: Path) -> None:
