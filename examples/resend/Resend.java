@@ -380,7 +380,7 @@ public class Resend {
                 }
             } catch (MQClientException problem) {
                 if (noAnswer(problem)) {
-                    throw new Stopped(3, "no name server answers at " + shown(options.get("--namesrv")) + 
+                    throw new Stopped(3, "no name server answers at " + shown(options.get("--namesrv"))
                         + "; nothing was sent. Start one, or name another with --namesrv HOST:PORT");
                 }
                 throw new Stopped(3, "topic " + shown(topic) + ": no way to it (" + shown(problem.getMessage()) + "); nothing was sent. Create it first: mqadmin updateTopic");
