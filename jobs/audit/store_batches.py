@@ -73,7 +73,7 @@ class FoundCopies:
     def grouped(
         self, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
     ) -> list[tuple[int, StoreArgument]]:
-        """Return the numbered stores, copies with the name of their group. prepared: their audits, which are told of it."""
+        """Return the numbered stores, copies with the name of their group. prepared: their audits, which get that name."""
         grouped = list(stores)
         alone = [
             (place, one)

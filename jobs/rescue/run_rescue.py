@@ -89,9 +89,9 @@ def _left(asked: Asked) -> str:
     """What a rescue that was interrupted leaves, and where."""
     found = [path for path in (asked.target, asked.folder, *(asked.target + end for end in SUFFIXES)) if os.path.lexists(path)]
     if not found:
-        return "nothing is left behind"
+        return "nothing is left of it"
     new = "the new store is in place and complete" if asked.target in found else "there is no new store"
-    return f"{new}; left behind: {', '.join(found)}"
+    return f"{new}; what is left: {', '.join(found)}"
 
 
 def _rescue(command: Command, asked: Asked) -> int:

@@ -79,7 +79,7 @@ def summary_text(
         lines += _store(outcomes[0], paint, words, f"{out}/{outcomes[0].name}/plan.json")
     else:
         lines += _fleet(outcomes, paint)
-        lines += [line for said in run.copies[:_LINES] for line in _rows("Copies", printable(said), 2)]
+        lines += [line for said in run.copies[:_LINES] for line in _rows("Replicas", printable(said), 2)]
         lines += _more(len(run.copies) - _LINES, "log with copies", "logs with copies")
         lines += _replicas(outcomes)
     for problem in run.problems:

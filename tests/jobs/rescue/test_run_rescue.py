@@ -316,7 +316,7 @@ def test_a_rescue_keeps_the_offsets_that_can_be_read_and_empties_no_table(
         assert code == 3 and not new.exists() and "with --empty-config it begins empty" in said.err
 
 
-@pytest.mark.parametrize(("step", "left"), [("_audit", "nothing is left behind"), ("ways_text", "store-rescued.rescue")])
+@pytest.mark.parametrize(("step", "left"), [("_audit", "nothing is left of it"), ("ways_text", "store-rescued.rescue")])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_an_interrupted_rescue_says_what_it_leaves(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], step: str, left: str, number: int, code: int

@@ -70,7 +70,7 @@ def test_the_copy_with_the_greater_offsets_is_named(tmp_path: Path) -> None:
     (row,) = (r for r in result["config"] if r["table"] == "offsets")
     assert [(e["topic"], e["group"], e["own"], e["other"]) for e in row["entries"]] == [("T", "G", 10, 30), ("U", "G", None, 4)]
     (said,) = config_words(result, "a")
-    assert "1 consumer offset of a is behind those of b, by 20; b has 1 consumer offset that a lacks" in said
+    assert "1 consumer offset of a is smaller than those of b, by 20; b has 1 consumer offset that a lacks" in said
     assert "take config/consumerOffset.json of b before a is started as master" in said
 
 

@@ -95,7 +95,7 @@ def config_words(group: Row, store: str = "") -> Iterator[str]:
         if row["behind"]:
             be = "is" if row["behind"] == 1 else "are"
             by = f", by {count_text(row['messages'], 'message')} in all" if row["behind"] > 1 else f", by {row['messages']:,}"
-            parts.append(f"{count_text(row['behind'], noun)} of {own} {be} behind those of {holder}{by}")
+            parts.append(f"{count_text(row['behind'], noun)} of {own} {be} smaller than those of {holder}{by}")
         if row["lacks"]:
             parts.append(f"{holder} has {count_text(row['lacks'], noun)} that {own} lacks")
         yield "; ".join([*parts, _which_offsets(group, row)])
