@@ -57,6 +57,7 @@ class AuditOptions:
     run_id_named: bool = False  # so that the run can be started again under its id
     max_rate: int = 0  # bytes that all tasks of one machine read together in a second; 0: as many as they can
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # of --storage-option, for the driver of a cluster
+    of_fleet: bool = False  # the stores are rows of a fleet file, which can name groups of copies
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
         junit=beside.get("--junit"),
         run_id_named=run_id is not None,
         max_rate=options.get("--max-rate", 0),
+        of_fleet=fleet is not None,
     )
 
 

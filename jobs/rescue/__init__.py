@@ -2,7 +2,7 @@
 release does, what a repair does and what is lost is known in `store_io`.
 
 * `run_rescue`: the command; read it first.
-* `first_look`: what is settled before any work: paths, space, a broker that still runs, release and settings.
+* `first_look`: what is settled before any work: paths, space, release and settings.
 * `ways`: what each policy would do, worked out; which one to take.
 * `hand_over`: the page and the files beside a new store, for `repair` too.
 """

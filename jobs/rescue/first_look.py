@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from jobs.output import OutputFolder
 from jobs.repair import donor_of, target_of
 from jobs.report.texts.text import bytes_text, printable
 from jobs.rescue.hand_over import SUFFIXES
+from jobs.running_broker import broker_signs, refused
 from schemas.rows import NAMED
 from store_io.audit.compared.detected import Detected, detect_release
 from store_io.audit.premises import assumed_sentence
@@ -30,8 +30,6 @@ from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
 
 NEW, FOLDER = "-rescued", ".rescue"
-_ABORT, _LOCK, _LOCKS = "abort", "lock", "/proc/locks"
-_JUST_NOW = 120  # seconds: a broker flushes its checkpoint and tables more often
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,10 @@ def first_look(command: Command) -> Asked:
     _refuse_leftovers(target, given["--to"])
     location = StoreLocation(bare.path, bare.parts)
     listing = list_store(location)  # raises where there is no store
-    warnings = _look_for_a_broker(bare.path, max((e.mtime_ns for e in listing.files if e.kind == "file"), default=0))
+    signs = broker_signs(bare.path, listing.files)
+    if signs.held:
+        raise StoreError(refused(signs, "rescue"))
+    warnings = tuple(f"{said}. Rescue a copy that nothing writes to." for said in signs.sentences())
     if "--broker-conf" not in given:
         given["--broker-conf"] = _ask_for_conf()
     store, assumed = _with_release(copy, given)
@@ -98,46 +99,6 @@ def _refuse_leftovers(target: str, text: str) -> None:
 def _free_bytes(target: str) -> int:
     status = os.statvfs(os.path.dirname(target))
     return status.f_bavail * status.f_frsize
-
-
-# ---- a broker that still runs ------------------------------------------------------------------------------------------
-
-
-def _look_for_a_broker(path: str, newest_ns: int) -> tuple[str, ...]:
-    """Sentences that warn of a directory to which a broker may still write. Raises StoreError where one surely does."""
-    if is_uri(path):
-        return ()
-    holder = _holder_of(os.path.join(path, _LOCK))
-    if holder:
-        raise StoreError(
-            f"{path}: process {holder} holds the file {_LOCK} in it, so a broker runs on this directory and changes it; stop the"
-            " broker, copy the directory with its times (cp -a), and rescue the copy"
-        )
-    age = time.time() - newest_ns / 1e9
-    if os.path.lexists(os.path.join(path, _ABORT)) and 0 <= age < _JUST_NOW:
-        return (
-            f"The file {_ABORT} is there, and a file was written {age:.0f} s ago: perhaps a broker still runs on this directory,"
-            " or it was copied without its times (cp -a keeps them). Rescue a copy that nothing writes to.",
-        )
-    return ()
-
-
-def _holder_of(path: str) -> int:
-    """The process that holds a lock on this file, as a broker does while it runs; 0 without one, or where this system does not
-    say it."""
-    try:
-        status = os.stat(path)
-        with open(_LOCKS, encoding="ascii", errors="replace") as file:
-            for line in file:
-                words = line.split()
-                if len(words) < 8 or "->" in words:  # one that only waits for it
-                    continue
-                major, minor, inode = words[5].split(":")
-                if int(inode) == status.st_ino and os.makedev(int(major, 16), int(minor, 16)) == status.st_dev:
-                    return max(1, int(words[4]))
-    except (OSError, ValueError):
-        return 0
-    return 0
 
 
 # ---- release and settings ----------------------------------------------------------------------------------------------

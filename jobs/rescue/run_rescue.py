@@ -5,13 +5,15 @@ hand it over. What is run is the very command that is shown. The exit code says 
 
 * 0: the copy is consistent and there is nothing to do, or the new store is in place, consistent, with its hand-over page.
 * 2: something must be named, or the arguments make no sense. Nothing was done.
-* 3: it could not be done: not audited completely, refused, too little space, failed.
+* 3: it could not be done: not audited completely, refused, too little space, failed; also where a sound copy and the donor have
+  diverged, as nothing here can say which of them is right.
 * 10, 20: a repair is proposed and was not run, or none would change what is wrong: the audit's own code. Also where a repair's
   result was not consistent.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 
@@ -21,18 +23,30 @@ from jobs.audit.run_audit import write_store
 from jobs.command_line import options
 from jobs.command_line.options import Command
 from jobs.environment import cluster
+from jobs.environment.installation import SPEAKER
 from jobs.output import OutputFailed
-from jobs.report.hand_over.rescue_text import audit_text, choice_text, donor_text, first_text, steps_text, ways_text
+from jobs.report.hand_over.rescue_text import (
+    ComparedDonor,
+    audit_text,
+    choice_text,
+    compared_text,
+    donor_text,
+    first_text,
+    steps_text,
+    ways_text,
+)
 from jobs.report.hand_over.words import hand_over_text
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.commands import command_line, config_helps, not_shown, repair_withheld, store_words
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.text import printable
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
+from jobs.rescue.hand_over import SUFFIXES
 from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, kept_by_salvage, plan_section, request_of, work_out_ways
 from schemas.rows import DOUBT, NAMED, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import run_rounds
+from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.outcome.safety import is_emptied
@@ -40,10 +54,13 @@ from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UnfitDonor, UsageError
 from store_io.base.exit_codes import CONSISTENT
 from store_io.base.failed_reads import every_read
+from store_io.base.tasks import Task
 from store_io.repair.repair_work import RunTasks
+from store_io.replicas.replica_groups import ReplicaGroup
+from store_io.replicas.same_logs import same_logs
 from store_io.rules.releases import KNOWN_RELEASES
 
-YES = "--yes"
+YES, DONOR = "--yes", "the donor"
 
 
 @dataclass(frozen=True)
@@ -61,13 +78,36 @@ def run(command: Command) -> int:
         raise UsageError("--deploy-mode cluster: a rescue writes a folder of this machine, from a driver here")
     with every_read():  # a read that fails ends a rescue before anything is written, never after
         asked = first_look(command)
+    try:
+        return _rescue(command, asked)
+    except BaseException:
+        if interrupts.came():
+            said = f"interrupted: {_left(asked)}; the copy is as it was"
+            print(f"{SPEAKER}: {printable(said)}", file=sys.stderr, flush=True)
+        raise
+
+
+def _left(asked: Asked) -> str:
+    """What a rescue that was interrupted leaves, and where."""
+    found = [path for path in (asked.target, asked.folder, *(asked.target + end for end in SUFFIXES)) if os.path.lexists(path)]
+    if not found:
+        return "nothing is left of it"
+    new = "the new store is in place and complete" if asked.target in found else "there is no new store"
+    return f"{new}; what is left: {', '.join(found)}"
+
+
+def _rescue(command: Command, asked: Asked) -> int:
+    """The work, once it is settled what is asked for."""
     _say(first_text(first_lines(asked)))
     checksum.trust()
     with interrupts.first_only(), repair_command.runner(command.spark, asked.location) as run_tasks:
         _progress("auditing the copy")
-        outcome = _audit(asked, run_tasks)
+        outcome, compared = _audit(asked, run_tasks)
         _say(audit_text(outcome))
-        end = _end_without_repair(outcome, asked)
+        asked = replace(asked, assumed=(*asked.assumed, *(f"{said}." for said in compared.doubts)))
+        end = _end_without_repair(outcome, asked, compared)
+        if compared.group or end is not None:  # else the repair says why it leaves the donor out
+            _say(compared_text(compared))
         with every_read():
             asked, ways = (asked, []) if end is not None else _ways_without_unfit_donor(asked, outcome, run_tasks)
     if end is not None:
@@ -116,8 +156,8 @@ def _repair_words(command: Command, asked: Asked, outcome: AuditOutcome, choice:
 # ---- the audit, and ends without a repair ------------------------------------------------------------------------------
 
 
-def _audit(asked: Asked, run_tasks: RunTasks) -> AuditOutcome:
-    """The whole audit, under the store's own release and, to compare, all others."""
+def _audit(asked: Asked, run_tasks: RunTasks) -> tuple[AuditOutcome, ComparedDonor]:
+    """The whole audit, under the store's own release and, to compare, all others; and how a donor compares, which is read too."""
     store = asked.store
     request = AuditRequest(
         store.name,
@@ -128,11 +168,29 @@ def _audit(asked: Asked, run_tasks: RunTasks) -> AuditOutcome:
         releases=tuple(dict.fromkeys((store.release, *KNOWN_RELEASES))),
     )
     audit = ComparedAudit(request)
-    run_rounds([(audit, audit.first_tasks())], lambda tasks: run_tasks(tasks, "audit"))
-    return audit.outcome()
+    asking: list[tuple[StoreAudit, list[Task]]] = [(audit, audit.first_tasks())]
+    donor = None
+    if asked.donor is not None:
+        donor = StoreAudit(AuditRequest(DONOR, asked.donor, store.release, store.broker_conf, store=1))
+        asking.append((donor, donor.first_tasks()))
+    run_rounds(asking, lambda tasks: run_tasks(tasks, "auditing"))
+    outcome = audit.outcome()
+    return outcome, ComparedDonor() if donor is None else _compared(audit, donor, run_tasks)
 
 
-def _end_without_repair(outcome: AuditOutcome, asked: Asked) -> End | None:
+def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> ComparedDonor:
+    """How the donor compares with the copy, whatever a repair would take from it. The copy's own findings are made before."""
+    if audit.failed or donor.failed:
+        return ComparedDonor(problem="; ".join((*audit.incomplete[:1], *donor.incomplete[:1])))
+    if not same_logs([audit, donor]):
+        where = "no message that the two hold at the same physical offset was found"
+        return ComparedDonor(problem=f"perhaps no copy of this log: {where}")
+    group = ReplicaGroup(DONOR, [audit, donor])
+    group.finish(run_tasks(group.tasks(), "comparing the donor"))
+    return ComparedDonor(audit.request.name, group.result)
+
+
+def _end_without_repair(outcome: AuditOutcome, asked: Asked, compared: ComparedDonor) -> End | None:
     """Why no repair is worked out; None where one is."""
     page = _page(asked, outcome)
     if outcome.plan.get("broker") is None or not outcome.complete:
@@ -140,8 +198,16 @@ def _end_without_repair(outcome: AuditOutcome, asked: Asked) -> End | None:
         return End(
             StoreError.exit_code, f"Not rescued: the copy could not be audited completely: {sentence}", (*_steps(outcome), page)
         )
+    if outcome.exit_code == CONSISTENT and compared.doubts:
+        said = "Not rescued: the copy is consistent by itself, and differs from the donor."
+        step = "Find out which of the two is right before either is started; no repair joins two logs that have diverged."
+        return End(StoreError.exit_code, said, (step, page))
     if outcome.exit_code == CONSISTENT:
-        return End(CONSISTENT, "Nothing to repair: the copy is consistent by all checks.")
+        said = "Nothing to repair: the copy is consistent by all checks."
+        if compared.has_more:
+            step = "No repair adds this to a sound copy: use the donor's store, or its files of config/, instead."
+            return End(CONSISTENT, f"{said} The donor has more, as said above.", (step,))
+        return End(CONSISTENT, said)
     if outcome.release_from != NAMED:
         return End(StoreError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
     if any(premise.kind == DOUBT for premise in outcome.premises):

@@ -207,6 +207,7 @@ class StoreAudit:
             judged = Judgement(self.findings, self._short, self._beyond, self.furthest, self.replicas)
             out = (store_outcome if self.beside is None else start_outcome)(self.evidence, judged)
             out.bytes_read += self.bytes_compared
+            out.replica_group = self.request.replica_group
         out.seconds = seconds
         return out
 

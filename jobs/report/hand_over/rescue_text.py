@@ -4,18 +4,55 @@ command with its reason."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from jobs.report.texts.words.comparison_words import least_text, lost_text
+from jobs.report.texts.words.replicas_words import config_words, lack_words, pair_words
 from jobs.rescue.ways import Choice, Way
 from schemas.finding_codes import SWITCH_OFF
-from schemas.rows import AuditOutcome
+from schemas.rows import AuditOutcome, Row
+from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import lost_of, timers_lost
 
 _SENTENCE = 400
 _LABEL = 10
+
+
+@dataclass(frozen=True)
+class ComparedDonor:
+    """How a donor compares with the copy. group: the two as a row of replicas.json, {} without one.  copy: its name there.
+    problem: why they were not compared."""
+
+    copy: str = ""
+    group: Row = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the donor has messages, or entries of config/, that the copy lacks or has older ones of."""
+        return any(row["store"] == self.copy for row in (*self.group.get("lacks", ()), *self.group.get("config", ())))
+
+    @property
+    def doubts(self) -> list[str]:
+        """Sentences where the two hold different messages at the same physical offsets, and nothing shows which is right."""
+        lacking = as_master(self.group, self.copy)
+        return [lacking.verdict()] if lacking is not None and lacking.diverged_from else []
+
+
+def compared_text(compared: ComparedDonor) -> str:
+    """What the donor has that the copy lacks, and the other way round; "" without a donor."""
+    if compared.problem:
+        return _line("Donor", compared.problem) + "\n"
+    if not compared.group:
+        return ""
+    said = [pair_words(pair) for pair in compared.group["pairs"]]
+    for name in dict.fromkeys((compared.copy, *(copy["store"] for copy in compared.group["copies"]))):
+        said += lack_words(compared.group, name)
+    said += [*config_words(compared.group), *compared.group["problems"]]
+    return "".join(f"{_line('Donor' if not number else '', text)}\n" for number, text in enumerate(said))
 
 
 def audit_text(outcome: AuditOutcome) -> str:

@@ -361,7 +361,8 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
         file, withheld = shell_word(handed.files.resend), not_shown((RESEND, handed.files.resend))
         said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
-            " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already."
+            " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already.",
+            "HOST below is that of a name server which knows the started broker: without one nothing can be sent.",
         ]
         if handed.report.get("timers"):
             said.append(

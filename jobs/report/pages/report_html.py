@@ -95,6 +95,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "notes": note_kinds([outcome]),
         "held": held(outcome),
         "exit_words": exit_words(outcome.exit_code, [outcome]),
+        "diverged": lacks_of(outcome)[1] and not outcome.exit_code,
         "sections": list(_sections(outcome, judgement.kind, words, context.plan)),
     }
     return page("report.html", view)

@@ -352,6 +352,9 @@ def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
         return f"For {kinds[Safety.UNKNOWN]:,} {of_all} it is not known whether a start is safe"
     if stores and kinds[Safety.SAFE] == stores:
         return "All stores are safe to start" if stores > 1 else "The store is safe to start"
+    if kinds[Safety.DIVERGED]:
+        number = kinds[Safety.DIVERGED]
+        return f"{number:,} {of_all} {'has' if number == 1 else 'have'} diverged from another copy: choose a master first"
     if lacking:
         lacks, its, it = ("lacks", "its", "it") if lacking == 1 else ("lack", "their", "them")
         return f"{lacking:,} {of_all} {lacks} messages of {its} group: do not start {it} as master"

@@ -117,6 +117,8 @@ def _lacking(outcome: AuditOutcome) -> str:
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is None:
         return ""
+    if lacking.undecided:
+        return f"Compare the messages in which it and {lacking.diverged_from} differ, by replicas.json, before either is master."
     if lacking.diverged_from:
         return f"Compare it with {lacking.diverged_from} before either becomes master: replicas.json has what each of them lacks."
     if lacking.best:

@@ -26,10 +26,10 @@ from jobs.report.texts.judgement import (
 )
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.store_titles import broker_name_of, store_title
-from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
+from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from jobs.report.texts.words.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
-from jobs.report.texts.words.replicas_words import choice_words, pair_words
+from jobs.report.texts.words.replicas_words import choice_words, config_words, pair_words
 from jobs.report.texts.words.run_words import (
     assumed_words,
     exit_words,
@@ -79,6 +79,8 @@ def summary_text(
         lines += _store(outcomes[0], paint, words, f"{out}/{outcomes[0].name}/plan.json")
     else:
         lines += _fleet(outcomes, paint)
+        lines += [line for said in run.copies[:_LINES] for line in _rows("Replicas", printable(said), 2)]
+        lines += _more(len(run.copies) - _LINES, "log with copies", "logs with copies")
         lines += _replicas(outcomes)
     for problem in run.problems:
         lines.append(_row("Problem", paint(YELLOW, printable(problem))))
@@ -86,11 +88,15 @@ def summary_text(
     folder, found = printable(out), "index.html to read; plan.json, findings.jsonl and report.html of each store in its folder"
     if len(outcomes) == 1:
         found = f"{printable(outcomes[0].name)}/report.html to read; plan.json and findings.jsonl beside it"
-    lines.append(_row("Results", f"{folder}/{found}"))
-    lines.append(_row("", f"{folder}/result.json"))
+    if run.no_result:
+        lines.append(_row("Results", f"not all are in {folder}: result.json is missing there"))
+    else:
+        lines.append(_row("Results", f"{folder}/{found}"))
+        lines.append(_row("", f"{folder}/result.json"))
     if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
-    lines.append(_row("Exit code", paint(CODE_COLOUR[code], f"{code} ({exit_words(code, outcomes)})")))
+    colour_of_run = code_colour(code, any(lacks_of(outcome)[1] for outcome in outcomes))
+    lines.append(_row("Exit code", paint(colour_of_run, f"{code} ({exit_words(code, outcomes)})")))
     return "\n".join(lines) + "\n"
 
 
@@ -289,8 +295,8 @@ def _listed(names: Sequence[str]) -> str:
     return names_text([printable(name, 80) for name in names], 2)
 
 
-def _more(rest: int, noun: str) -> list[str]:
-    return [_row("", f"           and {count_text(rest, 'more ' + noun)}")] if rest > 0 else []
+def _more(rest: int, noun: str, plural: str = "") -> list[str]:
+    return [_row("", f"           and {count_text(rest, 'more ' + noun, plural and 'more ' + plural)}")] if rest > 0 else []
 
 
 def _title(outcome: AuditOutcome) -> str:
@@ -307,7 +313,7 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     for outcome, judgement in shown:
         broker = outcome.plan.get("broker") or {}
         lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
-        code = paint(CODE_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
+        code = paint(code_colour(outcome.exit_code, lacks_of(outcome)[1]), f"{outcome.exit_code:>4}")
         name = f"{_title(outcome):<{width}}"
         start = f"{code}  {name}  {printable(outcome.release):<7}  {SHORT[judgement.kind]:<14}  {lost:>13}"
         what = ", ".join(filter(None, [judgement.condition, _what(outcome, broker)]))
@@ -331,6 +337,9 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         different = [pair for pair in group["pairs"] if pair["relation"] != "equal"]
         yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
         yield from _more(len(different) - _LINES, "pair of copies")
+        tables = list(config_words(group))
+        yield from (line for sentence in tables[:_LINES] for line in _rows("", printable(sentence), 2))
+        yield from _more(len(tables) - _LINES, "table of config/", "tables of config/")
         yield from (_row("", printable(problem)) for problem in group["problems"][:_LINES])
     yield from _more(len(groups) - _LINES, "group")
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,6 @@ import pytest
 from jobs import cli
 from jobs.rescue import first_look, run_rescue
 from jobs.rescue.hand_over import SUFFIXES
-from schemas.rows import AuditOutcome
 from store_io.formats.config.table_forms import Form
 from store_io.repair.config import config_changes
 from tests.support import damage
@@ -220,10 +221,10 @@ def test_a_kind_without_a_repair_is_refused_before_any_is_worked_out(
 ) -> None:
     own = run_rescue._audit
 
-    def audit(*asked: Any) -> AuditOutcome:
-        outcome = own(*asked)
+    def audit(*asked: Any) -> Any:
+        outcome, compared = own(*asked)
         outcome.no_repair = "No repair is written for it: compare by hand."
-        return outcome
+        return outcome, compared
 
     monkeypatch.setattr(run_rescue, "_audit", audit)
     assert typed(store, "--yes") == 3
@@ -239,6 +240,51 @@ def test_a_copy_that_is_not_read_whole_is_not_repaired(
     (store / "store" / "index").symlink_to("/proc/self")
     assert typed(store, "--yes") == 3
     assert "Not rescued: the copy could not be audited completely: " in capsys.readouterr().out
+
+
+def sound(root: Path, *bodies: bytes) -> Path:
+    """A sound store of one queue with these messages, and its broker.conf beside it."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number, body in enumerate(bodies):
+        builder.clock += 10
+        builder.put(Message("TopicA", 0, body, uniq=f"U{number:03}{body[:1]!r}"))
+    made = builder.write(root / "store")
+    (root / "broker.conf").write_text(made.broker_conf)
+    return made.root
+
+
+def test_a_donor_of_a_sound_copy_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = [bytes(60)] * 10
+    copy = sound(tmp_path / "copy", *same)
+    donors = {"equal": same, "longer": [*same, *[bytes(60)] * 4], "shorter": same[:6]}
+    for name, bodies in donors.items():
+        sound(tmp_path / name, *bodies)
+
+    def said(donor: str) -> tuple[int, str]:
+        code = typed(copy.parent, "--donor", str(tmp_path / donor / "store"))
+        return code, capsys.readouterr().out
+
+    code, text = said("equal")
+    assert code == 0 and "are equal up to physical offset" in text and "has more" not in text
+    code, text = said("longer")
+    assert code == 0 and "the donor holds 4 messages of 1 queue that store lacks" in text and "from physical offset " in text
+    assert "Nothing to repair: the copy is consistent by all checks. The donor has more" in text
+    code, text = said("shorter")
+    assert code == 0 and "store holds 4 messages of 1 queue that the donor lacks" in text and "has more" not in text
+    (tmp_path / "equal" / "store" / "config").mkdir(exist_ok=True)
+    (tmp_path / "equal" / "store" / "config" / "consumerOffset.json").write_text('{"offsetTable":{"TopicA@G":{0:7}}}')
+    code, text = said("equal")
+    assert code == 0 and "the donor has 1 consumer offset that store lacks" in text and "The donor has more" in text
+
+
+def test_a_sound_copy_whose_donor_has_diverged_is_never_called_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = [bytes(60)] * 10
+    copy = sound(tmp_path / "copy", *same, *[b"1" * 60] * 3)
+    sound(tmp_path / "donor", *same, *[b"2" * 60] * 3)
+    assert typed(copy.parent, "--donor", str(tmp_path / "donor" / "store"), "--yes") == 3
+    said = capsys.readouterr().out
+    assert "Nothing to repair" not in said and "differs from the donor" in said and "has other messages from there on" in said
+    assert not (tmp_path / "copy" / "store-rescued").exists()
 
 
 def test_a_donor_of_another_broker_is_named_once_and_left_out(
@@ -292,3 +338,23 @@ def test_a_form_of_a_table_that_cannot_be_read_leaves_the_way_without_it(
     assert "--fix-config" not in proposed
     assert f"files of config/ stay as they are, as with --fix-config it does not go: {sentence}" in " ".join(said.split())
     assert (store / "store-rescued" / path).read_bytes() == b"\0" * 2
+
+
+@pytest.mark.parametrize(("step", "left"), [("_audit", "nothing is left of it"), ("ways_text", "store-rescued.rescue")])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_interrupted_rescue_says_what_it_leaves(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], step: str, left: str, number: int, code: int
+) -> None:
+    real = getattr(run_rescue, step)
+
+    def stopped(*words: Any) -> Any:
+        os.kill(os.getpid(), number)
+        return real(*words)
+
+    monkeypatch.setattr(run_rescue, step, stopped)
+    before = content(store / "store")
+    assert typed(store, "--yes") == code
+    said = capsys.readouterr().err
+    assert "interrupted: " in said and left in said and "the copy is as it was" in said
+    found = sorted(path.name for path in store.glob("store-rescued*"))
+    assert found == (["store-rescued.rescue"] if step == "ways_text" else []) and content(store / "store") == before
