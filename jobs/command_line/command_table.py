@@ -104,14 +104,18 @@ exit codes: 0 consistent, 2 usage, 3 not fully audited, 10 derived data differ, 
 
 COMMAND_TABLE["rescue"] = CommandSpec(
     module="jobs.rescue.run_rescue",
-    usage="COPY --broker-conf FILE [options]",
+    usage="COPY [--broker-conf FILE] [options]",
     about="""\
 From a damaged copy to a new store in one command: audit, compare both policies, repair.
 Without --yes it shows what it would do, and changes nothing; at a terminal it asks. The copy is only read. Beside NEW:
 NEW.handover.html, to be gone through box by box, and all names of messages that could not be saved.""",
     arguments=(("COPY", "the copied store folder (the one that holds commitlog/)"),),
     options=(
-        Option("--broker-conf", "FILE", "the broker's own properties file; asked for where it is not named"),
+        Option(
+            "--broker-conf",
+            "FILE",
+            "the broker's own properties file; without it sizes come from the files, all else from the defaults",
+        ),
         Option("--release", "X", "the broker's RocketMQ release; asked for where the copy leaves a choice"),
         Option("--donor", "COPY2", "another copy of the same log: damaged ranges are taken from it where its bytes are valid"),
         Option("--to", "NEW", "the new store, which must not exist (default COPY-rescued); NEW.rescue gets the audit's page"),

@@ -41,12 +41,13 @@ _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 @dataclass(frozen=True)
 class PageContext:
     """What a page shows besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
-    another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  index: whether ../index.html is
-    there."""
+    another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  to: where a repair writes; "":
+    beside the copy.  index: whether ../index.html is there."""
 
     run: RunInfo | None = None
     store_words: tuple[str, ...] = ()
     plan: str = ""
+    to: str = ""
     index: bool = False
 
 
@@ -82,7 +83,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "premises_head": _premises_head(outcome),
         "why": [w for w in judgement.why if w.removeprefix("It refuses: ").rstrip(".") not in outcome.verdict],
         "deletions": deleted_files(outcome),
-        "next": next_steps(outcome, words, context.plan),
+        "next": next_steps(outcome, words, context.plan, context.to),
         "acts": ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),
         "lost_messages": lost_messages,
         "lost_bytes": lost_bytes,
@@ -95,7 +96,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "notes": note_kinds([outcome]),
         "held": held(outcome),
         "exit_words": exit_words(outcome.exit_code, [outcome]),
-        "sections": list(_sections(outcome, judgement.kind, words, context.plan)),
+        "sections": list(_sections(outcome, judgement.kind, words, context)),
     }
     return page("report.html", view)
 
@@ -109,7 +110,7 @@ def _premises_head(outcome: AuditOutcome) -> str:
     return "First: what is assumed" if ASSUMED in kinds else "First: what this release makes of broker.conf"
 
 
-def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: str) -> Iterator[Section]:
+def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context: PageContext) -> Iterator[Section]:
     broker = outcome.plan.get("broker")
     if outcome.loss.get("by_topic") or outcome.loss.get("groups") or outcome.loss.get("delay_levels"):
         yield Section("lost", "What would be lost", lambda: lost_view(outcome, broker, words))
@@ -131,7 +132,7 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: st
         leaves = leaves_view(outcome)
         yield Section("leaves", "What a start leaves of each file", lambda: leaves)
         if not leaves["all_kept"]:
-            yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, plan))
+            yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, context.plan, context.to))
     tables = outcome.config
     if tables is not None and broker is not None and broker.get("config"):
         yield Section("config", "What config/ holds", lambda: config_view(outcome, tables))

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
-from jobs.report.texts.commands import closer_look, closer_withheld, left_out, words_of
+from jobs.report.texts.commands import closer_look, closer_withheld, effect_clauses, more_than_a_start, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
@@ -46,11 +46,10 @@ from store_io.audit.outcome.safety import (
     lost_of,
     named_notes,
     setting_that_cuts,
-    unqueueable,
 )
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
-from store_io.repair.repair_plan import BROKER, SALVAGE
+from store_io.repair.proposals import recommended
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
@@ -268,21 +267,21 @@ def _closer(outcome: AuditOutcome, words: Sequence[str], said: str = "") -> list
 
 def _run_the_repair(outcome: AuditOutcome) -> str:
     """The sentence about the Repair line."""
-    lost, _ = lost_of(outcome)
-    kept_more = lost - unqueueable(outcome)
-    kept = f"keeps {'the' if outcome.messages == 1 else 'all'} {count_text(outcome.messages, 'message')}"
+    run = f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it"
+    best = recommended(outcome.plan.get("repair"))
+    if best is None:
+        return f"{run} works out a repair by each policy, and recommends the one that keeps most."
+    more = more_than_a_start(outcome, best) - best.healed
+    all_of_them = "the" if best.kept == 1 else "all" if best.kept == outcome.messages + best.healed else ""
+    kept = f"keeps {all_of_them} {count_text(best.kept, 'message')}".replace("  ", " ")
     if not (outcome.plan.get("broker") or {}).get("starts"):
         does = f"{kept} and removes what stops the release"
-    elif kept_more:
-        cuts = lost > counted(outcome, "broker_skips_messages")
-        out = left_out(outcome, SALVAGE if cuts else BROKER)
-        does = "mends what differs"
-        if kept_more > out:
-            does = f"keeps the {count_text(kept_more - out, 'message')} that a start would {'cut' if cuts else 'lose'}"
-        does += f"; {out:,} of an earlier life of their queue get no entry without --with-earlier" if out else ""
+    elif more > 0:
+        cuts = lost_of(outcome)[0] > counted(outcome, "broker_skips_messages")
+        does = f"keeps the {count_text(more, 'message')} that a start would {'cut' if cuts else 'lose'}"
     else:
-        does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
-    return f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it {does}."
+        does = f"{kept} and mends what differs" if best.kept else "mends what differs"
+    return f"{run} {'; '.join([does, *effect_clauses(best)])}."
 
 
 def _listed(names: Sequence[str]) -> str:

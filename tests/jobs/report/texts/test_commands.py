@@ -13,6 +13,7 @@ import pytest
 from jobs.command_line import options
 from jobs.command_line.message_filters import read_filter
 from jobs.command_line.stores import StoreArgument
+from jobs.environment.installation import ENTRY
 from jobs.report.hand_over.words import HandOverFiles, hand_over_text
 from jobs.report.texts.commands import (
     closer_look,
@@ -42,7 +43,7 @@ HOSTILE_WORDS = [
 def words_in(shell: list[str], command: str, folder: Path) -> list[str]:
     """The words that a shell makes of a command after its first one."""
     assert printable(command) == command  # nothing in it steers a terminal
-    line = "printf '%s\\0' " + command.removeprefix("./spark-submit.sh ")
+    line = "printf '%s\\0' " + command.removeprefix(f"{ENTRY} ")
     done = subprocess.run([*shell, "-c", line], capture_output=True, check=True, cwd=folder)
     return done.stdout.decode("utf-8").split("\0")[:-1]
 
@@ -69,7 +70,7 @@ def test_no_printed_command_runs_anything_else(word: str, shell: list[str], tmp_
         lines = [text.strip() for text in hand_over_text(handed).splitlines()]
         commands = [closer_look(replace(entry, topic=topic), words), queue_query(words, topic, 3, 70, 71)[0]]
         commands += [command for _, command in repair_commands(outcome, words, f"{path}/plan.json")]
-        commands += [line for line in lines if line.startswith("./spark-submit.sh ")]
+        commands += [line for line in lines if line.startswith(f"{ENTRY} ")]
         sent = [line for line in lines if line.startswith("java ")]
         if not shell_word(path):
             assert not any(commands) and len(commands) == 4 and not sent
@@ -90,20 +91,18 @@ def test_no_printed_command_runs_anything_else(word: str, shell: list[str], tmp_
 
 def test_what_no_shell_can_be_given_is_looked_at_where_it_lies() -> None:
     entry = Finding("queue_entry_missing", "consumequeue/t/3/0", topic="a\n", queue_id=3, queue_offset=70, phy_offset=5)
-    assert closer_look(entry, ("/s",)) == "./spark-submit.sh explain /s --phy-offset 5" and not closer_withheld(entry, ("/s",))
+    assert closer_look(entry, ("/s",)) == f"{ENTRY} explain /s --phy-offset 5" and not closer_withheld(entry, ("/s",))
     assert "--queue " not in closer_look(replace(entry, topic="t", queue_id=-1), ("/s",))
 
 
 def test_the_command_that_looks_closer() -> None:
     damaged = Finding("commitlog_damaged", "commitlog/0", 5, 9, phy_offset=5)
     quoted = "'/copies/a b' --release 4.9.8 --broker-conf '/conf/b'\"'\"'c.conf'"
-    assert closer_look(damaged, WORDS) == f"./spark-submit.sh explain {quoted} --phy-offset 5"
+    assert closer_look(damaged, WORDS) == f"{ENTRY} explain {quoted} --phy-offset 5"
     entry = Finding(
         "queue_entry_missing", "consumequeue/t/3/0", 5, 9, phy_offset=5, topic="-t", queue_id=3, queue_offset=70, count=9
     )
-    assert closer_look(entry, ("/s",)) == (
-        "./spark-submit.sh query /s --topic=-t --queue 3 --from-queue-offset 70 --to-queue-offset 79"
-    )
+    assert closer_look(entry, ("/s",)) == (f"{ENTRY} query /s --topic=-t --queue 3 --from-queue-offset 70 --to-queue-offset 79")
     assert closer_look(replace(entry, count=10**9), ("/s",)).endswith("--from-queue-offset 70 --to-queue-offset 170")
     assert "--topic 'a\\,b' --queue" in closer_look(replace(entry, topic="a,b"), ("/s",))  # one topic, not two
     assert closer_look(Finding("checkpoint_missing", "checkpoint"), WORDS) == ""
