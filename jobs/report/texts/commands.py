@@ -15,6 +15,7 @@ from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, CURED, NO_QUEUE, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
 from store_io.audit.healing.judgement import risk_text
 from store_io.audit.outcome.safety import Safety, is_emptied, lost_of, setting_at_fault, unqueueable
+from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.paths import is_hdfs, is_s3, is_uri
 from store_io.base.wording import clause
 from store_io.repair.proposals import DONOR, FIX_CONFIG, FIX_OFFSETS, WITH_EARLIER, RepairProposal, config_helps, proposals
@@ -26,6 +27,7 @@ _UNNAMED = "Name the release with --release; no repair command is shown for an a
 _UNKNOWN = "Name a known release with --release; no repair command is shown for one that is not known."
 _MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
 NOTHING_MENDS = "No repair changes what was found here."
+NO_MESSAGE = "No repair brings back what is gone: this copy holds no message to repair from."
 RESCUE_FIRST = "Work out a repair by each policy, and see which one keeps more"
 _RANGE = 100  # queue offsets that a query begins with
 _TOPIC = "--topic"
@@ -137,6 +139,8 @@ def _release_words(release: str, release_from: str) -> tuple[str, ...]:
 
 def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
+    if outcome.exit_code in (DERIVED, LOST) and outcome.plan.get("broker") is not None and _nothing_left(outcome):
+        return NO_MESSAGE
     if not _acts(outcome):
         return NOTHING_MENDS if _going(outcome) else ""
     if setting_at_fault(outcome) or outcome.no_repair:
@@ -145,7 +149,7 @@ def repair_withheld(outcome: AuditOutcome) -> str:
         return _UNNAMED if outcome.release_from == DEFAULT else _UNKNOWN
     if any(premise.kind == DOUBT for premise in outcome.premises):
         return _MISFIT
-    return "" if _nothing_left(outcome) else no_repair_goes(outcome)
+    return no_repair_goes(outcome)
 
 
 def no_repair_goes(outcome: AuditOutcome) -> str:
@@ -202,7 +206,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str, to: 
         return []
     if not plan or not (to or _has_place_beside(words[0])):
         return []
-    if judge(outcome).kind == Safety.SAFE or _nothing_left(outcome):
+    if judge(outcome).kind == Safety.SAFE:
         return []
     going = _going(outcome)
     if not going:

@@ -235,6 +235,7 @@ def refused() -> AuditOutcome:
     outcome.counts = {"loss": 1, "rebuildable": 1}
     outcome.verdict = "RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number"
     outcome.plan["broker"] = {"starts": False, "refusal": "commitlog/x.swp: the name is not a number", "exit": "clean"}
+    outcome.plan["repair"] = {"broker": worked_out(messages_after=6), "salvage": worked_out(messages_after=9)}
     outcome.findings = [
         Finding(
             "file_unrecognised",

@@ -16,17 +16,20 @@ from jobs.command_line.stores import StoreArgument
 from jobs.environment.installation import ENTRY
 from jobs.report.hand_over.words import HandOverFiles, hand_over_text
 from jobs.report.texts.commands import (
+    NOTHING_MENDS,
     closer_look,
     closer_withheld,
     command_line,
     not_shown,
     queue_query,
     repair_commands,
+    repair_withheld,
     shell_word,
     store_words,
 )
 from jobs.report.texts.text import printable
 from schemas.rows import Finding
+from store_io.repair.proposals import config_helps
 from tests.support.handmade import samples
 from tests.support.handmade.handed import saved
 from tests.support.handmade.samples import HOSTILE_NAMES
@@ -147,7 +150,7 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     outcome.plan["steps"] = [{"action": "delete", "file": "x"}]
     assert [what for what, _ in repair_commands(outcome, WORDS, "/p")] == [
         "Repair with --policy salvage: keeps 9 messages and removes what stops the release",
-        "Repair with --policy broker: removes what stops the release, then keeps what the release keeps",
+        "Repair with --policy broker: keeps 6 messages and removes what stops the release",
     ]
     for store in ("s3://b", "s3://b/", "hdfs://h:1/", "gs://b/s"):
         assert repair_commands(outcome, (store, "--release", "5.3.3"), "/p") == []
@@ -161,15 +164,12 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     assert repair_commands(replace(outcome, segment_count=0), WORDS, "/p") == []  # nothing to repair from
 
 
-def test_fix_config_is_offered_for_files_alone() -> None:
+def test_fix_config_helps_files_alone() -> None:
     outcome = samples.damaged()
     outcome.findings.append(Finding("config_table_lost", "config/topics.json", severity="loss"))
-    assert all(command.endswith("--fix-config") for _, command in repair_commands(outcome, WORDS, "/p"))
-    in_database = repair_commands(replace(outcome, config_database="config/topics"), WORDS, "/p")
-    assert in_database and not any("--fix-config" in what + command for what, command in in_database)
+    assert config_helps(outcome) and not config_helps(replace(outcome, config_database="config/topics"))
     outcome.findings.append(Finding("config_table_lost", "config/delayOffset.json", severity="rebuildable"))
-    beside = repair_commands(replace(outcome, config_database="config/topics"), WORDS, "/p")
-    assert all(command.endswith("--fix-config") for _, command in beside)
+    assert config_helps(replace(outcome, config_database="config/topics"))
 
 
 def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
@@ -177,8 +177,9 @@ def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
     outcome.plan["steps"] = [{"action": "keep", "file": "commitlog/0"}]
     outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
     outcome.findings = [Finding("epoch_file_damaged", "epochFileCheckpoint", severity="rebuildable")]
-    assert len(repair_commands(outcome, WORDS, "/p")) == 1  # of a large store: its plan has no steps of a repair
-    outcome.plan["repair"] = {name: {"steps": [{"action": "copy"}]} for name in ("broker", "salvage")}
-    assert repair_commands(outcome, WORDS, "/p") == []
-    outcome.plan["repair"]["broker"]["steps"] += [{"action": "write_epochs"}]
-    assert len(repair_commands(outcome, WORDS, "/p")) == 1
+    ((_, command),) = repair_commands(outcome, WORDS, "/p")  # of a large store: its plan has no steps of a repair
+    assert command.startswith(f"{ENTRY} rescue ")
+    outcome.plan["repair"] = samples.proposed(steps=[{"action": "copy"}])
+    assert repair_commands(outcome, WORDS, "/p") == [] and repair_withheld(outcome) == NOTHING_MENDS
+    outcome.plan["repair"]["broker"] = samples.worked_out(options=["--fix-offsets"])
+    assert repair_commands(outcome, WORDS, "/p")[0][1].endswith("--policy broker --fix-offsets")
