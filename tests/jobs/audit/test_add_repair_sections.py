@@ -38,7 +38,7 @@ def test_each_store_gets_its_own(spark_session: Session, tmp_path: Path) -> None
     plan = read_plan(json.dumps(plans["hurt"]).encode())
     for policy in ("broker", "salvage"):
         report = repaired(hurt, tmp_path / policy, plan, policy).report
-        assert report["steps"] == list(plan.repair[policy]) and report["steps_from"] == "plan"
+        assert report["steps"] == list(plan.repair[policy].steps) and report["steps_from"] == "plan"
 
 
 def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     outcome = repaired(root, tmp_path / "new", plan, policy, fix_offsets=True)
     assert content(root) == before
     assert numbers(dry) == outcome.report and dry.exit_code == outcome.exit_code
-    assert list(plan.repair[policy]) == outcome.report["steps"] and outcome.report["steps_from"] == "plan"
+    assert list(plan.repair[policy].steps) == outcome.report["steps"] and outcome.report["steps_from"] == "plan"
     if (case.name, policy) in REFUSED:
         assert outcome.exit_code == 20 and not (tmp_path / "new").exists()
         return

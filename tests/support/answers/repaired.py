@@ -14,6 +14,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.tasks import Task, run_task
 from store_io.repair.plan_repair_section import StepsTask
+from store_io.repair.proposals import refused_section
 from store_io.repair.repair_plan import POLICIES, RepairPlan, read_plan
 from store_io.repair.repair_store import preview, repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
@@ -35,7 +36,7 @@ def plan_with_steps(root: Path, release: str, broker_conf: str | None, policy: s
     """The same plan with the steps of that policy, as an audit works them out."""
     plan = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf)).plan
     worked_out = StepsTask(0, StoreLocation(str(root)), json.dumps(plan), policy, 0).run()
-    parts = {other: {"refused": "not asked for"} for other in POLICIES} | {policy: worked_out}
+    parts = {other: refused_section("not asked for") for other in POLICIES} | {policy: worked_out}
     assert faults("plan", json.dumps({**plan, "repair": {"broker": worked_out, "salvage": worked_out}})) == []
     return read_plan(json.dumps({**plan, "repair": parts}).encode())
 
