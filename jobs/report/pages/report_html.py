@@ -32,6 +32,7 @@ from jobs.report.texts.store_titles import title_of
 from jobs.report.texts.text import count_text
 from jobs.report.texts.words.run_words import exit_words, note_kinds
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOutcome
+from store_io.audit.facts.missing_messages import missing_text
 from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES
 
@@ -90,6 +91,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "lost_timers": lost_timers,
         "lacks": lacks,
         "sound": "" if lost_messages or lost_timers or lacks or not outcome.messages or is_emptied(outcome) else "c-safe",
+        "missing": missing_text(outcome.missing),
         "end_of_log": end_of_log(broker) if broker and broker.get("starts") else None,
         "ends": why_it_ends(outcome, broker) if broker else "",
         "counts": [(severity, number, count_text(number, severity, _PLURALS[severity])) for severity, number in counts],

@@ -38,10 +38,12 @@ from jobs.report.texts.words.run_words import (
     would_be_lost,
 )
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
+from store_io.audit.facts.missing_messages import missing_text
 from store_io.audit.outcome.safety import (
     Safety,
     counted,
     end_of_log,
+    is_emptied,
     lacks_of,
     lost_of,
     named_notes,
@@ -121,6 +123,9 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
         lines += _broker(outcome, broker, paint)
     if broker and broker.get("starts"):
         lines += _loss(outcome, paint)
+    if outcome.missing:
+        what = "shown by queues or tables of this copy, and not in its CommitLog"
+        lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.missing))} {what}"))
     lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)
     lines += _next(outcome, words or words_of(outcome), plan)
@@ -144,7 +149,7 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
         refusal = str(broker.get("refusal"))
         why = "" if refusal in outcome.verdict else f": {printable(refusal)}"
         return [_row("Starts", paint(RED, "no") + f", {release} refuses{why}")]
-    lines = [_row("Starts", paint(GREEN, "yes") + f", {release}, as after {after}")]
+    lines = [_row("Starts", paint(_sound(outcome), "yes") + f", {release}, as after {after}")]
     segment = broker.get("start_segment")
     if segment is not None:
         lines.append(_row("Reads", f"from segment {printable(segment)}"))
@@ -154,6 +159,11 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
         words = paint(RED if deleted.held else "", deleted.words)
         lines.append(_row("" if place else "Deletes", f"{words}: {_listed(deleted.files)}"))
     return lines
+
+
+def _sound(outcome: AuditOutcome) -> str:
+    """The colour of good news: none for a copy of which nothing is left."""
+    return "" if is_emptied(outcome) or not outcome.messages else GREEN
 
 
 def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
@@ -187,15 +197,15 @@ def _compared(outcome: AuditOutcome, paint: Paint) -> list[str]:
     releases, settings = release_lines(compared), setting_lines(compared)
     width = max((len(line.what) for line in [*releases, *settings]), default=0)
     lines = [_row("Releases", f"{'':<{width}}  {'loses':>14}  {'the log ends at':>18}  {'deletes':>9}  code")]
-    lines += _compared_lines(releases, width, paint)
+    lines += _compared_lines(releases, width, paint, _sound(outcome))
     lines += _rows("", least_text(outcome, compared))
     if settings:
         lines.append(_row("Settings", f"RocketMQ {printable(outcome.release)} with another one of these:"))
-        lines += _compared_lines(settings, width, paint)
+        lines += _compared_lines(settings, width, paint, _sound(outcome))
     return lines
 
 
-def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint) -> list[str]:
+def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint, sound: str) -> list[str]:
     found = []
     notes: dict[str, None] = {}
     for line in lines:
@@ -203,7 +213,7 @@ def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint) -> 
         numbers = f"{'':>18}  {'':>9}"
         if line.ends:
             numbers = f"{row.log_end:>18,}  {count_text(row.deleted_files or 0, 'file'):>9}"
-        colour = GREEN if line.least else RED if line.ends and row.lost_messages else ""
+        colour = sound if line.least else RED if line.ends and row.lost_messages else ""
         code = "" if line.exit_code is None else paint(CODE_COLOUR[line.exit_code], f"{line.exit_code:>4}")
         found.append(_row("", f"{line.what:<{width}}  {paint(colour, lost)}  {numbers}  {code}"))
         if line.note:
