@@ -115,7 +115,9 @@ def _explained(evidence: Evidence, finding: Finding) -> bool:
     size = evidence.copy.rules.segment_bytes if finding.end is None else finding.end - (finding.start or 0)
     results = evidence.leftovers.values()
     listed = all(sum(result.lost_count.values()) == len(result.lost) for result in results)
-    return not listed or any(start <= phy < start + size for result in results for _, phy, _, _ in result.lost)
+    return not listed or any(
+        phy < start + size and start < phy + length for result in results for _, phy, length, _ in result.lost
+    )
 
 
 # ---- a log without a message -------------------------------------------------------------------------------------------------
