@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,21 +49,11 @@ def audited(root: Path, release: str, broker_conf: str) -> AuditOutcome:
     return outcome
 
 
-def mended(
-    root: Path,
-    target: Path,
-    release: str,
-    broker_conf: str,
-    policy: str,
-    with_earlier: bool = False,
-    heal_risk: float | None = None,
-) -> RepairOutcome:
+def mended(root: Path, target: Path, release: str, broker_conf: str, policy: str, **more: Any) -> RepairOutcome:
     """The repair, with its report beside the new store."""
     outcome = audited(root, release, broker_conf)
     plan, helps = read_plan(plan_text(outcome.plan).encode()), config_helps(outcome)
-    done = repaired(
-        root, target, plan, policy, fix_offsets=True, fix_config=helps, with_earlier=with_earlier, heal_risk=heal_risk
-    )
+    done = repaired(root, target, plan, policy, fix_offsets=True, fix_config=helps, **more)
     assert done.exit_code == 0, done.report["problems"]
     report = {"made_at": "2026-01-02 03:04:05", **done.report}
     target.with_name(target.name + REPORT_SUFFIX).write_text(document(report))
