@@ -111,7 +111,7 @@ def _carried_out(
         _tell(store, request, outcome)
         if outcome.exit_code:
             return Done(outcome.exit_code)
-        done = _hand_over(store, request, outcome, assumed)
+        done = _hand_over(store, request, outcome, places.absolute(command.options["--plan"]), assumed)
         if upload is not None and done.handed is not None:
             files = done.handed.files
             for path in filter(None, (files.page, files.unsaved, files.resend)):
@@ -144,12 +144,12 @@ def _tell(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, 
     print(repair_text(outcome.report, store.path, request.place, dry), end="", flush=True)
 
 
-def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, assumed: Sequence[str]) -> Done:
+def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, plan: str, assumed: Sequence[str]) -> Done:
     from jobs.rescue.hand_over import hand_over
 
     try:
         with every_read():
-            handed = hand_over(store, request, outcome, assumed)
+            handed = hand_over(store, request, outcome, plan, assumed)
         return Done(0, handed)
     except StoreError as problem:  # the new store is in place, whatever becomes of its page
         print(f"{SPEAKER}: no hand-over page: {printable(problem)}", file=sys.stderr, flush=True)

@@ -113,7 +113,7 @@ exit codes: 0 consistent, 2 usage, 3 not fully audited, 10 derived data differ, 
 
 COMMAND_TABLE["rescue"] = CommandSpec(
     module="jobs.rescue.run_rescue",
-    usage="COPY --broker-conf FILE [options]",
+    usage="COPY [--broker-conf FILE] [options]",
     about="""\
 Make a new store from a damaged copy in one command: audit it, compare both policies, repair.
 Without --yes it shows what it would do, and changes nothing; at a terminal it asks. The copy is only read. Beside NEW:
@@ -127,7 +127,7 @@ NEW.handover.html, to be gone through box by box, and all names of messages that
     read=(
         Option("--donor", "COPY2", "another copy of the same log, whose valid bytes replace damaged ranges"),
         Option("--release", "X", "the broker's RocketMQ release; asked for if the copy leaves a choice"),
-        Option("--broker-conf", "FILE", "the broker's own properties file; asked for if it is not named"),
+        Option("--broker-conf", "FILE", "its properties file; without it sizes come from the files, all else from the defaults"),
     ),
     write=(
         Option("--to", "NEW", "a folder that does not exist (default COPY-rescued); NEW.rescue gets the audit's page"),

@@ -30,6 +30,10 @@ from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
 
 NEW, FOLDER = "-rescued", ".rescue"
+_NO_CONF = (
+    "No broker.conf was named: sizes, and what else the copy's files show, are taken from them, RocketMQ's defaults for all other"
+    " settings. Name the broker's own with --broker-conf if you have it: it decides what a start reads."
+)
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,8 @@ def first_look(command: Command) -> Asked:
     if signs.held:
         raise StoreError(refused(signs, "rescue"))
     warnings = tuple(f"{said}. Rescue a copy that nothing writes to." for said in signs.sentences())
-    if "--broker-conf" not in given:
-        given["--broker-conf"] = _ask_for_conf()
+    if "--broker-conf" not in given and (conf := _ask_for_conf()):
+        given["--broker-conf"] = conf
     store, assumed = _with_release(copy, given)
     donor = donor_of(given["--donor"], location, target) if "--donor" in given else None
     needed, free = needed_bytes(location), _free_bytes(target)
@@ -105,8 +109,11 @@ def _free_bytes(target: str) -> int:
 
 
 def _ask_for_conf() -> str:
-    hint = "name the broker's own properties file, which decides what its recovery reads"
-    return _answer("The broker's properties file (broker.conf)", "--broker-conf FILE", hint)
+    """The file that a person at the terminal names; "" where nobody sits there, or there is none."""
+    if not sys.stdin.isatty():
+        return ""
+    print("  the broker's own properties file decides what its recovery reads", file=sys.stderr)
+    return _read("The broker's properties file (broker.conf), or nothing if there is none")
 
 
 def _with_release(copy: str, given: Mapping[str, Any]) -> tuple[StoreArgument, tuple[str, ...]]:
@@ -164,4 +171,6 @@ def first_lines(asked: Asked) -> Iterator[str]:
         yield f"Warning: {warning}"
     for sentence in asked.assumed:
         yield f"Assumed: {sentence}"
+    if asked.store.broker_conf is None:
+        yield f"Assumed: {_NO_CONF}"
     yield f"Space: {bytes_text(asked.needed)} needed at most, {bytes_text(asked.free)} free at {printable(asked.target)}"

@@ -12,13 +12,14 @@ from jobs.output import OutputFolder
 from jobs.report.files.json_text import row_line
 from jobs.report.hand_over.hand_over_html import hand_over_html
 from jobs.report.hand_over.words import MOST_NAMED, HandOver, HandOverFiles
-from jobs.report.texts.commands import store_words
+from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import value_text
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.audit.facts.odd_settings import odd_settings
 from store_io.formats.properties import parse_properties
 from store_io.formats.settings import given_settings
+from store_io.repair.proposals import RepairProposal
 from store_io.repair.repair_copy import mode_beside
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
@@ -32,10 +33,12 @@ SUFFIXES = (REPORT_SUFFIX, PAGE, UNSAVED, RESEND)
 _PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "storePathIndex"
 
 
-def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, assumed: Sequence[str] = ()) -> HandOver:
+def hand_over(
+    store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, plan_file: str, assumed: Sequence[str] = ()
+) -> HandOver:
     """Write the files of a repair that is done, and say what they hold. Raises StoreError where one cannot be written.
 
-    assumed: sentences, besides those that follow from the plan.
+    plan_file: where plan.json is.  assumed: sentences, besides those that follow from the plan.
     """
     beside = _Beside(request.target, request.place, mode_beside(request.location))
     named = beside.write_names(outcome)
@@ -52,8 +55,10 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
     texts = {key: setting.text for key, setting in given.items()}
     settings = {key: Setting(value, plan.origins[key], texts.get(key)) for key, value in plan.settings.items()}
     rules = broker_rules(plan.release, settings)
+    done = RepairProposal(request.policy, options=request.options)
     handed = HandOver(
         copy=store.path,
+        command=command_line("repair", repair_words(done, store_words(store), plan_file, request.place), []),
         target=request.place,
         words=store_words(store),
         report=outcome.report,

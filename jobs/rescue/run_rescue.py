@@ -1,4 +1,4 @@
-"""rescue COPY --broker-conf F: from a damaged copy to a new store, in one command.
+"""rescue COPY [--broker-conf F]: from a damaged copy to a new store, in one command.
 
 Look, audit, work out both ways to repair, propose one, and with --yes, or where a person at the terminal agrees, carry it out and
 hand it over. What is run is the very command that is shown. The exit code says how it ended:
@@ -37,25 +37,26 @@ from jobs.report.hand_over.rescue_text import (
 )
 from jobs.report.hand_over.words import hand_over_text
 from jobs.report.pages.report_html import PageContext
-from jobs.report.texts.commands import command_line, config_helps, not_shown, repair_withheld, store_words
+from jobs.report.texts.commands import command_line, no_repair_goes, not_shown, repair_withheld, repair_words, store_words
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.text import printable
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
 from jobs.rescue.hand_over import SUFFIXES
-from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, kept_by_salvage, plan_section, request_of, work_out_ways
 from schemas.rows import DOUBT, NAMED, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
-from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.outcome.safety import is_emptied
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UnfitDonor, UsageError
 from store_io.base.exit_codes import CONSISTENT
 from store_io.base.failed_reads import every_read
 from store_io.base.tasks import Task
-from store_io.repair.repair_work import RunTasks
+from store_io.repair.proposals import RepairProposal, config_helps, recommended
+from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
+from store_io.repair.repair_work import RepairRequest, RunTasks
+from store_io.repair.ways import Way, section_of, work_out_way
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.replicas.same_logs import same_logs
 from store_io.rules.releases import KNOWN_RELEASES
@@ -115,42 +116,30 @@ def _rescue(command: Command, asked: Asked) -> int:
             _write(asked, outcome)
         _say(steps_text(end.headline, end.steps))
         return end.code
-    outcome.plan["repair"] = plan_section(ways, asked.donor is not None)
+    outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
     _write(asked, outcome)
-    if any(way.consistent for way in ways) and not any(way.consistent and way.changes for way in ways):
+    best = recommended(outcome.plan["repair"])
+    if best is None and any(way.consistent for way in ways):
         _say(steps_text("Not rescued: a repair would change nothing of this.", (*_steps(outcome), _page(asked, outcome))))
         return outcome.exit_code
-    return _propose(command, asked, outcome, ways)
-
-
-def _propose(command: Command, asked: Asked, outcome: AuditOutcome, ways: list[Way]) -> int:
-    """Show the ways and the one to take; take it where that is wanted."""
     _say(ways_text(outcome, ways))
-    choice = choose(ways, kept_by_salvage(outcome))
-    if choice is None:
-        no_donor = asked.donor is not None or outcome.plan["broker"]["dledger"] is not None  # one that helps
-        raise StoreError(
-            f"no repair goes: {'; '.join(dict.fromkeys(way.problem() for way in ways))}. The copy is as it was; look for another"
-            f" copy of this broker{'' if no_donor else ', and name one with --donor'}"
-        )
-    words = _repair_words(command, asked, outcome, choice)
+    if best is None:
+        raise StoreError(no_repair_goes(outcome))
+    return _propose(command, asked, outcome, best)
+
+
+def _propose(command: Command, asked: Asked, outcome: AuditOutcome, best: RepairProposal) -> int:
+    """Show the recommended command; run it if that is wanted."""
+    words = [*repair_words(best, store_words(asked.store), _plan_file(asked, outcome), asked.target), *command.spark]
     shown = command_line("repair", words, []) or not_shown(words)
     run_it = YES in command.flags
-    _say(choice_text(choice, shown, asked.folder, "" if run_it else "the same line with --yes runs this command"))
+    _say(choice_text(outcome, shown, asked.folder, "" if run_it else "the same line with --yes runs this command"))
     if run_it or agreed("Run it now?"):
         done = repair_command.carry_out(options.parse(["repair", *words]), asked.assumed)
         if done.handed is not None:
             _say(hand_over_text(done.handed))
         return done.exit_code
     return outcome.exit_code
-
-
-def _repair_words(command: Command, asked: Asked, outcome: AuditOutcome, choice: Choice) -> list[str]:
-    """The repair's command line, word by word."""
-    words = [*store_words(asked.store), "--plan", f"{asked.folder}/{outcome.name}/plan.json", "--to", asked.target]
-    words += ["--policy", choice.way.policy, *choice.options]
-    words += ["--donor", asked.donor.root] if asked.donor is not None else []
-    return [*words, *command.spark]
 
 
 # ---- the audit, and ends without a repair ------------------------------------------------------------------------------
@@ -239,32 +228,25 @@ def _ways_without_unfit_donor(asked: Asked, outcome: AuditOutcome, run_tasks: Ru
 
 
 def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
-    """Both policies, with --fix-config and --heal where these help and go; ways without --fix-config say why it does not go.
-    Nobody asked for --heal here: it is left out where the risks of all records together are not below the bound of one."""
-    request = request_of(outcome, asked.location, asked.target, asked.donor)
-    wanted = [replace(request, fix_config=True)] if config_helps(outcome) else []
-    first: list[Way] = []  # whose refusals say most, where none goes
-    left, config_left = 0.0, ""
-    for heal_risk in (DEFAULT_RISK, None):
-        for each in (*wanted, request):
-            ways = work_out_ways(replace(each, heal_risk=heal_risk), run_tasks, _progress)
-            first = first or ways
-            left = max(left, *(way.risk for way in ways))
-            if left >= MOST_RISK and heal_risk is not None:
-                break
-            if any(way.consistent for way in ways):
-                risk_left = left if left >= MOST_RISK else 0.0
-                return [replace(way, risk_left=risk_left, config_left="" if each.fix_config else config_left) for way in ways]
-            if each.fix_config:
-                config_left = "; ".join(dict.fromkeys(way.problem() for way in ways))
-    return first
+    """A repair by each policy, worked out. Raises StoreError if no repair can follow this audit."""
+    plan = read_plan(plan_text(outcome.plan).encode())
+    found = []
+    for policy in POLICIES:
+        _progress(f"working out a repair by policy {policy}")
+        request = RepairRequest(plan.store, asked.location, asked.target, plan, policy, asked.donor)
+        found.append(work_out_way(request, config_helps(outcome), run_tasks))
+    return found
+
+
+def _plan_file(asked: Asked, outcome: AuditOutcome) -> str:
+    return f"{asked.folder}/{outcome.name}/plan.json"
 
 
 def _write(asked: Asked, outcome: AuditOutcome) -> None:
     """The audit's own results. Raises OutputFailed: without the plan nothing can be repaired."""
     output = asked.output()
     output.begin([outcome.name])
-    context = PageContext(store_words=store_words(asked.store), plan=f"{asked.folder}/{outcome.name}/plan.json")
+    context = PageContext(store_words=store_words(asked.store), plan=_plan_file(asked, outcome), to=asked.target)
     problems = write_store(output, outcome, context)
     if problems:
         raise OutputFailed(problems[0])

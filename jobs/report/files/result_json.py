@@ -72,6 +72,8 @@ def _store(outcome: AuditOutcome) -> Row:
         **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,
+        "missing_messages": outcome.missing.get("messages"),
+        "missing_at_least": outcome.missing.get("at_least"),
         "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
         "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},
         "lacks_messages": lacks if outcome.replicas else None,

@@ -49,15 +49,15 @@ class NextSteps:
     others: list[tuple[str, list[str]]] = field(default_factory=list)
 
 
-def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSteps:
-    """words, plan: as `repair_commands` takes them."""
+def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> NextSteps:
+    """words, plan, to: as `repair_commands` takes them."""
     if judge(outcome).kind == Safety.SAFE:
         before = [PUT_CONFIG] if no_config(outcome) else []
         before += dict.fromkeys(note.next for note in named_notes(outcome))
         before += [f"{change}." for change in outcome.unsafe_settings]
         nothing = " ".join(before) or (NOTHING_JUDGED if outcome.not_judged else NOTHING)
         return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
-    repairs = repair_commands(outcome, words, plan)
+    repairs = repair_commands(outcome, words, plan, to)
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     withheld = repair_withheld(outcome)
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding

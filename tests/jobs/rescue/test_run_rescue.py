@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 from pathlib import Path
@@ -15,6 +18,7 @@ from jobs import cli
 from jobs.rescue import first_look, run_rescue
 from jobs.rescue.hand_over import SUFFIXES
 from store_io.formats.config.table_forms import Form
+from store_io.repair import ways
 from store_io.repair.config import config_changes
 from tests.support import damage
 from tests.support.answers.repaired import content
@@ -88,14 +92,27 @@ def test_a_consistent_copy_needs_nothing(store: Path, capsys: pytest.CaptureFixt
 
 
 def test_what_must_be_named_is_said_before_any_work(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["rescue", str(store / "store"), "--release", "5.3.3"]) == 2
-    assert "--broker-conf FILE is missing" in capsys.readouterr().err
     assert typed(store, release="") == 2
     assert "--release X is missing: " in capsys.readouterr().err
     assert cli.main(["rescue"]) == 2 and typed(store, "--to", str(store / "store" / "new")) == 2
     assert typed(store, "--donor", str(store / "store")) == 2
     assert "nothing to give" in capsys.readouterr().err
     assert not list(store.glob("store-rescued*"))
+
+
+def test_without_a_broker_conf_what_is_assumed_comes_first_and_the_command_works_in_any_folder(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["rescue", str(store / "store"), "--release", "5.3.3"]) == 20
+    said = capsys.readouterr().out
+    assert said.startswith("  Assumed: No broker.conf was named: ") and "mappedFileSizeCommitLog = " in said
+    command = next(line for line in said.splitlines() if line.startswith("  Repair")).split(maxsplit=1)[1]
+    (store / "elsewhere").mkdir()
+    monkeypatch.chdir(store / "elsewhere")
+    program, *words = shlex.split(command)
+    assert os.access(program, os.X_OK) and cli.main(words) == 0 and (store / "store-rescued").is_dir()
+    page = html.unescape(re.sub(r"<[^>]+>", "", (store / "store-rescued.handover.html").read_text()))
+    assert command in page and "No broker.conf was named: " in page and not list((store / "elsewhere").iterdir())
 
 
 def test_settings_that_do_not_fit_are_no_ground_for_a_repair(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,7 +156,7 @@ def test_a_donor_gives_what_is_damaged(store: Path, tmp_path: Path, capsys: pyte
     assert "all that the copy shows" in said and "1 range" in said
     assert not (store / "store-rescued.unsaved.jsonl").exists()
     plan = json.loads((store / "store-rescued.rescue" / "store" / "plan.json").read_text())
-    assert "with a donor" in plan["repair"]["salvage"]["refused"]
+    assert plan["repair"]["salvage"]["options"] == ["--donor", str(tmp_path / "donor" / "store")]
 
 
 def test_a_single_wrong_byte_is_healed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,7 +173,7 @@ def test_records_whose_risks_together_are_too_high_are_left_to_a_person(
     """Each alone is below the bound of one: nobody asked a rescue for --heal."""
     path, body = written(tmp_path)
     damage.invert_byte(path, body + 20)
-    monkeypatch.setattr(run_rescue, "MOST_RISK", 1e-12)
+    monkeypatch.setattr(ways, "MOST_RISK", 1e-12)
     typed(tmp_path)
     said = capsys.readouterr().out
     assert "decide on repair --heal yourself" in said and " --heal " not in said.partition("  Repair ")[2].partition("\n")[0]

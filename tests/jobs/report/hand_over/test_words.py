@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jobs.environment.installation import ENTRY
 from jobs.report.hand_over.hand_over_html import hand_over_html
 from jobs.report.hand_over.words import hand_over_text, headline, parts, unsaved_lines
 from tests.support.handmade import handed
@@ -22,7 +23,7 @@ def test_a_store_without_a_loss_is_green_and_says_so() -> None:
         "[ ] Start RocketMQ 5.3.3, no other release",
         "mappedFileSizeCommitLog=131072 (broker.conf)",
         "TopicA, queue 0: 0 to 300",
-        "./spark-submit.sh audit /new/broker-a --release 5.3.3 --broker-conf /conf/broker.conf --out /new/broker-a.audit",
+        f"{ENTRY} audit /new/broker-a --release 5.3.3 --broker-conf /conf/broker.conf --out /new/broker-a.audit",
         "before a start, go through /new/broker-a.handover.html, box by box",
     ):
         assert sentence in text

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jobs.environment.installation import ENTRY
 from jobs.report.pages.index_html import index_html
 from jobs.report.texts.judgement import judge, most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
@@ -54,7 +55,7 @@ def test_what_is_gone_is_never_called_safe() -> None:
     acting = samples.emptied()
     acting.segment_count = 1
     acting.plan["steps"] = [{"action": "rebuild", "file": "checkpoint"}]
-    assert "Repair" not in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+    assert f"{ENTRY} repair" not in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
     acting.findings = []
     assert "Repair" in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
 
