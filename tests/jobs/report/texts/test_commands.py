@@ -103,7 +103,7 @@ def test_a_file_whose_path_no_command_can_show_is_to_be_copied(option: str) -> N
     assert [command for _, command in repair_commands(outcome, conf, plan)] == ["", ""]
     said = next_steps(outcome, conf, plan).unshown
     assert said.startswith("No command line can show the path ") and "copy the file to a path without such letters" in said
-    assert repair_view(outcome, conf, plan)["unshown"] == said and "\x1b" not in said
+    assert repair_view(outcome, conf, plan, "new")["unshown"] == said and "\x1b" not in said
 
 
 def test_what_no_shell_can_be_given_is_looked_at_where_it_lies() -> None:
