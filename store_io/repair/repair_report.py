@@ -79,6 +79,7 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
 def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
     log, before = begun.log, begun.audit
     messages, size = lost_beyond(before, log.own_end)
+    messages, size = messages + sum(b.messages for b in work.beyond), size + sum(b.bytes for b in work.beyond)
     answered = [row for q in made.queues for row in q.answered]
     findings = [*before.findings, *repaired_findings(before.evidence, work.request.location)]
     renamed = {e.step.file for e in log.edits if e.step.action == RENAME}
@@ -124,8 +125,8 @@ def unsaved_of(work: Work, begun: Begun, said: Row) -> Unsaved:
         begun.audit.evidence.leftovers, said["answered"], said["dropped"], said["given_up"]["missing"]
     )
     cut = int(said["lost"]["messages"])
-    segments = segments_beyond(begun.audit.segments, location, end) if cut else ()
-    return Unsaved(location, work.rules, missing, not_named, cut, end, segments)
+    segments = segments_beyond(begun.audit.segments, location, end, work.beyond) if cut else ()
+    return Unsaved(location, work.rules, missing, not_named, cut, segments)
 
 
 def queue_ends(ended: Ended) -> QueueEnds:

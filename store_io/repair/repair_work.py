@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from schemas.rows import Row
+from schemas.rows import MappedFile, Row
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
 from store_io.repair.repair_plan import BROKER, RepairPlan
@@ -81,6 +81,16 @@ class QueueEnds:
     count: int
 
 
+class Beyond(NamedTuple):
+    """What lay after the configured length of a file of the log, which a repair gives it. file: of the copy.  start: the position
+    from which on it is not in the new store.  messages, bytes: valid ones."""
+
+    file: MappedFile
+    start: int
+    messages: int
+    bytes: int
+
+
 def unused_name(tree: Tree, stem: str) -> str:
     """A name for a file that goes afterwards, with which no other of the new store begins."""
     while any(entry.path.startswith(stem) for entry in tree.all):
@@ -92,7 +102,7 @@ def unused_name(tree: Tree, stem: str) -> str:
 class Work:
     """One repair while it is under way. steps: what was done so far.  refusals: why the release would not have started before.
 
-    half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.
+    half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.  beyond: of files that were longer.
     config: what --fix-config wrote, or would write; rows of the report.
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
     """
@@ -103,6 +113,7 @@ class Work:
     progress: Callable[[str], None]
     refusals: list[str] = field(default_factory=list)
     half_records: list[Row] = field(default_factory=list)
+    beyond: list[Beyond] = field(default_factory=list)
     config: list[Row] = field(default_factory=list)
     steps: Steps = field(init=False)
     rules: BrokerRules = field(init=False)

@@ -25,6 +25,7 @@ from store_io.explore.message_rows import scan_messages
 from store_io.explore.redaction import read_redaction
 from store_io.explore.scans import EntryScan, MessageScan
 from store_io.repair.given_up import missing_offsets
+from store_io.repair.repair_work import Beyond
 from store_io.rules.loading import Tree, numbered_files
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.releases import BrokerRules
@@ -54,7 +55,8 @@ class Unsaved:
     """What a repair of this copy could not save.
 
     missing: in the order of topics, queues and offsets.  not_named: how many more there are, of which only the number is known.
-    cut: valid messages of the copy beyond `log_end`, where the new log ends.  segments: of the copy, those with such messages.
+    cut: valid messages of the copy that the new log leaves out.  segments: of the copy, those with such messages, each with the
+    position from which on they are left out.
     """
 
     location: StoreLocation
@@ -62,8 +64,7 @@ class Unsaved:
     missing: tuple[Missing, ...] = ()
     not_named: int = 0
     cut: int = 0
-    log_end: int = 0
-    segments: tuple[MappedFile, ...] = ()
+    segments: tuple[tuple[MappedFile, int], ...] = ()
 
     @property
     def messages(self) -> int:
@@ -95,15 +96,19 @@ def find_missing(
     return tuple(found), max(0, count - sum(row.end - row.first for row in found))
 
 
-def segments_beyond(segments: Iterable[SegmentSummary], location: StoreLocation, log_end: int) -> tuple[MappedFile, ...]:
-    """The copy's own segments that reach beyond the new end. segments: as the repair's audit has them; one that the repair has
-    renamed or added is not in the copy."""
-    own = Tree(list_store(location).files).by_path
-    return tuple(
-        MappedFile(s.path, s.base_offset, s.size)
-        for s in segments
-        if s.path in own and own[s.path].size == s.size and s.base_offset + s.size > log_end
-    )
+def segments_beyond(
+    segments: Iterable[SegmentSummary], location: StoreLocation, log_end: int, beyond: Iterable[Beyond]
+) -> tuple[tuple[MappedFile, int], ...]:
+    """(each segment of the copy that reaches beyond the new end or the configured length, the position at which that begins).
+
+    segments: as the repair's audit has them; one that the repair has renamed or added is not in the copy.
+    """
+    own, found = Tree(list_store(location).files).by_path, {b.file.path: (b.file, b.start) for b in beyond if b.messages}
+    for s in segments:
+        if s.path in own and s.base_offset + s.size > log_end:
+            file, start = found.get(s.path, (MappedFile(s.path, s.base_offset, own[s.path].size), s.size))
+            found[s.path] = file, min(start, max(0, log_end - s.base_offset))
+    return tuple(sorted(found.values(), key=lambda row: (row[0].start, row[0].path)))
 
 
 # ---- rows of the complete list ---------------------------------------------------------------------------------------
@@ -147,6 +152,6 @@ def cut_rows(unsaved: Unsaved) -> Iterator[Row]:
         return
     source, shown = open_source(unsaved.location), read_redaction(None)
     scan = resend_scan(MessageScan(unsaved.location, "", 0, 0, rules=unsaved.rules, only_lost=True))
-    for file in sorted(unsaved.segments, key=lambda f: (f.start, f.path)):
-        for batch in scan_messages(scan.of(file, SegmentLoss(max(0, unsaved.log_end - file.start))), source):
+    for file, start in unsaved.segments:
+        for batch in scan_messages(scan.of(file, SegmentLoss(start)), source):
             yield from sendable_rows(batch, shown)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from jobs.environment.installation import COMMAND
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, name_text, printable
-from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, CURED, NO_QUEUE, Part
+from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, CURED, NO_LIGHT_OFFSETS, NO_QUEUE, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault, unqueueable
 from store_io.base.paths import is_hdfs, is_s3
@@ -180,7 +180,8 @@ def _has_place_beside(store: str) -> bool:
 def config_helps(outcome: AuditOutcome) -> bool:
     """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
     refused_by = ((outcome.plan.get("broker") or {}).get("config") or {}).get("refused_by")
-    files = [f.file for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE]
+    mended = (f for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE and f.next != NO_LIGHT_OFFSETS)
+    files = [f.file for f in mended]
     files += [f"config/{refused_by}"] if refused_by else []
     if outcome.config_database:
         return any(file in {each.path for each in CONFIG_FILES} - {*DATABASE_TABLES} for file in files)

@@ -6,6 +6,7 @@ Source of the rules: pitfalls.md, audits A to D.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from schemas.dledger_layout import DATA, INDEX_FILE_BYTES
 from schemas.dledger_layout import INDEX as UNITS
@@ -13,6 +14,7 @@ from schemas.rows import NOTE, REBUILDABLE, Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.base.java_compat import parse_number
+from store_io.base.wording import count_text
 from store_io.formats.rocksdb.private_folder import is_database, is_database_name
 from store_io.rules.dledger.ledger_files import ledger_folder
 from store_io.rules.loading import Tree, is_folder
@@ -55,6 +57,13 @@ def _name_fault(start: int | None) -> str:
 def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Finding:
     """A file of another length than the configured one."""
     return Finding(code, entry.path, severity=severity, expected=f"{size} bytes", actual=f"{entry.size} bytes")
+
+
+def _length_fault(segment: StoreFile, size: int) -> str:
+    """What a segment has more, or less, than its configured length."""
+    if segment.size > size:
+        return f"it is too long: a repair cuts off its last {count_text(segment.size - size, 'byte')}, which no start reads"
+    return f"it is too short: its last {count_text(size - segment.size, 'byte')} are missing"
 
 
 def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
@@ -114,7 +123,7 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             found.append(_sized("segment_empty", entry, size, REBUILDABLE))
             continue
         if entry.size != size and not unread:
-            found.append(_sized("segment_wrong_size", entry, size))
+            found.append(replace(_sized("segment_wrong_size", entry, size), message=_length_fault(entry, size)))
         if start % size:
             found.append(Finding("segment_misnamed", entry.path, expected=f"a multiple of {size}", actual=name))
         elif name != f"{start:020d}":
