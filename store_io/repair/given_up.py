@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemas.finding_codes import CATALOGUE
@@ -24,12 +24,14 @@ def given_up(
     dropped: Sequence[Row],
     cut: int,
     findings: Iterable[Finding],
+    is_cut: Callable[[int], bool] = lambda phy_offset: False,
 ) -> Row:
     """messages: all that are given up.  missing: those that the copy does not hold.  cut: valid ones that it holds.  earlier:
     what the repair that made the copy had given up.  signs: codes of findings that show missing messages without a number; named
     only where nothing gives one.
 
-    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows. A message is counted once: by its physical
+    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows.  is_cut: whether the message with a physical
+    offset, to which an entry leads, is among those that are cut. A message is counted once: by its physical
     offset, which several queues can lead to, and by its position in its own queue; LMQ queues only lead to messages of others.
     """
     places: set[int] = set()
@@ -37,7 +39,7 @@ def given_up(
     for key, ranges in missing_offsets(answered, dropped).items():
         by_queue[key].ranges = ranges
     for key, result in leftovers.items():
-        places.update(phy for _, phy, _, _ in result.lost)
+        places.update(phy for _, phy, _, _ in result.lost if not is_cut(phy))
         by_queue[key].known.update(number for number, _, _, _ in result.lost)
         by_queue[key].more = sum(result.lost_count.values()) - len(result.lost)
     own = [queue for (topic, _), queue in by_queue.items() if not topic.startswith(LMQ_PREFIX)]

@@ -86,7 +86,7 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
     return {
         "messages_before": begun.messages,
         "lost": {"messages": messages, "bytes": size},
-        "given_up": given_up(before.evidence.leftovers, answered, log.dropped, messages, findings),
+        "given_up": given_up(before.evidence.leftovers, answered, log.dropped, messages, findings, work.lay_beyond),
         "donor": begun.donor,
         "healed": begun.healed,
         "healed_at": _healed_at(begun.healed),
@@ -122,7 +122,7 @@ def unsaved_of(work: Work, begun: Begun, said: Row) -> Unsaved:
     """What the new store does not hold, by name. said: the report."""
     location, end = work.request.location, begun.log.own_end
     missing, not_named = find_missing(
-        begun.audit.evidence.leftovers, said["answered"], said["dropped"], said["given_up"]["missing"]
+        begun.audit.evidence.leftovers, said["answered"], said["dropped"], said["given_up"]["missing"], work.lay_beyond
     )
     cut = int(said["lost"]["messages"])
     segments = segments_beyond(begun.audit.segments, location, end, work.beyond) if cut else ()

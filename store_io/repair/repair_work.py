@@ -90,6 +90,10 @@ class Beyond(NamedTuple):
     messages: int
     bytes: int
 
+    def holds(self, phy_offset: int) -> bool:
+        """Whether the message with that physical offset lay there."""
+        return self.start <= phy_offset - self.file.start < self.file.size
+
 
 def unused_name(tree: Tree, stem: str) -> str:
     """A name for a file that goes afterwards, with which no other of the new store begins."""
@@ -136,6 +140,10 @@ class Work:
     def tree(self) -> Tree:
         """Its names as they are now."""
         return Tree(list_store(self.location).files)
+
+    def lay_beyond(self, phy_offset: int) -> bool:
+        """Whether the copy has the message with that physical offset after the configured length of a file of its log."""
+        return any(each.messages and each.holds(phy_offset) for each in self.beyond)
 
     def remove(self, path: str, reason: str, tree: Tree) -> None:
         """Remove a file or folder, as a step of its own. tree: the names by the last audit."""

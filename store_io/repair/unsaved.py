@@ -9,7 +9,7 @@ two others, and index entries that lead to it, which hold the hashes of "topic#k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,12 +73,16 @@ class Unsaved:
 
 
 def find_missing(
-    leftovers: Mapping[QueueKey, LeftoverResult], answered: Sequence[Row], dropped: Sequence[Row], count: int
+    leftovers: Mapping[QueueKey, LeftoverResult],
+    answered: Sequence[Row],
+    dropped: Sequence[Row],
+    count: int,
+    is_cut: Callable[[int], bool] = lambda phy_offset: False,
 ) -> tuple[tuple[Missing, ...], int]:
     """(those with a name, how many have none).
 
-    leftovers: of the copy's audit.  answered, dropped: the repair's rows.  count: how many `given_up` counts. An LMQ queue only
-    leads to messages of others, so it names one where no other queue does.
+    leftovers: of the copy's audit.  answered, dropped: the repair's rows.  count, is_cut: as `given_up` has them. An LMQ queue
+    only leads to messages of others, so it names one where no other queue does.
     """
     ranges = missing_offsets(answered, dropped)
     found: list[Missing] = []
@@ -87,7 +91,7 @@ def find_missing(
         known = []
         for entry in leftovers[key].lost if key in leftovers else ():
             known.append((entry.queue_offset, entry.queue_offset + 1))
-            if entry.phy_offset not in places:
+            if entry.phy_offset not in places and not is_cut(entry.phy_offset):
                 places.add(entry.phy_offset)
                 found.append(Missing(*key, entry.queue_offset, entry.queue_offset + 1, entry.phy_offset, entry.size))
         if not key[0].startswith(LMQ_PREFIX):
