@@ -75,7 +75,7 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.3.1": {"imports_files": True, "timer_topic": True},
     "5.3.2": {"knows_second_version": True},
     # RocksDBTopicConfigManager; ConfigManager.persist, which from here on catches what ScheduleMessageService.configFilePath
-    # throws, so that BrokerController.shutdownBasicService goes on to the other tables. It came with the calls of
+    # throws, so that BrokerController.shutdownBasicService writes the other tables, too. It came with the calls of
     # MixAll.fsyncDirectory that 5.3.4's TimerMetrics and TransactionMetrics have.
     "5.3.4": {"knows_single_database": True, "backup_is_moved": True, "refusal_saves_all": True},
     "5.4.0": {
