@@ -32,7 +32,9 @@ from dataclasses import replace
 from functools import partial
 
 from schemas.checkpoint_layout import ABORT_FILE
+from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Row
+from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.wording import count_text
@@ -172,11 +174,11 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
 
 
 def _unblocked(work: Work, audit: Audited) -> Audited:
-    """As `unblock`; where the release starts on nothing, the refusal says what salvage would keep."""
+    """As `unblock`; if the release stops at the log itself, the refusal says what salvage would keep."""
     try:
         return unblock(work, audit)
     except NoStart as problem:
-        if problem.refusal.startswith("config/"):  # salvage writes no other config/
+        if not problem.refusal.startswith((f"{COMMITLOG}/", FOLDER_PREFIX)):  # what else stops it salvage does not change
             raise
         try:
             kept = _plan(work, with_configured_lengths(work, problem.audit), SALVAGE).messages

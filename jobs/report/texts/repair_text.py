@@ -141,7 +141,7 @@ def _removed(name: str) -> str:
 
 
 def _cut(lost: Row, end: int) -> str:
-    return f"{count_text(lost['messages'], 'message')}, {bytes_text(lost['bytes'])}, after physical offset {end:,}"
+    return f"{count_text(lost['messages'], 'message')}, {bytes_text(lost['bytes'])}, that the new log, which ends at {end:,}, leaves out"
 
 
 def _other(other: Row) -> str:
