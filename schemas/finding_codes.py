@@ -145,10 +145,10 @@ class FindingCode:
     """One kind of disagreement.
 
     step: the next step, where that of its cure does not say enough.  follows: of a note, what follows from it where that is not
-    nothing.  unread: it is about a file that was not opened.  raised_step: of a note, the next step of a finding that is above
-    a note.  named: as a note it changes what a reader does, so the verdict says its message.  wrong_size_of: kinds of files whose
-    wrong size in a broker.conf causes it.  shows_missing: above a note it shows
-    that messages were there, and not how many.
+    nothing; of another finding, what follows if its severity may be a graver one.  unread: it is about a file that was not
+    opened.  raised_step: of a note, the next step of a finding that is above a note.  named: as a note it changes what a reader
+    does, so the verdict says its message.  wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.
+    shows_missing: above a note it shows that messages were there, and not how many.
     """
 
     code: str
@@ -184,6 +184,10 @@ _SET_ASIDE = (  # of a compacted topic's log that the CommitLog may still hold
 END_GONE = (  # the next step of a missing segment after the copy's last one
     "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
     " audit that copy and use it instead."
+)
+NO_LIGHT_OFFSETS = (  # the next step of offsets that 4.9.3 does not take from lmqConsumerOffset.json
+    "No repair helps with this release. Start 4.9.4 or a later one with these settings, or keep a copy of config/: 4.9.3 writes"
+    " its own offsets over the file within seconds."
 )
 NO_REPAIR = (  # the next step of what a repair would do, where the log is that of a group of several DLedger nodes
     "No repair writes the log of one node of a DLedger group: compare committedIndex of all copies, then empty this node's store"
@@ -341,7 +345,9 @@ _ROWS = (
                 step="Repair this copy: a repair removes the cause."),
     FindingCode("broker_drops_messages", LOSS, Part.START, Cure.SALVAGE, "A start cuts messages that are valid in this copy."),
     FindingCode("broker_skips_messages", LOSS, Part.QUEUE, Cure.SALVAGE, stays=Stays.PARTIAL_QUEUE,
-                meaning="A start keeps these messages in the CommitLog, but no consumer gets them."),
+                meaning="A start keeps these messages in the CommitLog, but no consumer gets them.",
+                step="Repair this copy before a start: a repair gives them queue entries. Those of an earlier life of their queue"
+                     " get none without --with-earlier, and its report names each message that it leaves without an entry."),
     FindingCode("broker_hangs", LOSS, Part.START, Cure.SALVAGE,
                 "A start of this release, or in controller mode the election after it, waits at one place in the CommitLog and"
                 " never ends. A broker whose election never ends stays fenced.",
@@ -511,8 +517,9 @@ _ROWS = (
                 meaning="A file in config/ cannot be used, and a start takes its .bak, an older state.",
                 step="Copy the .bak over the file before a start."),
     FindingCode("config_table_lost", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
-                meaning="A start begins without this table; or without entries of it that another form in the copy shows, which"
-                        " is a loss (exit code 20).",
+                meaning="A start begins without this table, or without entries of it that another form in the copy shows.",
+                follows="No message of the CommitLog is lost by it. Exit code 10; 20 if a form in the copy shows entries that a"
+                        " start does not hold, which is a loss.",
                 step="Restore the file from a backup or from another broker of the cluster before a start."),
     FindingCode("config_older", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="The table of topics is older than its own .bak: an old file was put in its place.",
@@ -603,7 +610,8 @@ _ROWS = (
                 follows="Timers that are due more than ten seconds before the start are never delivered."),
     FindingCode(TABLES_DAMAGED, REBUILDABLE, Part.TIMER | Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="RocksDB finds bad bytes in rocksdbstore/, where index, timers or transactions lie. What lies in or after"
-                        " them is not found; timers there are never delivered. This audit does not judge its entries."),
+                        " them is not found; timers there are never delivered. This audit does not judge its entries.",
+                follows="No message of the CommitLog is lost by it. Exit code 10; 20 if these settings keep timers there."),
     FindingCode(HALF_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="Half messages that nothing marks as done, and that have no entry in RocksDB: the broker never asks their"
                         " producers. Each broker gives transactions up after so many questions, without a trace in the log."),

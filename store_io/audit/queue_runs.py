@@ -207,7 +207,8 @@ class Beginning(NamedTuple):
 
 
 def beginnings(rows: np.ndarray, positions: np.ndarray, steps: np.ndarray, batch: bool, keyed: bool) -> list[Beginning]:
-    """Where one queue begins again. steps: how many queue offsets each of its runs takes up.
+    """Where one queue begins again. steps: how many queue offsets each of its runs takes up.  keyed: its entries are in RocksDB,
+    where a later message's entry takes the place of an earlier one's and sets the queue's end, so that others may stay beyond.
 
     A damaged queue offset is no such place: an entry at that offset leads to another message, or the offsets continue after it
     as they did before. Nor is a place after which no earlier message lacks its entry.
@@ -231,8 +232,8 @@ def beginnings(rows: np.ndarray, positions: np.ndarray, steps: np.ndarray, batch
             continue
         again = ends[:at] > first
         # A file is written from its front to its end: what comes after an entry leads to later messages.
-        kept = led_to[:at] & (again if keyed else entries[:at] >= entries[at])
-        if (absent[:at] & again).any() and not (kept.any() and (single or not keyed)):
+        kept = led_to[:at] & (entries[:at] >= entries[at])
+        if (absent[:at] & again).any() and (keyed or not kept.any()):
             found.append(Beginning(int(positions[at]), first))
     return found
 

@@ -61,7 +61,10 @@ class QueueView:
         rows = self.runs.rows
         found = np.full(len(rows), np.iinfo(np.int64).max)
         if self.begins_again:
-            positions, absent = self.runs.positions, (rows["match"] == MATCH_MISSING) & (rows["kind"] == RUN_QUEUE)
+            positions, absent = self.runs.positions, rows["match"] == MATCH_MISSING
+            if self.keyed and self.summary is not None:  # the later life set the queue's end back: no consumer gets past it
+                absent |= rows["queue_offset"] >= self.summary.used_end
+            absent &= rows["kind"] == RUN_QUEUE
             for position, queue_offset in self.begins_again:
                 before = absent & (positions < position)
                 if self.batch:  # of a run that is so in part, nobody knows which of its batches are

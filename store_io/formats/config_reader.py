@@ -92,7 +92,7 @@ class Load:
     name: that of the file taken, else empty.  empty: files of no byte.  bad: refused ones.  odd: the file taken, where no broker
     writes it so.  problems: why it is not known what a file holds.  counter: of the dataVersion of the file taken.
     hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds, good_backup: which
-    could be taken.  left_out: how many entries a database does not take in.
+    could be taken.  left_out: how many entries a database, or the release, does not take in.
     database_refusal: why the broker ends over the database itself, else empty.
     """
 
@@ -291,6 +291,7 @@ def _take(done: Load, name: str, data: bytes, rules: ConfigRules) -> bool:
     if odd is None and not table.written:
         odd = BadFile(name, len(data), "the table that it should hold is not in it", 0)
     done.name, done.odd, done.counter, done.hollow = name, odd, table.counter, not table.written
+    done.left_out = table.left_out
     return True
 
 

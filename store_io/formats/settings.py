@@ -34,7 +34,7 @@ from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.java_compat import parse_number
 from store_io.formats.properties import parse_properties
 from store_io.rules.compaction.compacted_queues import inferred_settings
-from store_io.rules.config.files import TOPICS
+from store_io.rules.config.files import CONSUMER_OFFSETS, LMQ_OFFSETS, TOPICS
 from store_io.rules.config.reading import SECOND_VERSION, SECOND_VERSION_FOLDER, SINGLE_FOLDER
 from store_io.rules.dledger.ledger_files import ledger_folders
 from store_io.rules.releases import (
@@ -82,6 +82,8 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
             settings["configManagerVersion"] = Setting(SECOND_VERSION, "inferred")
         if listing.is_file(f"{SINGLE_FOLDER}/{rocksdb_layout.CURRENT}"):
             settings["useSingleRocksDBForAllConfigs"] = Setting(True, "inferred")
+        if _offsets_of_light_queues(listing):
+            settings["enableLmq"] = Setting(True, "inferred")
         if listing.is_file(EPOCH_FILE):  # only a broker in controller mode writes it
             settings["enableControllerMode"] = Setting(True, "inferred")
         for rule in opened_databases(broker_rules()):  # only a broker with the setting makes the folder
@@ -126,6 +128,15 @@ def _tables_in_second_version(listing: StoreListing) -> bool:
     return listing.is_file(f"{SECOND_VERSION_FOLDER}/{rocksdb_layout.CURRENT}") and not any(
         listing.is_file(TOPICS + end) for end in ("", ".bak")
     )
+
+
+def _offsets_of_light_queues(listing: StoreListing) -> bool:
+    """Whether config/ holds the file of offsets that a broker with light queues writes, and not the one that others write."""
+    light, plain = (
+        any((entry := listing.get(path + end)) is not None and entry.kind == "file" and entry.size for end in ("", ".bak"))
+        for path in (LMQ_OFFSETS, CONSUMER_OFFSETS)
+    )
+    return light and not plain
 
 
 def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dict[str, Setting]:

@@ -6,7 +6,7 @@ An audit of the new store says so again (`store_io/audit/checks/repaired_store.p
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import NOTE, Finding, QueueKey, Row
@@ -22,14 +22,16 @@ def given_up(
     dropped: Sequence[Row],
     cut: int,
     findings: Iterable[Finding],
+    is_cut: Callable[[int], bool] = lambda phy_offset: False,
 ) -> Row:
     """messages: all that are given up.  missing: those that the copy does not hold.  cut: valid ones that it holds.  earlier:
     what the repair that made the copy had given up.  signs: codes of findings that show missing messages without a number; named
     only where nothing gives one.
 
-    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows.
+    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows.  is_cut: whether the message with a physical
+    offset, to which an entry leads, is among those that are cut.
     """
-    missing = places_missing(leftovers, missing_offsets(answered, dropped))
+    missing = places_missing(leftovers, missing_offsets(answered, dropped), is_cut)
     signs, earlier = set(), 0
     for finding in findings:
         if CATALOGUE[finding.code].shows_missing and finding.severity != NOTE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from schemas.finding_codes import NO_LIGHT_OFFSETS
 from schemas.rows import NOTE, AuditOutcome, Row
 from store_io.repair.repair_plan import BROKER, POLICIES
 from store_io.repair.repair_steps import COPY
@@ -83,7 +84,8 @@ def refused_section(sentence: str, worked_out: bool = True) -> Row:
 def config_helps(outcome: AuditOutcome) -> bool:
     """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
     refused_by = ((outcome.plan.get("broker") or {}).get("config") or {}).get("refused_by")
-    files = [f.file for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE]
+    mended = (f for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE and f.next != NO_LIGHT_OFFSETS)
+    files = [f.file for f in mended]
     files += [f"config/{refused_by}"] if refused_by else []
     if outcome.config_database:
         return any(file in {each.path for each in CONFIG_FILES} - {*DATABASE_TABLES} for file in files)

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from schemas import rocksdb_layout
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.dledger_layout import DATA, FOLDER_PREFIX
+from schemas.finding_codes import Part
 from schemas.rows import StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.facts.size_misfits import size_misfits
@@ -43,21 +44,17 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
             raise StoreError(GROUP)
         if not any(numbered_files(Tree(listing.files), f"{folder}/{DATA}") for folder in ledger_folders(listing.files)):
             raise StoreError(f"nothing to repair from: {shown(location.root)} holds no data file of DLedger with bytes in it")
-        return
-    compacted = compacted_log(listing)
-    if compacted:
+    elif compacted := compacted_log(listing):
         raise StoreError(f"{compacted}: the log of a compacted topic, and no repair is written for stores with such a log")
-    if numbered_files(Tree(listing.files), COMMITLOG):
-        for misfit in size_misfits(broker_conf, listing, settings):
-            if misfit.file.startswith(COMMITLOG) and not misfit.alone:
-                raise StoreError(f"{misfit.sentence}. Audit the copy again with its own broker.conf, and repair by that plan")
-        return
-    parts = dict(location.parts).get(COMMITLOG) or (f"{location.root.rstrip('/')}/{COMMITLOG}",)
-    folders = " and ".join(map(shown, parts))
-    raise StoreError(
-        f"nothing to repair from: {folders} holds no segment with bytes in it; find another copy of this broker's store and"
-        " repair that one, a donor alone does not suffice"
-    )
+    elif not numbered_files(Tree(listing.files), COMMITLOG):
+        parts = dict(location.parts).get(COMMITLOG) or (f"{location.root.rstrip('/')}/{COMMITLOG}",)
+        raise StoreError(
+            f"nothing to repair from: {' and '.join(map(shown, parts))} holds no segment with bytes in it; find another copy of"
+            " this broker's store and repair that one, a donor alone does not suffice"
+        )
+    for misfit in size_misfits(broker_conf, listing, settings):
+        if misfit.part is Part.LOG and not misfit.alone:
+            raise StoreError(f"{misfit.sentence}. Audit the copy again with its own broker.conf, and repair by that plan")
 
 
 @every_read()

@@ -79,13 +79,14 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
 def _decided(work: Work, begun: Begun, ended: Ended) -> Row:
     log, before, made = begun.log, begun.audit, ended.made
     messages, size = lost_beyond(before, log.own_end)
+    messages, size = messages + sum(b.messages for b in work.beyond), size + sum(b.bytes for b in work.beyond)
     answered = [row for q in made.queues for row in q.answered]
     findings = [*before.findings, *repaired_findings(before.evidence, work.request.location)]
     renamed = {e.step.file for e in log.edits if e.step.action == RENAME}
     return {
         "messages_before": begun.messages,
         "lost": {"messages": messages, "bytes": size},
-        "given_up": given_up(before.evidence.leftovers, answered, log.dropped, messages, findings),
+        "given_up": given_up(before.evidence.leftovers, answered, log.dropped, messages, findings, work.lay_beyond),
         "donor": begun.donor,
         "healed": begun.healed,
         "healed_at": _healed_at(begun.healed),
@@ -130,11 +131,11 @@ def unsaved_of(work: Work, begun: Begun, said: Row) -> Unsaved:
     """What the new store does not hold, by name. said: the report."""
     location, end = work.request.location, begun.log.own_end
     missing, not_named = find_missing(
-        begun.audit.evidence.leftovers, said["answered"], said["dropped"], said["given_up"]["missing"]
+        begun.audit.evidence.leftovers, said["answered"], said["dropped"], said["given_up"]["missing"], work.lay_beyond
     )
     cut = int(said["lost"]["messages"])
-    segments = segments_beyond(begun.audit.segments, location, end) if cut else ()
-    return Unsaved(location, work.rules, missing, not_named, cut, end, segments)
+    segments = segments_beyond(begun.audit.segments, location, end, work.beyond) if cut else ()
+    return Unsaved(location, work.rules, missing, not_named, cut, segments)
 
 
 def queue_ends(ended: Ended) -> QueueEnds:

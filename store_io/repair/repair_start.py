@@ -1,10 +1,14 @@
-"""Removes what keeps the release from starting on the copy, until it would start; never what holds a message."""
+"""Gives files of the log the configured length, and removes what keeps the release from starting; never what holds a message."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from schemas import checkpoint_layout, dledger_layout, rocksdb_layout
 from schemas.finding_codes import CORRECT_LINE
+from schemas.rows import MappedFile, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.audit.queue_runs import message_runs
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.formats.commitlog.message_columns import RecordCheck
@@ -16,9 +20,9 @@ from store_io.repair.derived.checkpoint import NewCheckpoint
 from store_io.repair.derived.keyed_rebuild import database_files
 from store_io.repair.log.segments import message_extents, window_of
 from store_io.repair.repair_audit import Audited, audit_changed
-from store_io.repair.repair_plan import BROKER, SALVAGE
+from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_steps import RESIZE, ZERO
-from store_io.repair.repair_work import Work
+from store_io.repair.repair_work import Beyond, Work
 from store_io.rules.loading import Tree
 from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, line_to_correct
 from store_io.rules.rocksdb.place import database_folder
@@ -28,25 +32,35 @@ MAX_UNBLOCKED = 50
 
 
 def unblock(work: Work, audit: Audited) -> Audited:
-    """The audit of the copy on which the release starts; under policy salvage, of the copy as it is. Notes refusals in `work`.
+    """The audit of the copy on which the release starts; under policy salvage, of the copy in which each file of the log has the
+    configured length. Notes refusals in `work`.
 
-    Raises StoreError where a setting stops the release, and where the policy wants a start, and no change leads to one.
+    Raises StoreError if a setting stops the release, and NoStart if the policy wants a start, and no change leads to one.
     """
     _check_settings(audit)
+    if work.request.policy == SALVAGE:
+        return with_configured_lengths(work, audit)
     for _ in range(MAX_UNBLOCKED):
         prediction = audit.prediction
-        if prediction is None or prediction.starts or work.request.policy == SALVAGE:
+        if prediction is None or prediction.starts:
             break
         path = audit.tree.blamed(prediction.refusal)
-        short = next((s.size for s in audit.segments if s.path == path and s.size < work.rules.segment_bytes), None)
-        _take_away(work, audit, path, prediction.refusal)
+        segment = next((s for s in audit.segments if s.path == path and path in audit.holding), None)
         work.refusals.append(prediction.refusal)
-        audit = audit_changed(work, "the copy")
-        if short is not None and _zero_half_record(work, audit, path, short):
+        if segment is not None and segment.size != work.rules.segment_bytes:
+            audit = _resized(work, audit, [segment], prediction.refusal)
+        else:
+            _take_away(work, audit, path, prediction.refusal)
             audit = audit_changed(work, "the copy")
-    if work.request.policy == BROKER and not audit.starts:
-        raise _no_start(work, audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
+    if not audit.starts:
+        raise _no_start(work, audit, audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
     return audit
+
+
+def with_configured_lengths(work: Work, audit: Audited) -> Audited:
+    """The audit of the copy in which each file of the log that holds a message has the configured length."""
+    misfits = [s for s in audit.segments if s.size != work.rules.segment_bytes and s.path in audit.holding]
+    return _resized(work, audit, misfits, "a file of the log has this size") if misfits else audit
 
 
 def _check_settings(audit: Audited) -> None:
@@ -61,9 +75,18 @@ def _check_settings(audit: Audited) -> None:
         )
 
 
-def _no_start(work: Work, why: str) -> StoreError:
-    advice = config_advice(work, why)
-    return StoreError(f"under policy broker nothing can be done, as the release would not start: {why}{advice}")
+class NoStart(StoreError):
+    """Under policy broker the release would not start, whatever is removed. audit: of the copy as it is by then.  refusal: of
+    that start."""
+
+    def __init__(self, sentence: str, audit: Audited, refusal: str):
+        super().__init__(sentence)
+        self.audit, self.refusal = audit, refusal
+
+
+def _no_start(work: Work, audit: Audited, why: str) -> NoStart:
+    sentence = f"under policy broker nothing can be done, as the release would not start: {why}{config_advice(work, why)}"
+    return NoStart(sentence, audit, why)
 
 
 def config_advice(work: Work, why: str) -> str:
@@ -80,14 +103,9 @@ def config_advice(work: Work, why: str) -> str:
 def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
     """Change the file that the refusal names so that this refusal is gone."""
     top = path.partition("/")[0]
-    segment = next((s for s in audit.segments if s.path == path), None)
-    if top == COMMITLOG and segment is not None and path in audit.holding:
-        size = work.rules.segment_bytes
-        if segment.size == size:
-            raise _no_start(work, refusal)
-        work.steps.add(RESIZE, path, start=0, end=size, reason=refusal, lost={"bytes": max(0, segment.size - size)})
-        work.writer.resize(path, size)
-    elif _of_group(audit, path):
+    if path in audit.holding:
+        raise _no_start(work, audit, refusal)
+    if _of_group(audit, path):
         work.remove(path, refusal, Tree(work.source.list_tree(top)))
     elif path == checkpoint_layout.CHECKPOINT_FILE:
         checkpoint.put(work, NewCheckpoint(), refusal)
@@ -105,7 +123,33 @@ def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
             if work.tree.exists(folder):
                 work.remove(folder, refusal, work.tree)
     else:
-        raise _no_start(work, refusal)
+        raise _no_start(work, audit, refusal)
+
+
+def _resized(work: Work, audit: Audited, segments: Sequence[SegmentSummary], reason: str) -> Audited:
+    """The audit of the copy once these files of its log have the configured length. segments: by that audit."""
+    size = work.rules.segment_bytes
+    for segment in segments:
+        lost = {"bytes": max(0, segment.size - size)}
+        work.steps.add(RESIZE, segment.path, start=0, end=size, reason=reason, lost=lost)
+        work.writer.resize(segment.path, size)
+    found = audit_changed(work, "the copy")
+    work.beyond += _beyond(segments, found, size)
+    halves = [_zero_half_record(work, found, s.path, s.size) for s in segments if s.size < size]
+    return audit_changed(work, "the copy") if any(halves) else found
+
+
+def _beyond(before: Iterable[SegmentSummary], audit: Audited, size: int) -> Iterator[Beyond]:
+    """What lay after the configured length of each of these files, if no other file of the log is named for that place."""
+    after = {s.path: s for s in audit.segments}
+    bases = {s.base_offset for s in audit.segments}
+    for segment in before:
+        if segment.size > size and segment.path in after and segment.base_offset + size not in bases:
+            extents = message_extents(after[segment.path])
+            had, has = message_runs(segment), message_runs(after[segment.path])
+            messages, size_bytes = (int(had[name].sum() - has[name].sum()) for name in ("messages", "bytes"))
+            file = MappedFile(segment.path, segment.base_offset, segment.size)
+            yield Beyond(file, extents[-1].end if extents else 0, messages, size_bytes)
 
 
 def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> bool:
@@ -122,10 +166,11 @@ def _zero_half_record(work: Work, audit: Audited, path: str, old_size: int) -> b
     with window_of(work.source, path) as window:
         check = RecordCheck.audit_of(segment.base_offset, work.rules, path)
         start = whole_messages_end(check, window, start, old_size)
-        message = check.verdict(window, start, window.size).message
+        verdict = check.verdict(window, start, window.size)
+    message = verdict.message
     if message is None or start == old_size:
         return False
-    end = start + message.total_size
+    end = start + verdict.size
     reason = f"its last {count_text(end - old_size, 'byte')} lay beyond the end of the file and would be zeros now"
     work.half_records.append(
         {

@@ -32,9 +32,12 @@ from dataclasses import replace
 from functools import partial
 
 from schemas.checkpoint_layout import ABORT_FILE
+from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Row
+from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
+from store_io.base.wording import count_text
 from store_io.repair import repair_audit, repair_offsets
 from store_io.repair.config.fix_config import fix_config
 from store_io.repair.copy_under_way import CopyUnderWay, started
@@ -52,7 +55,7 @@ from store_io.repair.repair_copy import check_source
 from store_io.repair.repair_judge import judge_new_store
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_report import Begun, Ended, queue_ends, report, unsaved_of
-from store_io.repair.repair_start import config_advice, unblock
+from store_io.repair.repair_start import NoStart, config_advice, unblock, with_configured_lengths
 from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
 from store_io.repair.writing.store_writer import WriteFailed
@@ -161,14 +164,30 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
     lost = {"files": len(copied.not_copied)}
     work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
     first = repair_audit.audit_copy(work, copying)  # 2
-    audit = unblock(work, fix_config(work, first))  # 3
+    audit = _unblocked(work, fix_config(work, first))  # 3
     donated = heal(work, audit)  # 4
     healed = heal_records(work, donated.audit)  # 5
     if healed.audit is not audit:
-        audit = unblock(work, healed.audit)
+        audit = _unblocked(work, healed.audit)
     log = _plan(work, audit, work.request.policy)  # 6
     log.dropped += [row for row in work.half_records if not _holds(audit, row)]
     return Begun(copied, audit, first.outcome.messages, donated.row, healed.row, log)
+
+
+def _unblocked(work: Work, audit: Audited) -> Audited:
+    """As `unblock`; if the release stops at the log itself, the refusal says what salvage would keep."""
+    try:
+        return unblock(work, audit)
+    except NoStart as problem:
+        if not problem.refusal.startswith((f"{COMMITLOG}/", FOLDER_PREFIX)):  # what else stops it salvage does not change
+            raise
+        try:
+            kept = _plan(work, with_configured_lengths(work, problem.audit), SALVAGE).messages
+        except StoreError:
+            raise problem from None
+        raise StoreError(
+            f"{problem}. Policy salvage would keep {kept:,} of {count_text(audit.outcome.messages, 'message')}"
+        ) from None
 
 
 def _holds(audit: Audited, row: Row) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from schemas.rows import Row
+from schemas.rows import MappedFile, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
@@ -101,6 +101,20 @@ class QueueEnds:
     count: int
 
 
+class Beyond(NamedTuple):
+    """What lay after the configured length of a file of the log, which a repair gives it. file: of the copy.  start: the position
+    from which on it is not in the new store.  messages, bytes: valid ones."""
+
+    file: MappedFile
+    start: int
+    messages: int
+    bytes: int
+
+    def holds(self, phy_offset: int) -> bool:
+        """Whether the message with that physical offset lay there."""
+        return self.start <= phy_offset - self.file.start < self.file.size
+
+
 def unused_name(tree: Tree, stem: str) -> str:
     """A name for a file that goes afterwards, with which no other of the new store begins."""
     while any(entry.path.startswith(stem) for entry in tree.all):
@@ -112,7 +126,7 @@ def unused_name(tree: Tree, stem: str) -> str:
 class Work:
     """One repair while it is under way. steps: what was done so far.  refusals: why the release would not have started before.
 
-    half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.
+    half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.  beyond: of files that were longer.
     config: what --fix-config wrote, or would write; rows of the report.
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
     """
@@ -123,6 +137,7 @@ class Work:
     progress: Callable[[str], None]
     refusals: list[str] = field(default_factory=list)
     half_records: list[Row] = field(default_factory=list)
+    beyond: list[Beyond] = field(default_factory=list)
     config: list[Row] = field(default_factory=list)
     steps: Steps = field(init=False)
     rules: BrokerRules = field(init=False)
@@ -145,6 +160,10 @@ class Work:
     def tree(self) -> Tree:
         """Its names as they are now."""
         return Tree(list_store(self.location).files)
+
+    def lay_beyond(self, phy_offset: int) -> bool:
+        """Whether the copy has the message with that physical offset after the configured length of a file of its log."""
+        return any(each.messages and each.holds(phy_offset) for each in self.beyond)
 
     def remove(self, path: str, reason: str, tree: Tree) -> None:
         """Remove a file or folder, as a step of its own. tree: the names by the last audit."""

@@ -9,7 +9,7 @@ two others, and index entries that lead to it, which hold the hashes of "topic#k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,7 @@ from store_io.explore.message_rows import scan_messages
 from store_io.explore.redaction import read_redaction
 from store_io.explore.scans import EntryScan, MessageScan
 from store_io.repair.given_up import missing_offsets
+from store_io.repair.repair_work import Beyond
 from store_io.rules.loading import Tree, numbered_files
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.releases import BrokerRules
@@ -54,7 +55,8 @@ class Unsaved:
     """What a repair of this copy could not save.
 
     missing: in the order of topics, queues and offsets.  not_named: how many more there are, of which only the number is known.
-    cut: valid messages of the copy beyond `log_end`, where the new log ends.  segments: of the copy, those with such messages.
+    cut: valid messages of the copy that the new log leaves out.  segments: of the copy, those with such messages, each with the
+    position from which on they are left out.
     """
 
     location: StoreLocation
@@ -62,8 +64,7 @@ class Unsaved:
     missing: tuple[Missing, ...] = ()
     not_named: int = 0
     cut: int = 0
-    log_end: int = 0
-    segments: tuple[MappedFile, ...] = ()
+    segments: tuple[tuple[MappedFile, int], ...] = ()
 
     @property
     def messages(self) -> int:
@@ -72,12 +73,16 @@ class Unsaved:
 
 
 def find_missing(
-    leftovers: Mapping[QueueKey, LeftoverResult], answered: Sequence[Row], dropped: Sequence[Row], count: int
+    leftovers: Mapping[QueueKey, LeftoverResult],
+    answered: Sequence[Row],
+    dropped: Sequence[Row],
+    count: int,
+    is_cut: Callable[[int], bool] = lambda phy_offset: False,
 ) -> tuple[tuple[Missing, ...], int]:
     """(those with a name, how many have none).
 
-    leftovers: of the copy's audit.  answered, dropped: the repair's rows.  count: how many `given_up` counts. An LMQ queue only
-    leads to messages of others, so it names one where no other queue does.
+    leftovers: of the copy's audit.  answered, dropped: the repair's rows.  count, is_cut: as `given_up` has them. An LMQ queue
+    only leads to messages of others, so it names one where no other queue does.
     """
     ranges = missing_offsets(answered, dropped)
     found: list[Missing] = []
@@ -86,7 +91,7 @@ def find_missing(
         known = []
         for entry in leftovers[key].lost if key in leftovers else ():
             known.append((entry.queue_offset, entry.queue_offset + 1))
-            if entry.phy_offset not in places:
+            if entry.phy_offset not in places and not is_cut(entry.phy_offset):
                 places.add(entry.phy_offset)
                 found.append(Missing(*key, entry.queue_offset, entry.queue_offset + 1, entry.phy_offset, entry.size))
         if not key[0].startswith(LMQ_PREFIX):
@@ -95,15 +100,19 @@ def find_missing(
     return tuple(found), max(0, count - sum(row.end - row.first for row in found))
 
 
-def segments_beyond(segments: Iterable[SegmentSummary], location: StoreLocation, log_end: int) -> tuple[MappedFile, ...]:
-    """The copy's own segments that reach beyond the new end. segments: as the repair's audit has them; one that the repair has
-    renamed or added is not in the copy."""
-    own = Tree(list_store(location).files).by_path
-    return tuple(
-        MappedFile(s.path, s.base_offset, s.size)
-        for s in segments
-        if s.path in own and own[s.path].size == s.size and s.base_offset + s.size > log_end
-    )
+def segments_beyond(
+    segments: Iterable[SegmentSummary], location: StoreLocation, log_end: int, beyond: Iterable[Beyond]
+) -> tuple[tuple[MappedFile, int], ...]:
+    """(each segment of the copy that reaches beyond the new end or the configured length, the position at which that begins).
+
+    segments: as the repair's audit has them; one that the repair has renamed or added is not in the copy.
+    """
+    own, found = Tree(list_store(location).files).by_path, {b.file.path: (b.file, b.start) for b in beyond if b.messages}
+    for s in segments:
+        if s.path in own and s.base_offset + s.size > log_end:
+            file, start = found.get(s.path, (MappedFile(s.path, s.base_offset, own[s.path].size), s.size))
+            found[s.path] = file, min(start, max(0, log_end - s.base_offset))
+    return tuple(sorted(found.values(), key=lambda row: (row[0].start, row[0].path)))
 
 
 # ---- rows of the complete list ---------------------------------------------------------------------------------------
@@ -147,6 +156,6 @@ def cut_rows(unsaved: Unsaved) -> Iterator[Row]:
         return
     source, shown = open_source(unsaved.location), read_redaction(None)
     scan = resend_scan(MessageScan(unsaved.location, "", 0, 0, rules=unsaved.rules, only_lost=True))
-    for file in sorted(unsaved.segments, key=lambda f: (f.start, f.path)):
-        for batch in scan_messages(scan.of(file, SegmentLoss(max(0, unsaved.log_end - file.start))), source):
+    for file, start in unsaved.segments:
+        for batch in scan_messages(scan.of(file, SegmentLoss(start)), source):
             yield from sendable_rows(batch, shown)

@@ -177,7 +177,7 @@ def unsaved_lines(handed: HandOver) -> list[str]:
         )
     if given_up["cut"]:
         lines.append(
-            f"{count_text(given_up['cut'], 'valid message')} of the copy after the new end of the log: see below, send again."
+            f"{count_text(given_up['cut'], 'valid message')} of the copy that the new log leaves out: see below, send again."
         )
     if given_up["earlier"]:
         lines.append(f"{count_text(given_up['earlier'], 'message')} were given up by the repair that made the copy.")
@@ -269,7 +269,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
         yield "Messages after the damage, which a plain start cuts away, are there in their old order: consumers get them late."
     if report["lost"]["messages"]:
         gone = count_text(report["lost"]["messages"], "message")
-        yield f"{gone} after the new end of the log are gone; new messages get their queue offsets."
+        yield f"{gone} that the new log leaves out are gone; new messages may get their queue offsets."
     yield from _some(report["answered"], missing_text, "range", handed)
     yield from _some(report["moved"], moved_text, "range", handed)
     for row in report["unserved"][:MOST_SEEN]:

@@ -141,7 +141,8 @@ def _removed(name: str) -> str:
 
 
 def _cut(lost: Row, end: int) -> str:
-    return f"{count_text(lost['messages'], 'message')}, {bytes_text(lost['bytes'])}, after physical offset {end:,}"
+    left_out = f"{count_text(lost['messages'], 'message')}, {bytes_text(lost['bytes'])}"
+    return f"{left_out}, that the new log, which ends at {end:,}, leaves out"
 
 
 def _other(other: Row) -> str:

@@ -80,6 +80,13 @@ def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Findin
     return Finding(code, entry.path, severity=severity, expected=f"{size} bytes", actual=f"{entry.size} bytes")
 
 
+def _length_fault(segment: StoreFile, size: int) -> str:
+    """What a segment has more, or less, than its configured length."""
+    if segment.size > size:
+        return f"it is too long: a repair cuts off its last {count_text(segment.size - size, 'byte')}, which no start reads"
+    return f"it is too short: its last {count_text(size - segment.size, 'byte')} are missing"
+
+
 def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     found: list[Finding] = []
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
@@ -137,7 +144,7 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             found.append(_sized("segment_empty", entry, size, REBUILDABLE))
             continue
         if entry.size != size and not unread:
-            found.append(_sized("segment_wrong_size", entry, size))
+            found.append(replace(_sized("segment_wrong_size", entry, size), message=_length_fault(entry, size)))
         if start % size:
             found.append(Finding("segment_misnamed", entry.path, expected=f"a multiple of {size}", actual=name))
         elif name != f"{start:020d}":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,9 +53,14 @@ def missing_text(missing: Row) -> str:
 # ---- places in queues ------------------------------------------------------------------------------------------------------
 
 
-def places_missing(leftovers: Mapping[QueueKey, LeftoverResult], ranges: Mapping[QueueKey, Ranges]) -> int:
+def places_missing(
+    leftovers: Mapping[QueueKey, LeftoverResult],
+    ranges: Mapping[QueueKey, Ranges],
+    is_there: Callable[[int], bool] = lambda phy_offset: False,
+) -> int:
     """How many messages are missing: those to which entries lead in vain, and those at these queue offsets.
 
+    is_there: whether the message with a physical offset, to which an entry leads, lies elsewhere in the copy.
     A message is counted once: by its physical offset, which several queues can lead to, and by its place in its own queue.
     """
     phy_offsets: set[int] = set()
@@ -63,7 +68,7 @@ def places_missing(leftovers: Mapping[QueueKey, LeftoverResult], ranges: Mapping
     for key, own in ranges.items():
         by_queue[key].ranges = own
     for key, result in leftovers.items():
-        phy_offsets.update(phy for _, phy, _, _ in result.lost)
+        phy_offsets.update(phy for _, phy, _, _ in result.lost if not is_there(phy))
         by_queue[key].known.update(number for number, _, _, _ in result.lost)
         by_queue[key].more = sum(result.lost_count.values()) - len(result.lost)
     queues = (queue for (topic, _), queue in by_queue.items() if not topic.startswith(LMQ_PREFIX))

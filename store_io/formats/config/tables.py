@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -50,6 +51,7 @@ class Table:
 
     replaces: it takes the place of what was loaded; else it is added.  fails: the manager throws when it has taken the entries.
     counter: of its dataVersion.  written: it has the shape that a broker writes: the table is named in it.
+    left_out: how many entries it has that the release does not take.
     """
 
     entries: dict[Any, Any]
@@ -57,6 +59,7 @@ class Table:
     fails: str = ""
     counter: int = 0
     written: bool = True
+    left_out: int = 0
 
 
 def topics_of(read: Any, rules: ConfigRules) -> Table:
@@ -98,7 +101,15 @@ def offsets_of(read: Any, rules: ConfigRules) -> Table:
 
 def lmq_offsets_of(read: Any, rules: ConfigRules) -> Table:
     """The same of the file that takes its place with enableLmq; its second table has one offset for each light queue."""
-    return _offsets_of(read, (OFFSETS, LMQ_OFFSETS), rules)
+    if not rules.skips_light_offsets:
+        return _offsets_of(read, (OFFSETS, LMQ_OFFSETS), rules)
+    if isinstance(read, Nothing):
+        if read.blank:
+            raise ConfigFault("no object")
+        return Table({}, written=False)
+    with suppress(ConfigFault):  # whatever is in it
+        return Table({}, replaces=True, left_out=len(_offsets_of(read, (OFFSETS, LMQ_OFFSETS), rules).entries))
+    return Table({}, replaces=True)
 
 
 def _offsets_of(read: Any, names: tuple[str, ...], rules: ConfigRules) -> Table:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from schemas import dledger_layout as layout
-from schemas.rows import Row, SegmentSummary
+from schemas.rows import Row, SegmentSummary, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.framing import PLAIN
@@ -31,7 +31,6 @@ from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.dledger.ledger_chain import live_ends
 from store_io.rules.message_verdict import VALID, Message
-from store_io.source.byte_source import name_of
 
 MAX_NEW_FILES = 10_000
 
@@ -90,10 +89,12 @@ class _LedgerRepair:
         walks = self.audit.evidence.ledger
         for summary in self.audit.segments:
             walk = walks.get(summary.path)
-            if walk is None:
+            if walk is None or summary.size != self.size:  # it holds no message then: `unblock` gives the others their length
                 continue
-            if summary.size != self.size or summary.base_offset in self.files:
-                raise StoreError(f"{summary.path}: {summary.size} bytes, where the settings say {self.size}")
+            if summary.base_offset in self.files:
+                raise StoreError(
+                    f"{summary.path}: {self.files[summary.base_offset].path} has the same number; which is right is not known"
+                )
             self.files[summary.base_offset] = DataFile(summary.path, summary.base_offset, summary.size)
             self.summaries[summary.base_offset] = summary
         ends = without_end(self.files.values(), self.limit, live_ends(walks.values()))
@@ -240,16 +241,16 @@ class _LedgerRepair:
 
     def _remove_others(self, chain: Sequence[Part]) -> None:
         first, last = chain[0].base, chain[-1].base
+        kept = {file.path for base, file in self.files.items() if first <= base <= last and file.path == self._path(base)}
         for entry in self.audit.tree.children(self.data_folder):
-            name = name_of(entry.path)
-            if name.isdigit() and entry.kind == "file" and first <= int(name) <= last and entry.path == self._path(int(name)):
-                continue
-            self._remove(entry.path)
+            if entry.path not in kept:
+                self._remove(entry)
 
-    def _remove(self, path: str) -> None:
-        lost = sum(e.message_count for s in self.audit.segments if s.path == path for e in s.extents)
-        step = Step(REMOVE, path, reason="no data file of the new log", lost={"messages": lost})
-        self._edit(step, lambda writer: writer.remove(path))
+    def _remove(self, entry: StoreFile) -> None:
+        messages = sum(e.message_count for s in self.audit.segments if s.path == entry.path for e in s.extents)
+        lost = {"messages": messages, "bytes": entry.size if entry.kind == "file" else 0}
+        step = Step(REMOVE, entry.path, reason="no data file of the new log", lost=lost)
+        self._edit(step, lambda writer: writer.remove(entry.path))
 
     def _note_dropped(self, parts: Sequence[Part], chain: Sequence[Part]) -> None:
         """Messages of parts that do not fit into the chain, inside of it, and whose place a bridge takes."""

@@ -22,7 +22,7 @@ from store_io.repair.log.edits import Edit, LogPlan
 from store_io.repair.log.segments import filler, message_extents, segment_path, window_of
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
-from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, RESIZE, ZERO, Step
+from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, ZERO, Step
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.message_verdict import VALID, Message
@@ -108,9 +108,12 @@ class _LogRepair:
     # ---- which segments --------------------------------------------------------------------------------------------
 
     def _chosen(self) -> list[_Segment]:
-        """One segment per base, the one with most messages, those whose name fits; by base."""
+        """One segment per base, the one with most messages, those whose name and length fit; by base. `unblock` has given those
+        that hold a message the length."""
         best: dict[int, _Segment] = {}
         for summary in self.summaries:
+            if summary.size != self.size:
+                continue
             if summary.base_offset % self.size or summary.base_offset < 0:
                 if message_extents(summary):
                     raise StoreError(
@@ -133,7 +136,7 @@ class _LogRepair:
                 end = extent.end if extent.end <= limit else self._boundary(summary, extent.start, limit)
                 if end > extent.start:
                     segment.valid.append((extent.start, end))
-            elif extent.kind == EXTENT_FILLER and segment.valid and segment.valid[-1][1] == extent.start and summary.size == room:
+            elif extent.kind == EXTENT_FILLER and segment.valid and segment.valid[-1][1] == extent.start:
                 with self.source.open(summary.path) as file:
                     stored = int.from_bytes(file.read(extent.start, 4), "big", signed=True)
                 if stored == room - extent.start:
@@ -179,7 +182,7 @@ class _LogRepair:
     # ---- what is written -------------------------------------------------------------------------------------------
 
     def _normalise(self, segment: _Segment) -> None:
-        """Give the segment its file, with its name and size."""
+        """Give the segment its file, with its name."""
         path, summary, size = segment.path, segment.summary, self.size
         if summary is None:
             neighbour = next(s.summary for s in self.whole[segment.number :] if s.summary is not None)
@@ -192,9 +195,6 @@ class _LogRepair:
         if summary.path != path:
             step = Step(RENAME, summary.path, reason=f"a broker names it {path}")
             self._edit(step, lambda writer: writer.move(summary.path, path))
-        if summary.size != size:
-            step = Step(RESIZE, path, 0, size, "a segment has this size", lost={"bytes": max(0, summary.size - size)})
-            self._edit(step, lambda writer: writer.resize(path, size))
 
     def _fill(self, segment: _Segment) -> None:
         """Bridge the gaps between the segment's messages, and end it."""
@@ -231,13 +231,12 @@ class _LogRepair:
 
     def _zero(self, segment: _Segment, at: int, why: tuple[str, str]) -> None:
         path, summary = segment.path, segment.summary
-        size = min(summary.size, self.size) if summary is not None else 0
-        if summary is None or at >= size:
+        if summary is None or at >= self.size:
             return
         with window_of(self.source, summary.path) as window:
             used = window.last_nonzero_end(at)
         if used > at:
-            bytes_lost = min(used, size) - at
+            bytes_lost, size = used - at, self.size
             lost = {"messages": messages_in(message_runs(summary, at)), "bytes": bytes_lost}
             self._edit(Step(why[0], path, at, size, why[1], lost=lost), lambda writer: writer.zero(path, at, size))
             self.plan.zeroed_bytes += bytes_lost

@@ -44,6 +44,9 @@ class ConfigRules:
     blank_groups_refused: bool = True  # white space, "" and } in subscriptionGroup.json
     blank_offsets_refused: bool = False  # the same in consumerOffset.json
     empty_text_offsets_refused: bool = False  # "" in consumerOffset.json
+    skips_light_offsets: bool = (
+        False  # fastjson finds no constructor without arguments, and fills no field of lmqConsumerOffset.json
+    )
     clamps_delay_offsets: bool = False  # into [min, max] of the level's queue
     # what is there without a file
     topics_of_transactions: bool = False  # their topics, that of pop and of the members, a group
@@ -62,6 +65,8 @@ class ConfigRules:
 
 CHANGES: dict[str, dict[str, bool]] = {
     "4.9.2": {"clamps_delay_offsets": True},
+    "4.9.3": {"skips_light_offsets": True},  # LmqConsumerOffsetManager is new, its constructor for the parser comes with 4.9.4
+    "4.9.4": {"skips_light_offsets": False},
     "5.0.0": {
         "hash_map_type": True, "blank_groups_refused": False, "blank_offsets_refused": True, "deletion_cleans_unknown": False,
         "topics_of_transactions": True, "attributes": True, "booleans_are_longs": True,
@@ -69,11 +74,13 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.1.4": {"tables_in_rocksdb": True},
     "5.3.1": {"imports_files": True, "timer_topic": True},
     "5.3.2": {"knows_second_version": True},
-    "5.3.4": {"knows_single_database": True, "backup_is_moved": True},  # RocksDBTopicConfigManager; ConfigManager.persist
+    # RocksDBTopicConfigManager; ConfigManager.persist, which from here on catches what ScheduleMessageService.configFilePath
+    # throws, so that BrokerController.shutdownBasicService writes the other tables, too. It came with the calls of
+    # MixAll.fsyncDirectory that 5.3.4's TimerMetrics and TransactionMetrics have.
+    "5.3.4": {"knows_single_database": True, "backup_is_moved": True, "refusal_saves_all": True},
     "5.4.0": {
         "blank_is_nothing": False, "bare_names": False, "names_by_likeness": False, "fastjson2": True,
         "long_wraps": True, "ignores_types": True, "blank_offsets_refused": False, "empty_text_offsets_refused": True,
-        "refusal_saves_all": True,
         "topics_of_rocksdb_transactions": True, "pair_a_line": True,
     },
     "5.5.0": {"long_wraps": False, "newer_fastjson2": True, "pull_offsets": True},

@@ -35,9 +35,15 @@ def test_a_finding_says_what_follows_and_what_to_do(capsys: pytest.CaptureFixtur
     assert "commitlog/ was left out" in shown(capsys, "no_commitlog")
 
 
+def test_what_may_be_a_loss_names_both_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    for code in ("config_table_lost", "rocksdbstore_damaged"):
+        text = " ".join(shown(capsys, code).split())
+        assert "Exit code 10; 20 if" in text and "leaves the exit code" not in text, code
+
+
 def test_a_note_says_what_follows_where_that_is_something(capsys: pytest.CaptureFixture[str]) -> None:
     for code, row in CATALOGUE.items():
-        assert row.severity == "note" or not (row.follows or row.unread), code
+        assert row.severity == "note" or not row.unread, code
     for code in ("file_not_regular", "file_unreadable", "replica_diverged", "tiered_messages", "store_repaired", "live_copy"):
         text = shown(capsys, code)
         assert "healthy" not in text and ("exit code 3" in text) == CATALOGUE[code].unread, code

@@ -57,6 +57,21 @@ def test_where_later_entries_lie_over_earlier_ones_these_are_counted(tmp_path: P
     assert note.count == 12 and done.outcome.exit_code == 0
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    ("lives", "first", "earlier"), [((30, 12), 0, 30), ((30, 1), 0, 30), ((30, 1), 10, 20), ((2, 1), 0, 2), ((30, 20, 5), 0, 50)]
+)
+def test_entries_beyond_the_end_that_a_later_life_set_are_in_no_queue(
+    lives: tuple[int, ...], first: int, earlier: int, clean: bool, tmp_path: Path
+) -> None:
+    """A broker with queues in RocksDB that forgot where they end: no consumer gets past the end, and the next messages take over
+    the entries after it."""
+    done = audited(made_again(tmp_path / "store", ROCKSDB, lives, range(len(lives)), clean, first))
+    (note,) = (f for f in done.findings if f.code == BEGINS_AGAIN)
+    assert note.count == earlier and done.outcome.exit_code == 0, done.findings
+    assert done.broker is not None and done.broker["lost"]["messages"] == 0 == sum(losses(done).values())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_a_start_makes_the_queue_anew_each_message_without_an_entry_counts(kind: str, tmp_path: Path) -> None:
     store = made_again(tmp_path / "store", kind, [30, 12], [], clean=False)

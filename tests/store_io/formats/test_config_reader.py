@@ -172,6 +172,25 @@ def test_one_file_may_hold_both_tables(tmp_path: Path) -> None:
     assert config.offset_file(("G", "%LMQ%a", 0)) == "config/lmqConsumerOffset.json"
 
 
+@pytest.mark.parametrize(
+    ("data", "taken"),
+    [
+        (b'{"offsetTable":{"orders@G":{0:7}},"lmqOffsetTable":{"%LMQ%a@G":5}}', True),
+        (b'{"offsetTable":3}', True),
+        (b"null", True),
+        (b'{"offsetTable":{"orders@G":{0:7}', False),
+        (b" ", False),
+        (b"}", False),
+    ],
+)
+def test_a_manager_whose_fields_the_parser_does_not_fill(data: bytes, taken: bool, tmp_path: Path) -> None:
+    """As LmqConsumerOffsetManager of 4.9.3 by fastjson 1.2.76 (seen): the text is parsed, and nothing of it is taken."""
+    config = read(tmp_path, {"lmqConsumerOffset.json": data, "lmqConsumerOffset.json.bak": data}, "4.9.3", enableLmq=True)
+    done = config.loads["config/lmqConsumerOffset.json"]
+    assert (done.name != "", done.refuses) == (taken, not taken) and config.offsets == {}
+    assert done.left_out == (2 if b"%LMQ%" in data else 0)
+
+
 def test_a_bak_does_not_stand_in_for_a_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_reader, "MAX_FILE_BYTES", len(OFFSETS) - 1)
     config = read(tmp_path, {"consumerOffset.json": OFFSETS, "consumerOffset.json.bak": b'{"offsetTable":{}}'})

@@ -172,6 +172,17 @@ def test_a_database_of_tables_shows_the_second_version(tmp_path: Path) -> None:
     assert read_settings(None, listing)["configManagerVersion"].value == "v1"
 
 
+def test_the_file_of_light_offsets_alone_shows_them_on(tmp_path: Path) -> None:
+    listing = store(tmp_path, {SEGMENT: 8, "config/lmqConsumerOffset.json": 2})
+    inferred = read_settings(None, listing)["enableLmq"]
+    assert (inferred.value, inferred.origin) == (True, "inferred")
+    assert read_settings("", listing)["enableLmq"].value is False
+    listing = store(
+        tmp_path, {"config/consumerOffset.json.bak": 2}
+    )  # some broker without light queues wrote this, earlier or later
+    assert read_settings(None, listing)["enableLmq"].value is False
+
+
 def test_data_of_a_dledger_group_turn_it_on_and_an_empty_folder_does_not(tmp_path: Path) -> None:
     (tmp_path / "dledger-n0" / "data").mkdir(parents=True)
     listing = store(tmp_path, {SEGMENT: 100})

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from store_io.base.errors import StoreError
-from tests.support.answers.repaired import Served, plan_of, repaired
-from tests.support.stores import builders
+from store_io.repair.unsaved import cut_rows
+from tests.support.answers.repaired import Served, plan_of, plan_with_steps, repaired
+from tests.support.stores import builders, dledger_stores
+from tests.support.stores.dledger_stores import LedgerStore
 from tests.support.stores.rocksdb_stores import TWICE, combined_store
 
 
@@ -43,6 +46,93 @@ def test_a_line_of_broker_conf_that_stops_the_release_is_to_be_corrected_first(p
     ):
         repaired(store.root, tmp_path / "new", plan, policy)
     assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+def plain(root: Path) -> builders.Store:
+    builder = builders.StoreBuilder("5.3.3", dledger_stores.SIZES)
+    for n in range(40):
+        builder.put(builders.Message(f"Topic{n % 2}", 0, b"body %d " % n * (n % 5 + 1), uniq=f"7F00{n:08X}"))
+    return builder.write(root, clean=True, spare=False)
+
+
+KINDS: dict[str, Callable[[Path], builders.Store | LedgerStore]] = {"segments": plain, "DLedger": dledger_stores.build}
+FULL = dledger_stores.SIZES.segment
+
+
+def files_of(root: Path) -> list[Path]:
+    return sorted((root / "commitlog").glob("*")) or sorted((root / dledger_stores.FOLDER / "data").iterdir())
+
+
+def spans_of(store: builders.Store | LedgerStore) -> list[tuple[int, int]]:
+    """Where each record, with what goes before it, begins and ends."""
+    records = store.entries if isinstance(store, LedgerStore) else store.records
+    return [(each.at, each.at + each.size) for each in records]
+
+
+@pytest.mark.parametrize("size", [FULL + 500, 2 * FULL, FULL - 700, 77, 0])
+@pytest.mark.parametrize("number", [0, 1, -1])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_another_length_is_salvaged_in_both_kinds_of_log(kind: str, number: int, size: int, tmp_path: Path) -> None:
+    store = KINDS[kind](tmp_path / "store")
+    path = files_of(store.root)[number]
+    base = int(path.name)
+    path.write_bytes(path.read_bytes()[:size].ljust(size, b"\0"))
+    kept = sum(not base <= start < base + FULL or end <= base + size for start, end in spans_of(store))
+    plan = plan_with_steps(store.root, store.release, store.broker_conf, "salvage")
+    done = repaired(store.root, tmp_path / "salvage", plan, "salvage")
+    assert (done.exit_code, done.report["problems"], done.report["messages_after"]) == (0, [], kept)
+    resized = [(row["action"], row["lost"]) for row in done.report["steps"] if row["action"] == "resize"]
+    holds = any(base <= start and end <= base + min(size, FULL) for start, end in spans_of(store))
+    assert resized == ([("resize", {"bytes": size - FULL} if size > FULL else {})] if holds else [])
+    gap = kind == "DLedger" and number == 1 and not holds
+    if gap:
+        with pytest.raises(StoreError, match=rf"as DLedger demands\. Policy salvage would keep {kept} of {kept} messages$"):
+            repaired(store.root, tmp_path / "broker", plan, "broker")
+    else:
+        assert repaired(store.root, tmp_path / "broker", plan, "broker").report["messages_after"] == kept
+
+
+@pytest.mark.parametrize("next_file", ["gone", "there"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_lies_beyond_the_configured_length_is_said(kind: str, next_file: str, tmp_path: Path) -> None:
+    store = KINDS[kind](tmp_path / "store")
+    path, after = files_of(store.root)[1:3]
+    path.write_bytes(path.read_bytes() + after.read_bytes())
+    beyond = sum(int(after.name) <= start < int(after.name) + FULL for start, _ in spans_of(store))
+    if next_file == "gone":
+        after.unlink()
+    done = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf), "salvage")
+    lost = beyond if next_file == "gone" else 0
+    assert done.exit_code == 0 and done.report["messages_after"] == 40 - lost
+    given_up = done.report["given_up"]
+    assert [done.report["lost"]["messages"], *(given_up[name] for name in ("messages", "missing", "cut"))] == [
+        lost,
+        lost,
+        0,
+        lost,
+    ]
+    assert done.unsaved is not None and len(list(cut_rows(done.unsaved))) == lost and not done.unsaved.missing
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_no_file_has_the_configured_length_the_settings_are_in_doubt(kind: str, tmp_path: Path) -> None:
+    store = KINDS[kind](tmp_path / "store")
+    for path in files_of(store.root):
+        path.write_bytes(path.read_bytes() + bytes(100))
+    plan = plan_of(store.root, store.release, store.broker_conf)
+    for policy in ("broker", "salvage"):
+        with pytest.raises(StoreError, match=r"segments of this copy are 2,148 bytes long: this broker\.conf is probably not"):
+            repaired(store.root, tmp_path / "new", plan, policy)
+
+
+@pytest.mark.parametrize("size", [0, 4096, dledger_stores.INDEX_BYTES + dledger_stores.UNIT])
+@pytest.mark.parametrize("policy", ["broker", "salvage"])
+def test_an_index_file_of_dledger_of_another_length_is_made_anew(policy: str, size: int, tmp_path: Path) -> None:
+    store = dledger_stores.build(tmp_path / "store")
+    os.truncate(store.index, size)
+    done = repaired(store.root, tmp_path / "new", plan_of(store.root, store.release, store.broker_conf), policy)
+    assert (done.exit_code, done.report["messages_after"]) == (0, 40)
+    assert (tmp_path / "new" / dledger_stores.FOLDER / "index" / f"{0:020d}").stat().st_size == dledger_stores.INDEX_BYTES
 
 
 @pytest.mark.parametrize("cut", ["in a segment between others", "in the last segment"])

@@ -102,7 +102,8 @@ def all_codes() -> dict[str, CodeWords]:
 
 def _of_finding(row: FindingCode) -> CodeWords:
     parts = [_ABOUT[part] for part in row.about]
-    follows = [_UNREAD if row.unread else f"{row.follows} {_AS_A_NOTE}" if row.follows else _FOLLOWS[row.severity]]
+    own = f"{row.follows} {_AS_A_NOTE}" if row.follows and row.severity == NOTE else row.follows
+    follows = [_UNREAD if row.unread else own or _FOLLOWS[row.severity]]
     follows += [sentence for _, sentence in parts]
     act = [row.next]
     if row.raised_step:

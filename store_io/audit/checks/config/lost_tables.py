@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemas.finding_codes import NO_LIGHT_OFFSETS
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.other_forms import FullerForm
@@ -43,7 +44,9 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
         of_backup = done.name.endswith(BACKUP)
         if of_backup:
             found.append(_backup_taken(evidence, path, done))
-        if fuller is not None:
+        if path == LMQ_OFFSETS and config.rules.skips_light_offsets:
+            found += _skipped(evidence, done, fuller)
+        elif fuller is not None:
             found.append(_fewer(evidence, path, fuller))
         elif path in _MEANING and not of_backup and is_lost(config, path):
             severity = "" if _in_use(evidence) else NOTE
@@ -74,6 +77,21 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     return Finding(
         "config_table_lost", file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
     )  # fmt: skip
+
+
+def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Iterator[Finding]:
+    """Offsets that the copy shows, under the release that takes none from the file in which it looks for them."""
+    name, count = done.name, done.left_out
+    if fuller is not None and fuller.lacking > count:
+        name, count = fuller.form.name, fuller.lacking
+    if count:
+        release, severity = evidence.request.release, REBUILDABLE if evidence.copy.rules.is_slave else LOSS
+        message = (
+            f"a start begins without {count_text(count, 'offset')} that {name} shows: {release} takes none from {LMQ_OFFSETS}"
+        )
+        yield Finding(
+            "config_table_lost", name, *_range(evidence, name), severity, count=count, message=message, next=NO_LIGHT_OFFSETS
+        )
 
 
 def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:

@@ -46,7 +46,7 @@ def test_all_that_is_lost_is_named_or_counted_and_no_name_acts_on_the_terminal()
     for sentence in (
         "No release was named.",
         "121 messages: the copy shows that they were there, and does not hold them.",
-        "9 valid messages of the copy after the new end of the log",
+        "9 valid messages of the copy that the new log leaves out",
         "3 messages were given up by the repair that made the copy.",
         "1 message of them are known by number alone.",
         "All names: /new/broker-a.unsaved.jsonl",

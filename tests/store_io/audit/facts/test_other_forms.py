@@ -270,9 +270,37 @@ def test_a_torn_file_shows_more_than_its_backup(tmp_path: Path) -> None:
 def test_without_a_broker_conf_nothing_is_called_lost(tmp_path: Path) -> None:
     """Whose settings are not named may read the other form."""
     made, _ = store(tmp_path / "s", "files", {"lmq": Tables()})
+    (made.root / "config" / "consumerOffset.json").write_text("{}")
     audit = audited(made, None)
     found = [f for f in audit.findings if f.code == LOST_TABLE]
     assert [f.severity for f in found] == [REBUILDABLE] and "--broker-conf" in found[0].next
+
+
+def test_offsets_of_light_queues_alone_show_their_setting(tmp_path: Path) -> None:
+    made, _ = store(tmp_path / "s", "files", {"lmq": Tables()})
+    audit = audited(made, None)
+    assert audit.broker is not None and audit.broker["config"]["offsets"] == 1 and not audit.above_note
+    assert "enableLmq = true by its files" in audit.outcome.verdict
+    assert lost(audited(made, made.broker_conf)).keys() == {"offset"}  # a broker.conf that is silent about it
+
+
+@pytest.mark.parametrize("there", ["files", "lmq"])
+def test_the_release_that_takes_no_offsets_from_the_file_of_light_queues(there: str, tmp_path: Path) -> None:
+    builder = StoreBuilder("4.9.3", Sizes(segment=1 << 14))
+    builder.put(Message("Topic0", 0, b"x"))
+    made = builder.write(tmp_path / "s")
+    conf = made.broker_conf + CONF["lmq"]
+    PUT[there](made.root / "config", Tables(offsets={"Topic0@g0": 1, "Topic1@g0": 4}))
+    audit = product.audit(made.root, "4.9.3", conf)
+    (found,) = lost(audit).values()
+    assert found.count == 2 and "Start 4.9.4" in found.next and audit.outcome.exit_code == 20
+    assert audit.broker is not None and audit.broker["starts"] and audit.broker["config"]["offsets"] == 0
+    assert repair_commands(audit.outcome, ("/s", "--release", "4.9.3"), "/plan.json") == []
+    if there == "lmq":
+        later = product.audit(made.root, "4.9.4", conf)
+        assert not lost(later) and later.broker is not None and later.broker["config"]["offsets"] == 2
+        PUT["lmq"](made.root / "config", Tables(offsets={}))
+        assert not lost(product.audit(made.root, "4.9.3", conf))
 
 
 def test_a_slave_gets_its_tables_from_its_master(tmp_path: Path) -> None:

@@ -112,6 +112,13 @@ def test_with_tables_in_a_database_the_file_itself_must_be_sound(tmp_path: Path,
     assert refusal_step(config.loads[found.refused_by], rules, False).startswith(step + ": ")
 
 
+@pytest.mark.parametrize(("release", "all_tables"), [("5.3.3", False), ("5.3.4", True), ("5.4.0", True)])
+def test_which_tables_a_refused_start_writes_over(tmp_path: Path, release: str, all_tables: bool) -> None:
+    files = {f"config/subscriptionGroup.json{suffix}": TORN for suffix in ("", ".bak")}
+    (refused,) = (f for f in outcome_of(tmp_path / "s", files, release).findings if f.code == "broker_refuses")
+    assert ("topics, groups, offsets and filters" in refused.next) == all_tables, refused.next
+
+
 def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path) -> None:
     queue = {"batchconsumequeue/B/0/00000000000000000000": bytes(46)}
     conf = "mapperFileSizeBatchConsumeQueue=46\n"
