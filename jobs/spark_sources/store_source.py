@@ -128,7 +128,7 @@ class StoreSource(DataSource):
             raise UsageError(f"{self.name()}: a schema can choose columns, not change their types")
         own = [name for name in names if name != STORE.name] or [self.default_columns()[0]]  # a batch without columns has no rows
         arrow = to_arrow_schema(self.types(own), **_UTC)
-        readers = [(store.name, self._open(store, arrow)) for store in self.stores]
+        readers = [(store.key, self._open(store, arrow)) for store in self.stores]
         marked = self.several or STORE.name in names
         reader = StoresReader(readers, to_arrow_schema(schema, **_UTC)) if marked else readers[0][1]
         return reader if self.flag("pushdown", True) else _Unpushed(reader)

@@ -27,6 +27,7 @@ class RunInfo:
     tables: str = ""
     out: str = ""
     problems: tuple[str, ...] = ()
+    finished_at: datetime | None = None  # UTC; None as long as stores are audited
     taken_over: int = 0  # stores that were finished before the run was killed, and were not read again
 
 

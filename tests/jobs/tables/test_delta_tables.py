@@ -6,6 +6,7 @@ import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,14 @@ def test_what_is_written_is_read_back(spark_session: Session, tmp_path: Path) ->
         frame = tables.read(name)
         found = [row.asDict(True) for row in frame.collect()]
         for row in [*wanted[name], *found]:
-            for column in {"started_at", "verified_at"} & {name for name, value in row.items() if value}:
-                row[column] = row[column].replace(tzinfo=None)
+            for column, value in row.items():
+                if isinstance(value, datetime):
+                    row[column] = value.replace(tzinfo=None)
         assert sorted(found, key=str) == sorted(wanted[name], key=str), name
         assert {f.name: f.metadata["comment"] for f in frame.schema} == {
             c.name: c.comment for c in (*TABLES[name], RUN_ID, MONTH)
         }
+        assert spark_session.spark.sql(f"DESCRIBE DETAIL delta.`{tmp_path}/{name}`").first()["description"] == TABLES[name].about
 
 
 def test_without_copies_to_compare_their_table_is_not_made(spark_session: Session, tmp_path: Path) -> None:
