@@ -78,15 +78,14 @@ def test_a_time_comes_as_a_timestamp_too_if_a_calendar_has_it() -> None:
 
 
 def test_a_store_is_called_by_its_name_or_its_place_in_all_tables() -> None:
-    named, placed = samples.lacking(samples.damaged()), replace(samples.clean(), key="/copies/x/store")
-    placed.replicas, placed.replica_group = named.replicas, named.replica_group
+    named, placed = samples.lacking(samples.damaged()), replace(samples.clean(), name=samples.HOSTILE, key="/copies/x/store")
     rows = run_rows(samples.RUN, [named, placed])
     for name in ("segments", "runs"):
         assert {(row["store"], row["store_from"]) for row in rows[name]} == {
             (named.name, "name"), ("/copies/x/store", "location"),
         }  # fmt: skip
     assert {(row["store"], row["holder"]) for row in rows["replica_parts"]} == {(named.name, "/copies/x/store")}
-    assert [row["folder"] for row in rows["runs"]] == [named.name, "calm"]
+    assert [row["folder"] for row in rows["runs"]] == [named.name, samples.HOSTILE]
 
 
 def test_a_store_that_could_not_be_audited_has_a_row_in_runs_alone() -> None:
