@@ -6,6 +6,7 @@ else, and the new `runs` rows come last. So a reader that goes by `runs` never s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
@@ -91,6 +92,15 @@ class Tables:
             for done in [threads.submit(replace, name) for name in work]:
                 done.result()
         replace(RUNS)
+        self._compact(month)
+
+    def _compact(self, month: str) -> None:
+        """Put the small files of a month together where they have become many. What hinders that is no fault of the audit."""
+        from jobs.tables.upkeep.table_care import TableCare
+
+        for name in TABLES:
+            with contextlib.suppress(Exception):
+                TableCare(self._logs[name].uri, name).compact_month(month)
 
     def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
         """Rows of a small table with these columns and run_id, without a Spark job, of one run alone where one is named; none
