@@ -52,7 +52,7 @@ def began(night: int) -> datetime:
 
 
 def earlier(tables: Tables, since: str | None) -> dict[str, EarlierRun]:
-    stores = [StoreArgument(name, f"/copies/{name}", "5.3.3") for name in FIRST]
+    stores = [StoreArgument(name, f"/copies/{name}", "5.3.3", named=True) for name in FIRST]
     return earlier_runs(tables, stores, since, "now", samples.RUN.rules_version)
 
 
