@@ -352,7 +352,7 @@ class DeltaLog:
 
 
 def _quoted(text: str) -> str:
-    """A text as it stands between quotes in Spark's SQL."""
+    """A text to put between quotes in Spark's SQL."""
     return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
