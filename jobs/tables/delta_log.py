@@ -227,11 +227,20 @@ class DeltaLog:
 
     def _commit_locally(self, run_id: str, files: Sequence[DataFile], log: DeltaRsLog) -> None:
         newest = log.newest()
-        if newest is not None and self._add_columns({field.name for field in newest.schema().fields}):
-            newest = log.newest()
-        if newest is not None and log.describe(newest):
-            newest = log.newest()
+        if newest is not None:
+            newest = self._as_declared(log, newest)
         log.commit(newest, run_id, files)
+
+    def _as_declared(self, log: DeltaRsLog, newest: Any) -> Any:
+        """The newest version, once it has the columns, comments and description of this version of the tool. Raises Raced."""
+        try:
+            if self._add_columns({field.name for field in newest.schema().fields}):
+                newest = log.newest()
+            return log.newest() if log.describe(newest) else newest
+        except Exception as problem:
+            if is_from_delta_rs(problem) and log.newest().version() != newest.version():  # another writer does the same
+                raise Raced from problem
+            raise
 
     def _commit_by_kernel(self, run_id: str, files: Sequence[DataFile]) -> None:
         kernel = self._jvm.io.delta.kernel

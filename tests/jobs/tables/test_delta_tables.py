@@ -22,6 +22,7 @@ from jobs.tables import delta_tables as tables_module
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
 from jobs.tables.table_address import TablesFailed
+from jobs.tables.upkeep import table_care
 from schemas.rows import AuditOutcome
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
 from store_io.audit.audit_request import AuditRequest
@@ -152,6 +153,25 @@ def test_a_run_killed_anywhere_is_not_seen_and_can_be_repeated(
             assert {row["run_id"] for row in tables.read("segments").collect()} == {"before"}
         tables.write_run(run("a"), outcomes())
         assert log_content(place) == wanted
+
+
+def test_after_some_runs_their_small_files_are_put_together(
+    spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_care, "MANY_FILES", 3)
+    tables = Tables(spark_session, str(tmp_path))
+    for number in range(3):
+        tables.write_run(run(f"r{number}"), [samples.clean()])
+    assert len(DeltaTable(tmp_path / "segments").file_uris()) == len(DeltaTable(tmp_path / RUNS).file_uris()) == 1
+    assert len(tables.few(RUNS, ["store"])) == 3
+
+    def fails(*_: object) -> None:
+        raise OSError("a full disk")
+
+    monkeypatch.setattr(table_care, "_compact", fails)
+    for number in range(3, 6):
+        tables.write_run(run(f"r{number}"), [samples.clean()])
+    assert len(tables.few(RUNS, ["store"])) == 6
 
 
 def test_writers_of_other_runs_do_not_disturb_each_other(spark_session: Session, tmp_path: Path) -> None:
