@@ -14,7 +14,8 @@ a damaged time, could hide messages.
 
 Several stores in one load: load(["copies/a", "copies/b"]), a pattern of this machine (load("copies/broker-*"), folders alone), or
 the option fleet, a fleet file as `audit --fleet` takes it, with a release and a broker.conf for each. Rows then begin with a
-column `store`, named as an audit names its folders; of one store it is there where `columns` names it.
+column `store`, the same as in the tables of audits: the store's name in the fleet file, or else where it lies. Of one store the
+column is there if `columns` names it.
 
 Options of all: release, broker_conf (a file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), fleet,
 columns (names, separated by commas; Spark does not pass to a source which ones a query needs), pushdown (false: for a session in

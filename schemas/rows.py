@@ -548,3 +548,4 @@ class AuditOutcome:
     config: ConfigTables | None = None  # what the managers of config/ hold; None where the store could not be audited
     comparison: Comparison | None = None  # of releases and settings; None where nobody asked for it
     checkpoint: Row = field(default_factory=dict)  # its fields as stored, times in ms; empty where there is none or it is unread
+    key: str = ""  # what the tables call its store in every run; "": by its name

@@ -161,7 +161,7 @@ TRANSACTIONS = (
     Column("status", "string", "Of the half message: valid or plausible, as in rocketmq.messages."),
 )
 
-STORE = Column("store", "string", "The store, by its folder's name or that in the fleet file.")
+STORE = Column("store", "string", "The store, as in the tables of audits: its name in the fleet file, or else where it lies.")
 """The column that tells several stores of one load apart."""
 
 SOURCES: dict[str, tuple[Column, ...]] = {

@@ -1,9 +1,10 @@
-"""The Delta tables of the results: columns with unit and key in each comment. Pure data, no Spark.
+"""The Delta tables of the results: what each says, and its columns with unit and key in each comment. Pure data, no Spark.
 
 The tables of results are partitioned by `month`, datasets by `run_id` and `store`. A run counts only once its rows are in `runs`,
 which are written last.
 Types are those of Spark's own schema JSON ("string", "long", ...), so that they serve Delta and Arrow alike.
-Times of a store are ms since 1970-01-01 UTC as integers: a damaged one may lie outside of what a timestamp can hold.
+Times of a store come twice: as timestamps, and in ms since 1970-01-01 UTC as stored, as a damaged one may lie outside of what a
+timestamp can hold. A number that the audit does not know is null, never 0.
 """
 
 from __future__ import annotations
@@ -16,11 +17,35 @@ ColumnType = str | dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """One column. comment: meaning, unit, and whether it is part of the key."""
+    """One column. comment: meaning, unit, and whether it is part of the key.  ms: the column of which it is the same time."""
 
     name: str
     type: ColumnType
     comment: str
+    ms: str = ""
+
+
+class Table(tuple[Column, ...]):
+    """A table's columns in their order, without run_id and its partition. about: what a row is, in a sentence or two.
+
+    After each column of a time in ms comes the same time as a timestamp.
+    """
+
+    about: str
+
+    def __new__(cls, about: str, *columns: Column) -> Table:
+        """The columns of ms are followed by their twins."""
+        table = super().__new__(cls, (column for each in columns for column in (each, *_as_timestamp(each))))
+        table.about = about
+        return table
+
+
+def _as_timestamp(column: Column) -> tuple[Column, ...]:
+    if not column.name.endswith("_ms"):
+        return ()
+    name = column.name.removesuffix("_ms")
+    comment = f"The time {column.name} as a timestamp, UTC; null also outside of the years 1970 to 2261."
+    return (Column(name, "timestamp", comment, column.name),)
 
 
 def array_of(element: ColumnType) -> ColumnType:
@@ -40,7 +65,19 @@ def field_json(column: Column) -> dict[str, Any]:
 
 RUN_ID = Column("run_id", "string", "Key: the run, as --run-id names it.")
 MONTH = Column("month", "string", "Partition: month in which the run began, UTC, such as 2026-11.")
-STORE = Column("store", "string", "Key: name of the store, as its folder under --out.")
+STORE = Column(
+    "store",
+    "string",
+    "Key: the store, in every run the same: its name in the fleet file, or else its location; store_from says which.",
+)
+STORE_FROM = Column(
+    "store_from",
+    "string",
+    "What `store` is: name or location; null in runs of earlier versions, in which it is the store's folder under --out.",
+)
+NAME, LOCATION = "name", "location"  # of store_from
+RUN_STARTED = Column("run_started_at", "timestamp", "When the run began, UTC, as started_at in runs.")
+OF_RUN = (STORE, STORE_FROM, RUN_STARTED)
 _EXTENT = struct_of(
     Column("kind", "string", "message, filler, unwritten or damaged."),
     Column("start", "long", "First byte in the segment."),
@@ -65,9 +102,20 @@ _SETTING = struct_of(
     Column("from", "string", "broker.conf, default or inferred (from the files' own sizes)."),
 )
 
-RUNS = (
+RUNS = Table(
+    "One store in one run: what a start of the copy would do, and what was read. Written last: rows of "
+    "other tables count once their run is here.",
     STORE,
-    Column("started_at", "timestamp", "When the run began."),
+    STORE_FROM,
+    Column("started_at", "timestamp", "When the run began, UTC."),
+    Column("finished_at", "timestamp", "When all stores of the run had been audited, UTC."),
+    Column(
+        "outcome_rank",
+        "integer",
+        "How bad exit_code is, to sort by: 3 damaged, messages lost or no start; 2 incomplete; 1 derived data differ; 0"
+        " consistent.",
+    ),
+    Column("folder", "string", "The store's folder under --out."),
     Column("location", "string", "Where the copy lies, as it was named."),
     Column("replica_group", "string", "Stores with the same name here are copies of one broker's log."),
     Column("out", "string", "Where the run's files went, its --out; a later run into the same folder replaces them."),
@@ -96,7 +144,12 @@ RUNS = (
     Column("log_end", "long", "Physical offset after the last message of the copy; null without one, or where it was not read."),
     Column("lacks_messages", "long", "Messages that other copies of its group hold and it lacks; null where none was compared."),
     Column("diverged", "boolean", "Whether another copy of its group holds other messages at the same physical offsets."),
-    Column("lost_messages", "long", "Valid messages of the copy that consumers would not get after a start."),
+    Column(
+        "lost_messages",
+        "long",
+        "Valid messages of the copy that consumers would not get after a start; null where that is not known, as if nothing"
+        " starts.",
+    ),
     Column("lost_bytes", "long", "Their bytes."),
     Column("messages", "long", "Valid messages in the copy."),
     Column("first_store_time_ms", "long", "Earliest store time among them, ms since 1970."),
@@ -114,12 +167,14 @@ RUNS = (
     Column("rules_version", "string", "Version of its rules: other rules may judge the same bytes differently."),
 )
 
-SEGMENTS = (
-    STORE,
+SEGMENTS = Table(
+    "One CommitLog segment of a store in one run.",
+    *OF_RUN,
     Column("file", "string", "Key: path below the store."),
     Column("base_offset", "long", "Physical offset of its first byte, from its name."),
     Column("size_bytes", "long", "Length of the file."),
     Column("modified_ns", "long", "Modification time, ns since 1970."),
+    Column("modified_at", "timestamp", "The same as a timestamp, UTC.", "modified_ns"),
     Column("digest", "string", "Digest over all bytes, of the run that read them last; null where none has."),
     Column("edge_digest", "string", "Digest over its length and its first and last 4 KiB, as they are in this run."),
     Column("bytes_read", "long", "Bytes read of it in this run."),
@@ -143,8 +198,9 @@ SEGMENTS = (
     Column("extents", array_of(_EXTENT), "Byte ranges by kind, ascending; they tile the file."),
 )
 
-QUEUES = (
-    STORE,
+QUEUES = Table(
+    "One queue of a store in one run: its ConsumeQueue held against the messages of the CommitLog, and what a start loses of it.",
+    *OF_RUN,
     Column("topic", "string", "Key: topic."),
     Column("queue_id", "integer", "Key: queue id."),
     Column("batch", "boolean", "Whether it is a BatchConsumeQueue: its offsets count messages, not entries."),
@@ -171,12 +227,21 @@ QUEUES = (
     Column("dispatch_min_offset", "long", "Minimum offset after start() has caught up."),
     Column("dispatch_max_offset", "long", "Maximum offset after start() has caught up."),
     Column("dispatch_max_phy_offset", "long", "Physical offset that the queue reaches then."),
-    Column("lost_messages", "long", "Valid messages of this queue that consumers would not get after a start."),
+    Column(
+        "lost_messages",
+        "long",
+        "Valid messages of this queue that consumers would not get after a start; null where that is not known, as if nothing"
+        " starts.",
+    ),
+    Column("lost_bytes", "long", "Their bytes."),
+    Column("lost_first_store_time_ms", "long", "Earliest store time among them, ms since 1970; null without one."),
+    Column("lost_last_store_time_ms", "long", "Latest store time among them, ms since 1970."),
     Column("files", array_of(_QUEUE_FILE), "Its files on disk that were fully read, ext files too, by name."),
 )
 
-INDEX_FILES = (
-    STORE,
+INDEX_FILES = Table(
+    "One index file of a store in one run.",
+    *OF_RUN,
     Column("file", "string", "Key: path below the store."),
     Column("size_bytes", "long", "Length of the file."),
     Column("digest", "string", "Digest over all bytes."),
@@ -193,8 +258,9 @@ INDEX_FILES = (
     Column("kept", "boolean", "Whether it is still there after load; null if nothing starts."),
 )
 
-FINDINGS = (
-    STORE,
+FINDINGS = Table(
+    "One finding of a store in one run, as a line of findings.jsonl.",
+    *OF_RUN,
     Column("number", "long", "Key: place in findings.jsonl, from 0."),
     Column("code", "string", "Stable code; meaning in schemas/finding_codes.py."),
     Column("severity", "string", "note, rebuildable or loss."),
@@ -212,8 +278,9 @@ FINDINGS = (
     Column("count", "long", "Neighbouring ones of one code and cause that were folded into this one."),
 )
 
-PLAN_STEPS = (
-    STORE,
+PLAN_STEPS = Table(
+    "What a start leaves of one file of a store: a row of `steps` in plan.json.",
+    *OF_RUN,
     Column("number", "long", "Key: place in `steps` of plan.json (what a start leaves, not a repair's steps), from 0."),
     Column("action", "string", "keep, truncate, delete or rebuild."),
     Column("file", "string", "Path below the store."),
@@ -224,9 +291,10 @@ PLAN_STEPS = (
     Column("lost_bytes", "long", "Their bytes."),
 )
 
-REPLICA_PARTS = (
-    Column("store", "string", "Key: the copy that lacks messages, by its folder under --out."),
-    Column("holder", "string", "Key: the copy of the same group that has them."),
+REPLICA_PARTS = Table(
+    "One range of the log that a copy lacks and another copy of its group has.",
+    *OF_RUN,
+    Column("holder", "string", "Key: the copy of the same group that has what `store` lacks, named in the same way."),
     Column("start", "long", "Key: physical offset of the first of them."),
     Column("end", "long", "Physical offset after the last of them."),
     Column("replica_group", "string", "The group."),
@@ -242,7 +310,7 @@ REPLICA_PARTS = (
     Column("last_store_time_ms", "long", "Latest store time among them, ms since 1970."),
 )
 
-TABLES: dict[str, tuple[Column, ...]] = {
+TABLES: dict[str, Table] = {
     "segments": SEGMENTS,
     "queues": QUEUES,
     "index_files": INDEX_FILES,
@@ -257,7 +325,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 _PLAUSIBLE = Column("plausible", "boolean", "Found after damage: no local check can prove where this message begins.")
 
-DATASET_MESSAGES = (
+DATASET_MESSAGES = Table(
+    "One valid message of a store in one run that was asked to write them.",
     Column("segment", "long", "Base offset of the segment, physical offset."),
     Column("phy_offset", "long", "Key: physical offset of the message's first byte."),
     Column("total_size", "integer", "Bytes of the whole message."),
@@ -284,7 +353,8 @@ DATASET_MESSAGES = (
     _PLAUSIBLE,
 )
 
-DATASET_CONSUMEQUEUE = (
+DATASET_CONSUMEQUEUE = Table(
+    "One ConsumeQueue entry that dispatch makes of a store's messages.",
     Column("topic", "string", "Key: topic of the queue."),
     Column("queue_id", "integer", "Key: queue id."),
     Column("queue_offset", "long", "Key: entry number; a BatchConsumeQueue's: offset of the first message."),
@@ -297,7 +367,8 @@ DATASET_CONSUMEQUEUE = (
     _PLAUSIBLE,
 )
 
-DATASET_INDEX = (
+DATASET_INDEX = Table(
+    "One index entry that dispatch makes of a store's messages.",
     Column("phy_offset", "long", "Key: physical offset of the message."),
     Column("number", "integer", "Key: place among the message's entries, from 0."),
     Column("key_hash", "integer", "Hash that the entry holds."),
@@ -308,7 +379,7 @@ DATASET_INDEX = (
     _PLAUSIBLE,
 )
 
-DATASETS: dict[str, tuple[Column, ...]] = {
+DATASETS: dict[str, Table] = {
     "messages": DATASET_MESSAGES,
     "consumequeue": DATASET_CONSUMEQUEUE,
     "index": DATASET_INDEX,

@@ -13,6 +13,7 @@ from jobs.audit.found_since import DERIVED_FILES, RUN_COLUMNS, derived_since, ma
 from jobs.command_line.stores import StoreArgument
 from jobs.command_line.values import LAST_RUN
 from jobs.faults import reason
+from jobs.tables.store_names import COLUMNS, StoreNames
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, Row
 from store_io.base.errors import StoreError, UsageError
 
@@ -38,7 +39,7 @@ class Reading:
 def earlier_runs(
     tables: Tables, stores: Sequence[StoreArgument], since_run: str | None, run_id: str, rules_version: str
 ) -> dict[str, EarlierRun]:
-    """Store -> its row of `since_run`, or of the latest run that it has one of; without those that have none.
+    """Store, as the tables call it -> its row of `since_run`, or of the latest run with one; without stores that have none.
 
     What other runs have found since a segment was verified counts as its own finding. A run of the id that is being repeated does
     not count, nor does one of other rules verify anything. Raises UsageError where there is no run of the id that was asked for;
@@ -57,16 +58,17 @@ def _earlier_runs(
 ) -> dict[str, EarlierRun]:
     from pyspark.sql import functions as sql
 
-    names = {store.name for store in stores}
+    keys = {store.key for store in stores}
     named = since_run if since_run != LAST_RUN else None
     if "level" not in tables.read("runs").columns:  # tables of a version that did not say what was verified
         return {}
-    runs = tables.rows_of("runs").where(sql.col("run_id") != run_id)
+    runs = tables.rows_of("runs")
     if "month" not in runs.columns:  # made by a version that put each run in a folder of its own
         runs = runs.withColumn("month", sql.lit(None).cast("string"))
-    columns = ("store", "run_id", "release", "rules_version", "settings", *RUN_COLUMNS)
-    every = runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect()
-    every = [row for row in every if row["store"] in names]
+    columns = ("store", "run_id", *COLUMNS, "release", "rules_version", "settings", *RUN_COLUMNS)
+    asked = runs.select(*columns, sql.unix_micros("started_at").alias("began")).collect()
+    names = StoreNames(asked)
+    every = [row for row in names.named(row.asDict(True) for row in asked) if row["store"] in keys and row["run_id"] != run_id]
     rows = [row for row in every if row["level"] != "quick" and named in (None, row["run_id"])]
     chosen = {row["store"]: row for row in sorted(rows, key=lambda row: (row["began"], row["run_id"]))}  # the latest stays
     if named is not None and not chosen:
@@ -83,15 +85,15 @@ def _earlier_runs(
     of_these = sql.col("run_id").isin(sorted({earlier.run_id for earlier in found.values()}))
 
     def rows_of(frame: DataFrame) -> Iterator[tuple[EarlierRun, Any]]:
-        for row in frame.collect():
+        for row in names.named(row.asDict(True) for row in frame.collect()):
             earlier = found.get(row["store"])
             if earlier is not None and earlier.run_id == row["run_id"]:
                 yield earlier, row
 
     segments = tables.read("segments").where(of_these)
     for earlier, row in rows_of(segments.withColumn("verified_at", sql.unix_micros("verified_at"))):
-        earlier.segments[row["file"]] = _segment(row.asDict(True))
-    mark_found_since(tables, found, every)
+        earlier.segments[row["file"]] = _segment(row)
+    mark_found_since(tables, found, every, names)
     if since_run is None:
         return found
     queues = tables.read("queues").where(of_these)
@@ -106,7 +108,7 @@ def _earlier_runs(
     findings = findings.where(sql.col("file").rlike(DERIVED_FILES))
     for _, row in rows_of(findings.select("store", "run_id", "file", "phy_offset", "count")):
         derived[row["store"]].append((row["file"], row["phy_offset"], row["count"]))
-    for store, finding in derived_since(tables, found, every):
+    for store, finding in derived_since(tables, found, every, names):
         derived[store].append(finding)
     return found
 
@@ -114,18 +116,20 @@ def _earlier_runs(
 class Furthest:
     """Of each store the earlier run that saw its log reach furthest, read once.
 
-    A run that is repeated under its id counts neither its own rows nor those of runs that began after it. Without a name that a
-    person gave it, a store is the one that lay in the same place: names of folders are often alike.
+    A run that is repeated under its id counts neither its own rows nor those of runs that began after it.
     """
 
     def __init__(self, tables: Callable[[], Tables], run_id: str):
         self._tables, self._run_id = tables, run_id
         self._by_store: dict[str, list[Row]] = {}
+        self._names = StoreNames(())
         self.problem = ""  # why not all is known, a sentence
 
     def read(self) -> Furthest:
         """Read the runs."""
-        rows = [row for row in self._rows("runs", _FURTHEST) if row["started_at"] is not None]
+        found = self._rows("runs", _FURTHEST)
+        self._names = StoreNames(found)
+        rows = [row for row in self._names.named(found) if row["started_at"] is not None]
         own = min((row["started_at"] for row in rows if row["run_id"] == self._run_id), default=datetime.now(UTC))
         for row in rows:
             if row["started_at"] < own and row["messages"]:
@@ -142,7 +146,7 @@ class Furthest:
 
     def of(self, store: StoreArgument) -> FurthestRun | None:
         """The run that saw most of this store; None where no run saw a message of it."""
-        rows = [row for row in self._by_store.get(store.name, ()) if store.named or row["location"] == store.path]
+        rows = self._by_store.get(store.key)
         if not rows:
             return None
         row = max(rows, key=_reach)
@@ -152,10 +156,10 @@ class Furthest:
     def segments(self, store: StoreArgument, run: FurthestRun) -> list[Row]:
         """That run's rows of this store's segments."""
         rows = self._rows("segments", ("store", "file", "messages", "first_store_time_ms"), run.run_id)
-        return [row for row in rows if row["store"] == store.name]
+        return [row for row in self._names.named(rows) if row["store"] == store.key]
 
 
-_FURTHEST = ("store", "location", "started_at", "level", "messages", "log_end")
+_FURTHEST = ("store", *COLUMNS, "started_at", "level", "messages", "log_end")
 
 
 def _reach(row: Row) -> tuple[int, bool, datetime, str]:

@@ -32,7 +32,7 @@ from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
 
 _THREADS = 8
-_FORMAT = 3
+_FORMAT = 4
 _PACKED_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
 _CONTENT_BYTES = 256 << 20
 _ROWS_BYTES = 1 << 30  # of the pickles of all rows that lie packed in it; one part is open at a time
@@ -98,7 +98,7 @@ class FinishedStores:
 
     def _made_by(self, store: StoreArgument) -> dict[str, Any]:
         """All that an outcome depends on but the bytes of the store."""
-        asked, earlier = self._asked, self._earlier.get(store.name)
+        asked, earlier = self._asked, self._earlier.get(store.key)
         found = sorted(path for path, known in earlier.segments.items() if known.damaged) if earlier else []
         found += sorted(str(finding) for finding in earlier.derived) if earlier else []
         how = (asked.level, asked.tables, asked.since_run is not None, earlier and earlier.run_id, found, self._together(store))

@@ -20,19 +20,20 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from jobs.tables.delta_tables import Tables
+    from jobs.tables.store_names import StoreNames
 
 DERIVED_FILES = "^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"
 RUN_COLUMNS = ("month", "level", "complete", "losses", "rebuildable", "damaged_extents")
 _EVER, _NEVER = float("inf"), float("-inf")
 
 
-def mark_found_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any]) -> None:
+def mark_found_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any], names: StoreNames) -> None:
     """Mark the segments as damaged in which another run has found damage since.
 
     found: store -> the run that is named, whose segments are replaced.  runs: rows of `runs` with store, run_id, `began` (µs
-    since 1970) and RUN_COLUMNS.
+    since 1970) and RUN_COLUMNS.  names: of all stores.
     """
-    since = _Since(found, runs)
+    since = _Since(found, runs, names)
     if not since.runs:
         return
     from pyspark.sql import functions as F
@@ -53,10 +54,12 @@ def mark_found_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequenc
 Derived = tuple[str, int | None, int]  # file, physical offset, count: as in EarlierRun.derived
 
 
-def derived_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any]) -> list[tuple[str, Derived]]:
+def derived_since(
+    tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any], names: StoreNames
+) -> list[tuple[str, Derived]]:
     """(store, finding) of what other runs have found since on queues and index files, above a note: without those about a segment
     that was read later. Arguments as for `mark_found_since`, after which it is called."""
-    since = _Since(found, runs)
+    since = _Since(found, runs, names)
     if not since.runs:
         return []
     from pyspark.sql import functions as F
@@ -77,7 +80,8 @@ def derived_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[A
 class _Since:
     """Runs that found something, and began no earlier than one of a store's segments that may be left out was read."""
 
-    def __init__(self, found: dict[str, EarlierRun], every: Sequence[Any]):
+    def __init__(self, found: dict[str, EarlierRun], every: Sequence[Any], names: StoreNames):
+        self._names = names
         first = {
             store: min((_read(known) for known in _left_out(earlier.segments.values())), default=None)
             for store, earlier in found.items()
@@ -95,7 +99,7 @@ class _Since:
         """The rows of a table that are wanted, of these runs and stores; other stores of these runs may be among them."""
         months = {row["month"] for row in self.runs.values()}
         run_ids = sorted({run_id for _, run_id in self.runs})
-        frame = tables.rows_of(name, run_ids, sorted(months) if None not in months else None)
+        frame = self._names.frame(tables.rows_of(name, run_ids, sorted(months) if None not in months else None), run_ids)
         return frame.where(frame["store"].isin(sorted({store for store, _ in self.runs})) & wanted)
 
     def newest(self, store: str, run_ids: Iterable[str]) -> float:

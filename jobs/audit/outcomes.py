@@ -14,7 +14,7 @@ def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> Audit
     plan: Row = {"schema_version": 1, **named, "complete": False, "settings": {}, "inputs": [], "broker": None, "steps": []}
     return AuditOutcome(
         store.name, store.path, store.release, 3, False, [sentence], verdict or f"Could not be audited: {sentence}",
-        plan, release_from=store.release_from, replica_group=store.replica_group or "",
+        plan, release_from=store.release_from, replica_group=store.replica_group or "", key=store.key,
     )  # fmt: skip
 
 

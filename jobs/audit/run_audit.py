@@ -94,7 +94,7 @@ def run_with(started: Session, asked: AuditOptions) -> int:
             if len(asked.stores) > 1:
                 put_away(outcome)
         problems += [problem for problem in (reading.past.result().problem,) if problem] if reading.past is not None else []
-        problems += write_tables(started, info, outcomes, wanted)
+        problems += write_tables(started, replace(info, finished_at=datetime.now(UTC)), outcomes, wanted)
         for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):
             progress.say(sentence)
     info = replace(info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(said_once(problems)))
@@ -146,7 +146,7 @@ def audit_stores(
     one log without a group, among the stores that are opened together.
     """
     reading, names = reading or Reading(), [store.name for store in stores]
-    together = _Together(runner, progress, wanted, reading, names)
+    together = _Together(runner, progress, wanted, reading, [store.key for store in stores])
     progress.of_stores(names)
     done = finished.take(reading.earlier) if finished is not None else {}  # outcomes of stores whose turn has not come, too
     progress.taken_over(len(done))
@@ -200,13 +200,13 @@ def _read_together(
 
 @dataclass
 class _Together:
-    """Audits of stores that share each Spark job. names: of all stores of the run."""
+    """Audits of stores that share each Spark job. keys: what the tables call the run's stores."""
 
     runner: Runner
     progress: Progress
     wanted: Wanted | None
     reading: Reading
-    names: Sequence[str]
+    keys: Sequence[str]
 
     def outcomes(
         self, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
@@ -228,7 +228,7 @@ class _Together:
             for task in tasks:
                 sizes[task.store] += task.bytes_to_read
             self.progress.expect("reading", sizes.total(), segments, sizes)
-            answers = self.runner.answers(tasks, f"{len(sizes)} stores", plans.pop() if plans else None, self.names)
+            answers = self.runner.answers(tasks, f"{len(sizes)} stores", plans.pop() if plans else None, self.keys)
             return answers if self.wanted is None else [self.wanted.take(answer) for answer in answers]
 
         first_tasks = [(audit, audit.first) for audit in audits]
@@ -247,8 +247,8 @@ class _Together:
         compare_replicas(self.runner, prepared, self.progress)
         outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
         add_repair_sections(self.runner, [store for _, store in part], outcomes, self.reading.max_rate)
-        for (number, _), outcome in zip(part, outcomes, strict=True):
-            outcome.task_seconds = self.runner.seconds[number]
+        for (number, store), outcome in zip(part, outcomes, strict=True):
+            outcome.key, outcome.task_seconds = store.key, self.runner.seconds[number]
         return outcomes
 
 
@@ -302,7 +302,7 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
     request = AuditRequest(
         store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
-        level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.name), reuse=reading.reuse,
+        level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,
         release_from=store.release_from, releases=store.releases, perhaps_emptied=True,
     )  # fmt: skip
     audit = ComparedAudit(request) if request.releases else StoreAudit(request)

@@ -68,7 +68,7 @@ class Runner:
     ) -> list[Any]:
         """As `run`. read: makes a result of its pickle.
 
-        plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: names by `task.store`.
+        plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: as the tables call them.
         """
         interrupts.check()
         late = [too_late(task) for task in tasks]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,6 +45,18 @@ class StoreArgument:
     release_from: str = "named"  # or "default": none was named; else the number that was named and is not known
     named: bool = False
     releases: tuple[str, ...] = ()  # to compare; () none
+    again: int = 1  # which of the run's stores at this path it is, counted from 1
+
+    @property
+    def key(self) -> str:
+        """What the tables and the data sources call it, in every run the same: the name that a person gave it, else its place.
+
+        Names of folders are often alike. Bytes of a path that are no UTF-8 are escaped, as in the tables.
+        """
+        if self.named:
+            return self.name
+        place = self.path.encode("utf-8", "backslashreplace").decode()
+        return place if self.again == 1 else f"{place}#{self.again}"
 
 
 def named_stores(paths: Sequence[str], options: Mapping[str, Any], several: bool = False) -> list[StoreArgument]:
@@ -154,6 +167,7 @@ def _part_paths(text: str, where: str, base: str | None = None) -> tuple[str, ..
 def with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
     """The same stores, named by their folders under --out."""
     taken = set(TAKEN_NAMES)
+    places: Counter[str] = Counter()
     named = []
     for store in stores:
         wanted = name = folder_name(store.name)
@@ -162,5 +176,7 @@ def with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
             name = f"{wanted}-{number}"
             number += 1
         taken.add(name)
-        named.append(replace(store, name=name, named=store.named and name == wanted))
+        given = store.named and name == wanted
+        places[store.path] += not given
+        named.append(replace(store, name=name, named=given, again=max(1, places[store.path])))
     return named

@@ -8,7 +8,7 @@ import traceback
 from types import CodeType, ModuleType, TracebackType
 
 from jobs.command_line.options import Command
-from store_io.base.errors import UsageError
+from store_io.base.errors import StoreError, UsageError
 
 FAILED = 1  # a script that raises, as of Python itself
 
@@ -67,6 +67,9 @@ def _exit_code(end: SystemExit) -> int:
 
 
 def _show(problem: Exception) -> None:
-    """Print the traceback from the script on."""
+    """Print the traceback from the script on; of what cannot be read, such as a store, the sentence alone."""
+    if isinstance(problem, StoreError):
+        print(problem, file=sys.stderr)
+        return
     trace: TracebackType | None = problem.__traceback__
     print("".join(traceback.format_exception(type(problem), problem, trace.tb_next if trace else None)), end="", file=sys.stderr)

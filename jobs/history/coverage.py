@@ -19,6 +19,7 @@ from jobs.command_line.options import Command
 from jobs.history import reading
 from jobs.history.reading import History, collect, micros_of, time_of
 from jobs.report.texts.history_text import coverage_text
+from jobs.report.texts.store_titles import short_names
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 
@@ -48,8 +49,9 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
     """What `coverage_view` makes of the tables. Raises StoreError where there is no run of any store."""
     from pyspark.sql import functions as F
 
-    runs = history.runs(["location", "segment_count", "exit_code", "verdict"], store=store)
-    reading.chosen_store({row["store"]: row for row in runs}, store, history.uri)
+    runs = history.runs(["location", "segment_count", "exit_code", "verdict"])
+    store = reading.chosen_store((row["store"] for row in runs), store, history.uri)
+    runs = [row for row in runs if store in (None, row["store"])]
     if not runs:
         raise StoreError(f"no run in {history.uri}")
     latest: dict[str, Row] = {}
@@ -115,7 +117,7 @@ def coverage_view(listed: Listed, runs: Sequence[Row], uri: str, now: datetime, 
         segments[row["store"]].append(row)
     counted = Counter(row["store"] for row in runs if row["started_at"] >= after)
     newest = {row["store"]: row for row in runs}
-    stores = []
+    stores, shown_as = [], short_names(listed.runs)
     for name, row in listed.runs.items():
         known = [(listed.verified.get(_key(s), 0), s) for s in segments[name]]
         gone = None if newest[name]["segment_count"] or not known else newest[name]
@@ -126,6 +128,7 @@ def coverage_view(listed: Listed, runs: Sequence[Row], uri: str, now: datetime, 
         stores.append(
             {
                 "store": name,
+                "name": shown_as[name],
                 "location": row["location"],
                 "listed": {"run_id": row["run_id"], "started_at": time_of(row["started_at"])},
                 "gone": gone

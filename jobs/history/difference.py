@@ -20,6 +20,7 @@ from jobs.command_line.values import LAST_RUN
 from jobs.history import reading
 from jobs.history.reading import History, collect, time_of
 from jobs.report.texts.history_text import difference_text, last_text
+from jobs.report.texts.store_titles import short_names
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.exit_codes import DERIVED, INCOMPLETE, LOST, SEVERITIES, of_severity, severity_rank, worst
@@ -63,7 +64,7 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
         close = difflib.get_close_matches(missing, known, 1)
         near = f"; did you mean {close[0]}?" if close else ""
         raise StoreError(f"run {missing!r}: no such run in {history.uri}, or it was stopped before it was whole{near}")
-    reading.chosen_store({**of_a, **of_b}, store, f"run {run_a} or {run_b}")
+    store = reading.chosen_store((*of_a, *of_b), store, f"run {run_a} or {run_b}")
     if store is not None:
         of_a, of_b = ({name: row for name, row in found.items() if name == store} for found in (of_a, of_b))
     moved, persisting = _findings(history, run_a, run_b, store)
@@ -83,7 +84,7 @@ def read_last(history: History, store: str | None = None) -> Row:
     of_store: defaultdict[str, list[Row]] = defaultdict(list)
     for row in history.runs([]):
         of_store[row["store"]].append(row)
-    reading.chosen_store(of_store, store, history.uri)
+    store = reading.chosen_store(of_store, store, history.uri)
     chosen = {name: rows for name, rows in of_store.items() if store in (None, name)}
     pairs: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     newest: dict[tuple[str, str], int] = {}
@@ -163,13 +164,15 @@ def difference_view(
     files_b: dict[str, list[Row]],
 ) -> Row:
     """The difference as the JSON holds it. of_a, of_b: rows of `runs` by store; the rest as `_findings` and `_files` give it."""
-    stores = []
+    stores: list[Row] = []
+    shown_as = short_names((*of_a, *of_b))
     for name in sorted(of_a.keys() | of_b.keys()):
         before, after = (
             _Side(runs.get(name), {kind: _of(rows, name) for kind, rows in files.items()})
             for runs, files in ((of_a, files_a), (of_b, files_b))
         )
-        stores.append(_store(name, before, after, _of(moved, name), _of(persisting, name)))
+        found = _store(name, before, after, _of(moved, name), _of(persisting, name))
+        stores.append({"store": name, "name": shown_as[name], **found})
     one_a, one_b = (next(iter(found.values()), {}) for found in (of_a, of_b))
     return {
         "schema_version": reading.SCHEMA_VERSION,

@@ -18,7 +18,7 @@ from jobs.history.reading import History, micros_of, time_of
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import KINDS
-from jobs.report.texts.store_titles import says_nothing
+from jobs.report.texts.store_titles import says_nothing, short_names
 from schemas.finding_codes import TIMER_LOST
 from schemas.rows import LOSS, Row
 from store_io.audit.outcome.safety import Safety
@@ -33,7 +33,7 @@ _TREND_COLUMNS = (
     "segment_count damaged_extents bytes_read seconds truncate_at location release tool_version rules_version"
 ).split()
 _LATEST_COLUMNS = (
-    "safety replica_group out refusal exit_kind stop_reason min_phy_offset lacks_messages diverged findings_dropped"
+    "safety replica_group folder out refusal exit_kind stop_reason min_phy_offset lacks_messages diverged findings_dropped"
 ).split()
 COLUMNS = [*_TREND_COLUMNS[2:], *_LATEST_COLUMNS]
 
@@ -72,8 +72,9 @@ def read_fleet(
     """What `fleet_view` makes of the tables, with at most `trend_runs` of each store. Raises StoreError where no run falls into
     that time."""
     # All runs by their names and times alone; what is said of them is read of those that are shown: one partition is one run.
-    known = history.runs([], store=store)
-    reading.chosen_store({row["store"]: row for row in known}, store, history.uri)
+    known = history.runs([])
+    store = reading.chosen_store((row["store"] for row in known), store, history.uri)
+    known = [row for row in known if store in (None, row["store"])]
     after = micros_of(since) if since is not None else None
     within = [row for row in known if after is None or row["started_at"] >= after]
     if not within:
@@ -86,7 +87,8 @@ def read_fleet(
     rows = history.runs(COLUMNS, sorted({run_id for run_id, _ in shown}), store)
     rows = [row for row in rows if (row["run_id"], row["store"]) in shown]
     latest = {row["store"]: row["run_id"] for row in rows}
-    names = _broker_names(history, {name: run_id for name, run_id in latest.items() if says_nothing(name)})
+    shown_as = short_names(latest)
+    names = _broker_names(history, {name: run_id for name, run_id in latest.items() if says_nothing(shown_as[name])})
     rows = [{**row, "broker_name": names.get((row["run_id"], row["store"]))} for row in rows]
     codes = history.codes(sorted(set(latest.values())), store)
     codes = [row for row in codes if latest.get(row["store"]) == row["run_id"]]
@@ -121,7 +123,9 @@ def fleet_view(
     runs = Counter(row["store"] for row in within)
     pages = Pages()
     last = {row["store"]: row["started_at"] for row in known}  # by time: the latest stays
+    shown_as = short_names(last)
     stores = [_store_view(name, trend, by_store[name], runs[name], now, pages) for name, trend in trends.items()]
+    stores = [{"store": store["store"], "name": shown_as[store["store"]], **store} for store in stores]
     stores.sort(key=_rank)
     safety = Counter(store["safety"] for store in stores)
     return {
@@ -139,7 +143,9 @@ def fleet_view(
         },
         "stores": stores,
         "not_audited_since": [
-            {"store": name, "last": time_of(when)} for name, when in sorted(last.items()) if name not in trends
+            {"store": name, "name": shown_as[name], "last": time_of(when)}
+            for name, when in sorted(last.items())
+            if name not in trends
         ],
     }
 

@@ -24,8 +24,8 @@ class Pages:
         return self._page(run, INDEX)
 
     def page_of(self, run: Row) -> str | None:
-        """The path of the page of a store in a run. run: its row of `runs`, with run_id, store and out."""
-        return self._page(run, f"{run['store']}/report.html")
+        """The path of the page of a store in a run. run: its row of `runs`, with run_id, store, folder and out."""
+        return self._page(run, f"{run.get('folder') or run['store']}/report.html")
 
     def _page(self, run: Row, name: str) -> str | None:
         out = run.get("out")

@@ -9,18 +9,20 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jobs.command_line.options import Command
 from jobs.command_line.places import absolute, refuse_inside, refuse_inside_any, refuse_not_utf8
 from jobs.faults import reason
 from jobs.output import OutputFailed, OutputFolder, write_local
+from jobs.report.texts.store_titles import short_names
 from jobs.report.texts.terminal import colour_wanted
 from jobs.tables.delta_query import DeltaQuery, one_of
+from jobs.tables.store_names import COLUMNS, StoreNames
 from jobs.tables.table_address import TablesFailed
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
@@ -155,6 +157,11 @@ class History:
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
 
     @cached_property
+    def names(self) -> StoreNames:
+        """What the stores of all runs are called."""
+        return StoreNames(self._runs.ask(["run_id", "store", *COLUMNS]))
+
+    @cached_property
     def _tables(self) -> Tables:
         from jobs.tables.delta_tables import Tables
 
@@ -167,6 +174,7 @@ class History:
         """
         months = {row["month"] for row in self._runs.ask(["month"], _where(run_ids, None))}
         frame = self._tables.rows_of(name, run_ids, sorted(months) if None not in months else None)
+        frame = self.names.frame(frame, run_ids)
         return frame if store is None else frame.filter(frame["store"] == store)
 
     def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:
@@ -174,23 +182,29 @@ class History:
 
         run_ids: only these runs'; None is for all.
         """
-        return one_per_run(self._runs.ask(["run_id", "store", "started_at", *columns], _where(run_ids, store)))
+        stored = None if store is None else self.names.as_stored(store)
+        rows = self._runs.ask(["run_id", "store", "started_at", *columns], _where(run_ids, stored))
+        return [row for row in one_per_run(self.names.named(rows)) if store in (None, row["store"])]
 
     def codes(self, run_ids: Sequence[str], store: str | None = None) -> list[Row]:
         """The findings of these runs, summed up: run_id, store, severity, code, count, findings, file (the first). No Spark."""
         key = ["run_id", "store", "severity", "code"]
         sums = ['sum("count") AS "count"', "count(*) AS findings", 'min("file") AS "file"']
         findings = DeltaQuery(f"{self.uri}/findings")
-        return findings.ask([*key, *sums], f"{_where(run_ids, store)} GROUP BY {', '.join(key)}") if findings.exists() else []
+        if not findings.exists():
+            return []
+        stored = None if store is None else self.names.as_stored(store)
+        rows = findings.ask([*key, *sums], f"{_where(run_ids, stored)} GROUP BY {', '.join(key)}")
+        return [row for row in self.names.named(rows) if store in (None, row["store"])]
 
 
-def _where(run_ids: Sequence[str] | None, store: str | None) -> str:
+def _where(run_ids: Sequence[str] | None, stores: Sequence[str] | None) -> str:
     conditions = [] if run_ids is None else [one_of("run_id", run_ids)]
-    conditions += [] if store is None else [one_of("store", [store])]
+    conditions += [] if stores is None else [one_of("store", stores)]
     return f"WHERE {' AND '.join(conditions)}" if conditions else ""
 
 
-def one_per_run(rows: Sequence[Row]) -> list[Row]:
+def one_per_run(rows: Iterable[Row]) -> list[Row]:
     """The same with each store of a run once, the newest where writers met, by store and time."""
     kept: dict[tuple[str, str], Row] = {}
     for row in sorted(rows, key=lambda row: row["started_at"] or 0):
@@ -207,8 +221,18 @@ def collect(frame: DataFrame) -> list[Row]:
         raise TablesFailed(f"the tables cannot be read: {reason(problem)}") from None
 
 
-def chosen_store(names: Mapping[str, Any], store: str | None, where: str) -> None:
-    """Raise StoreError where the store of --store is not in the tables."""
-    if store is not None and store not in names:
-        close = difflib.get_close_matches(store, list(names), 1)
-        raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))
+def chosen_store(names: Iterable[str], store: str | None, where: str) -> str | None:
+    """The one of these stores that --store means: by its name or place, or by the end of its place that is no other's.
+
+    None without --store. Raises StoreError where there is none, or where it could be several.
+    """
+    known = sorted(set(names))
+    if store is None or store in known:
+        return store
+    ends = [name for name in known if name == absolute(store) or name.endswith(f"/{store}")]
+    if len(ends) > 1:
+        raise StoreError(f"--store {store!r}: {where} has {len(ends)} stores in such a place: {', '.join(ends[:5])}")
+    if ends:
+        return ends[0]
+    close = difflib.get_close_matches(store, [*known, *short_names(known).values()], 1)
+    raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))

@@ -57,7 +57,7 @@ def _tables_of(command: Command) -> str:
 def read_runs(history: History, since: datetime | None = None, store: str | None = None, limit: int = LISTED) -> Row:
     """What the tables say of their newest runs, as the JSON holds it. Raises StoreError where there is no such store."""
     known = history.runs([])
-    reading.chosen_store({row["store"]: row for row in known}, store, history.uri)
+    store = reading.chosen_store((row["store"] for row in known), store, history.uri)
     after = None if since is None else micros_of(since)
     began: dict[str, int] = {}
     for row in known:

@@ -19,7 +19,7 @@ from jobs.command_line.command_table import STORE_OPTIONS
 from jobs.command_line.places import absolute
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
 from jobs.spark_sources.conditions import as_message_filter, wanted_texts
-from jobs.spark_sources.notes import say
+from jobs.spark_sources.notes import PLACE, say
 from schemas.rows import NAMED, MappedFile
 from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 _STORE_OPTIONS = {option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS}
 _COMMON_OPTIONS = _STORE_OPTIONS.keys() | {"path", "paths", "fleet", "columns", "pushdown"}
+# Spark reads a table of its catalog without the options that CREATE TABLE had: they are kept in the schema's first field.
+_OPTIONS_KEY = "rocketmq.options"
+_NOT_READ_HERE = (
+    "Spark makes the table and cannot read it in a session with Delta's catalog, as this one: take CREATE TEMPORARY VIEW name"
+    " USING ... OPTIONS (...), or a session without Delta"
+)
 _NOT_NAMED = {"path", "paths"}  # Spark's own way to pass what load() is given
 # PySpark 4.0 takes no time zone here: it means UTC.
 _UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
@@ -55,6 +61,9 @@ class StoreSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         given = {name.lower(): value for name, value in options.items()}
+        self.of_table = given.get("provider", "").lower() == self.name()
+        if self.of_table:
+            given = _of_table(given)
         if "storage_option" in given:  # without its value: that may be a secret
             raise UsageError(
                 f"option 'storage_option': {self.name()} takes none; give --storage-option to the command run,"
@@ -65,7 +74,7 @@ class StoreSource(DataSource):
             known = ", ".join(sorted((_COMMON_OPTIONS | self.own_options) - _NOT_NAMED))
             raise UsageError(f"option {unknown[0]!r}: {self.name()} knows {known}")
         self.given = given
-        self.several, self.stores = self._named()
+        self.several, self.stores = self._named() if given else (False, [])  # `reader` may know them by its schema
 
     def _named(self) -> tuple[bool, list[StoreArgument]]:
         """(whether rows name their store, the stores). Paths are absolute: executors have working folders of their own."""
@@ -113,22 +122,34 @@ class StoreSource(DataSource):
             raise UsageError(f"a column twice: {', '.join(names)}")
 
     def schema(self) -> StructType:
+        if not self.stores:
+            self._named()
         names = self.columns()
+        if self.of_table and PLACE in os.environ:
+            say([f"{self.name()}: {_NOT_READ_HERE}"])
         for store in self.stores:
             check_store(StoreLocation(store.path, store.parts))
         return self.types(names)
 
     def types(self, names: Sequence[str]) -> StructType:
-        return StructType.fromJson({"type": "struct", "fields": [field_json(self.known[name]) for name in names]})
+        fields = [field_json(self.known[name]) for name in names]
+        if self.of_table:
+            fields[0]["metadata"][_OPTIONS_KEY] = json.dumps(self.given)
+        return StructType.fromJson({"type": "struct", "fields": fields})
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        kept = [field.metadata[_OPTIONS_KEY] for field in schema if _OPTIONS_KEY in field.metadata]
+        if kept and not self.given:
+            return type(self)(json.loads(kept[0])).reader(StructType.fromJson({"type": "struct", "fields": _plain(schema)}))
+        if not self.stores:
+            self._named()
         names = schema.fieldNames()
         self.check_columns(names)
         if [f.dataType for f in schema] != [f.dataType for f in self.types(names)]:
             raise UsageError(f"{self.name()}: a schema can choose columns, not change their types")
         own = [name for name in names if name != STORE.name] or [self.default_columns()[0]]  # a batch without columns has no rows
         arrow = to_arrow_schema(self.types(own), **_UTC)
-        readers = [(store.name, self._open(store, arrow)) for store in self.stores]
+        readers = [(store.key, self._open(store, arrow)) for store in self.stores]
         marked = self.several or STORE.name in names
         reader = StoresReader(readers, to_arrow_schema(schema, **_UTC)) if marked else readers[0][1]
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
@@ -163,6 +184,18 @@ class StoreSource(DataSource):
         if text not in ("true", "false"):
             raise UsageError(f"option {name}={self.given[name]!r}: true or false")
         return text == "true"
+
+
+def _of_table(given: Mapping[str, str]) -> dict[str, str]:
+    """The options of CREATE TABLE among all that Spark's catalog says of the table: its owner, its place, its properties."""
+    own = {name.removeprefix("option."): value for name, value in given.items() if name.startswith("option.")}
+    return {**own, "path": given["location"]} if "location" in given else own
+
+
+def _plain(schema: StructType) -> list[dict[str, Any]]:
+    """The fields without what `schema` has kept in them."""
+    fields: list[dict[str, Any]] = schema.jsonValue()["fields"]
+    return [{**field, "metadata": {k: v for k, v in field["metadata"].items() if k != _OPTIONS_KEY}} for field in fields]
 
 
 def _listed(text: str) -> list[str]:

@@ -5,5 +5,6 @@
   `data_file`: what they commit.
 * `delta_query`: SQL with small answers, without a JVM.
 * `upkeep`: what is taken out of them after years.
+* `store_names`: what they call a store.
 * `table_address`: where a table lies, and the error of all three.
 """

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from schemas.tables import RUN_ID
 
-Bounds = tuple[tuple[str, int | str, int | str], ...]
+Bounds = tuple[tuple[str, int | str | datetime, int | str | datetime], ...]
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class DataFile:
     """A Parquet file of one run that lies in a table's folder, two names below the table, and is not in its log yet.
 
     values: what all its rows have in the columns by which a table may be partitioned.  bounds: column -> (smallest, largest), of
-    int64 and text columns.
+    int64, text and timestamp columns.
     """
 
     uri: str

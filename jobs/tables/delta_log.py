@@ -17,21 +17,22 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
 from jobs.faults import reason
-from jobs.tables.data_file import DataFile, LiveFile
+from jobs.tables.data_file import Bounds, DataFile, LiveFile
 from jobs.tables.delta_rs_log import DeltaRsLog, Raced, is_from_delta_rs
 from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
 from schemas.rows import Row
-from schemas.tables import MONTH, RUN_ID, Column, struct_of
+from schemas.tables import MONTH, RUN_ID, RUN_STARTED, Column, Table, struct_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 ENGINE_NAME = "rocketmq-store-audit"
 _ATTEMPTS = 20
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _Found = TypeVar("_Found")
 _RACES = "ConcurrentWrite TableAlreadyExists ConcurrentTransaction FileAlreadyExists MetadataChanged ProtocolChanged".split()
 
@@ -53,6 +55,7 @@ class DeltaLog:
         # first: Delta's writers keep bounds of the first 32 columns alone, and a reader of one run needs those of its id
         self._columns = (*(() if RUN_ID in partition else (RUN_ID,)), *columns)
         self._partition = partition
+        self._about = columns.about if isinstance(columns, Table) else ""
         self.uri = uri
         self._by_rs = self._open()
 
@@ -64,7 +67,8 @@ class DeltaLog:
         return None if delta_rs_misreads(self.uri) else self._rs_log(hadoop_path(self.uri))
 
     def _rs_log(self, place: str) -> DeltaRsLog:
-        return DeltaRsLog(place, (*self._columns, *self._partition), [column.name for column in self._partition])
+        columns = (*self._columns, *self._partition)
+        return DeltaRsLog(place, columns, [column.name for column in self._partition], self._about)
 
     @property
     def _jvm(self) -> Any:
@@ -103,7 +107,7 @@ class DeltaLog:
             self._write(uri, data)
         except (OSError, Py4JJavaError) as problem:
             raise TablesFailed(f"{uri}: cannot write: {reason(problem)}") from None
-        values, bounds = {RUN_ID.name: run_id, MONTH.name: month}, ((RUN_ID.name, run_id, run_id),)
+        values, bounds = {RUN_ID.name: run_id, MONTH.name: month}, ((RUN_ID.name, run_id, run_id), *_times_of(rows))
         return DataFile(uri, data.size, int(time.time() * 1000), rows.num_rows, values, bounds)
 
     def _write(self, uri: str, data: pa.Buffer) -> None:
@@ -223,9 +227,20 @@ class DeltaLog:
 
     def _commit_locally(self, run_id: str, files: Sequence[DataFile], log: DeltaRsLog) -> None:
         newest = log.newest()
-        if newest is not None and self._add_columns({field.name for field in newest.schema().fields}):
-            newest = log.newest()
+        if newest is not None:
+            newest = self._as_declared(log, newest)
         log.commit(newest, run_id, files)
+
+    def _as_declared(self, log: DeltaRsLog, newest: Any) -> Any:
+        """The newest version, once it has the columns, comments and description of this version of the tool. Raises Raced."""
+        try:
+            if self._add_columns({field.name for field in newest.schema().fields}):
+                newest = log.newest()
+            return log.newest() if log.describe(newest) else newest
+        except Exception as problem:
+            if is_from_delta_rs(problem) and log.newest().version() != newest.version():  # another writer does the same
+                raise Raced from problem
+            raise
 
     def _commit_by_kernel(self, run_id: str, files: Sequence[DataFile]) -> None:
         kernel = self._jvm.io.delta.kernel
@@ -313,8 +328,7 @@ class DeltaLog:
         least, most, literal = java.HashMap(), java.HashMap(), kernel.expressions.Literal
         for name, low, high in file.bounds:
             for side, value in ((least, low), (most, high)):
-                make = literal.ofString if isinstance(value, str) else literal.ofLong
-                side.put(kernel.expressions.Column(name), make(value))
+                side.put(kernel.expressions.Column(name), _literal(literal, value))
         statistics = kernel.statistics.DataFileStatistics(file.rows, least, most, java.HashMap(), java.Optional.empty())
         return kernel.utils.DataFileStatus(file.uri, file.size_bytes, file.modified_ms, java.Optional.of(statistics))
 
@@ -330,16 +344,42 @@ class DeltaLog:
         return bool(absent)
 
     def _alter(self, absent: Sequence[Column]) -> None:
+        if self._by_rs is not None:
+            self._by_rs.add_columns(absent)
+            return
+        listed = []
         for column in absent:
             simple = spark_schema([column])[0].dataType.simpleString()
-            comment = column.comment.replace("\\", "\\\\").replace("'", "\\'")
-            self._started.spark.sql(f"ALTER TABLE delta.`{self.uri}` ADD COLUMNS (`{column.name}` {simple} COMMENT '{comment}')")
+            listed.append(f"`{column.name}` {simple} COMMENT '{_quoted(column.comment)}'")
+        self._started.spark.sql(f"ALTER TABLE delta.`{self.uri}` ADD COLUMNS ({', '.join(listed)})")
 
     def _call(self, action: Callable[[], Any]) -> Any:
         try:
             return action()
         except Exception as problem:
             raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
+
+
+def _quoted(text: str) -> str:
+    """A text to put between quotes in Spark's SQL."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _times_of(rows: pa.Table) -> Bounds:
+    """The bounds of the times at which runs began, in whole milliseconds, so that a filter on them opens few files."""
+    name = RUN_STARTED.name
+    if name not in rows.column_names or rows.column(name).null_count == rows.num_rows:
+        return ()
+    low, high = pc.min_max(rows.column(name)).as_py().values()
+    up = timedelta(milliseconds=1) if high.microsecond % 1000 else timedelta()
+    return ((name, low, high + up),)
+
+
+def _literal(make: Any, value: int | str | datetime) -> Any:
+    """A bound as the kernel has it; times in whole milliseconds."""
+    if isinstance(value, datetime):
+        return make.ofTimestamp((value - _EPOCH) // timedelta(milliseconds=1) * 1000)
+    return make.ofString(value) if isinstance(value, str) else make.ofLong(value)
 
 
 def _is_race(problem: Exception) -> bool:

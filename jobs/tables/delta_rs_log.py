@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
@@ -36,11 +37,13 @@ def is_from_delta_rs(problem: Exception) -> bool:
 
 
 class DeltaRsLog:
-    """One table's log. place: the folder, or a URI of these.  columns: all of them.  partition: those that divide the files."""
+    """One table's log. place: the folder, or a URI of these.  columns: all of them.  partition: those that divide the files.
+    about: the table's description."""
 
-    def __init__(self, place: str, columns: Sequence[Column], partition: Sequence[str]):
+    def __init__(self, place: str, columns: Sequence[Column], partition: Sequence[str], about: str = ""):
         self.place = place
         self._columns = columns
+        self._about = about
         self._partition = list(partition)
 
     def exists(self) -> bool:
@@ -68,7 +71,9 @@ class DeltaRsLog:
             if not is_remote(self.place):
                 os.makedirs(self.place, exist_ok=True)
             try:
-                create_table_with_add_actions(self.place, schema, added, "error", self._partition, storage_options=options)
+                create_table_with_add_actions(
+                    self.place, schema, added, "error", self._partition, description=self._about, storage_options=options
+                )
             except DeltaError as problem:
                 if self.exists():
                     raise Raced from problem
@@ -120,6 +125,20 @@ class DeltaRsLog:
 
         fields = list(Schema.from_json(json.dumps(struct_of(*columns))).fields)
         self.newest().alter.add_columns(fields, post_commithook_properties=no_cleaning())
+
+    def describe(self, newest: Any) -> bool:
+        """Give a table of an earlier version the description and the comments of this one; whether anything was changed.
+
+        Raises delta-rs' errors.
+        """
+        comments = {field.name: field.metadata.get("comment") for field in newest.schema().fields}
+        other = [c for c in self._columns if c.name in comments and comments[c.name] != c.comment]
+        for column in other:
+            newest.alter.set_column_metadata(column.name, {"comment": column.comment}, post_commithook_properties=no_cleaning())
+        if newest.metadata().description != self._about:
+            newest.alter.set_table_description(self._about, post_commithook_properties=no_cleaning())
+            return True
+        return bool(other)
 
     def newest(self) -> Any:
         """The newest version, None where there is none yet."""
@@ -190,8 +209,15 @@ def _live_file(row: dict[str, Any], partition: Sequence[str]) -> LiveFile:
 def _added(file: DataFile, partition: Sequence[str]) -> Any:
     from deltalake.transaction import AddAction
 
-    least = {name: low for name, low, _ in file.bounds}
-    most = {name: high for name, _, high in file.bounds}
+    least = {name: _as_json(low) for name, low, _ in file.bounds}
+    most = {name: _as_json(high) for name, _, high in file.bounds}
     statistics = {"numRecords": file.rows, "minValues": least, "maxValues": most, "nullCount": {}}
     values = {name: file.values[name] for name in partition}
     return AddAction(file.path, file.size_bytes, values, file.modified_ms, True, json.dumps(statistics))
+
+
+def _as_json(bound: int | str | datetime) -> int | str:
+    """A bound as Delta's log has it: times in UTC, of whole milliseconds."""
+    if isinstance(bound, datetime):
+        return bound.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return bound

@@ -6,6 +6,7 @@ else, and the new `runs` rows come last. So a reader that goes by `runs` never s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
@@ -13,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
@@ -25,9 +27,11 @@ from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_address import TablesFailed, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
-from schemas.tables import DATASETS, MONTH, RUN_ID, STORE, TABLES, Column
+from schemas.tables import DATASETS, LOCATION, MONTH, NAME, RUN_ID, RUN_STARTED, STORE, STORE_FROM, TABLES, Column
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
+from store_io.base.exit_codes import rank
 from store_io.base.packed import in_parts, weight_of_row
+from store_io.base.times import timestamps
 
 if TYPE_CHECKING:
     from jobs.session import Session
@@ -88,6 +92,15 @@ class Tables:
             for done in [threads.submit(replace, name) for name in work]:
                 done.result()
         replace(RUNS)
+        self._compact(month)
+
+    def _compact(self, month: str) -> None:
+        """Put the small files of a month together where they have become many. What hinders that is no fault of the audit."""
+        from jobs.tables.upkeep.table_care import TableCare
+
+        for name in TABLES:
+            with contextlib.suppress(Exception):
+                TableCare(self._logs[name].uri, name).compact_month(month)
 
     def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
         """Rows of a small table with these columns and run_id, without a Spark job, of one run alone where one is named; none
@@ -142,10 +155,16 @@ def _arrow_tables(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[pa
 def arrow_table(rows: Iterable[Row], columns: Sequence[Column]) -> pa.Table:
     """Rows -> columns of a table. A missing key is null; an unknown one is a KeyError, so that no value is dropped unseen."""
     schema, held = arrow_schema(columns), list(rows)
-    if unknown := set().union(*held) - set(schema.names):
+    if unknown := set().union(*held) - {column.name for column in columns if not column.ms}:
         raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
-    arrays = [pa.array([_clean(row.get(field.name)) for row in held], field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    arrays: dict[str, pa.Array] = {}
+    for column, field in zip(columns, schema, strict=True):
+        if column.ms:
+            stored = pc.fill_null(arrays[column.ms], -1).to_numpy()
+            arrays[column.name] = timestamps(stored // 1_000_000 if column.ms.endswith("_ns") else stored)
+        else:
+            arrays[column.name] = pa.array([_clean(row.get(column.name)) for row in held], field.type)
+    return pa.Table.from_arrays(list(arrays.values()), schema=schema)
 
 
 def _clean(value: Any) -> Any:
@@ -172,7 +191,20 @@ class Rows:
 
 
 def _rows_of(name: str, run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[Row]:
-    return ({"store": outcome.name, **row} for outcome in outcomes for row in _ROWS[name](run, outcome))
+    keys = {outcome.name: key_of(outcome) for outcome in outcomes}
+    began = {} if name == RUNS else {RUN_STARTED.name: run.started_at}
+    for outcome in outcomes:
+        key = keys[outcome.name]
+        head = {STORE.name: key, STORE_FROM.name: NAME if key == outcome.name else LOCATION, **began}
+        for row in _ROWS[name](run, outcome):
+            if "holder" in row:
+                row["holder"] = keys.get(row["holder"], row["holder"])
+            yield {**head, **row}
+
+
+def key_of(outcome: AuditOutcome) -> str:
+    """What the tables call its store."""
+    return outcome.key or outcome.name
 
 
 def _verified(run: RunInfo, segment: Row) -> Row:
@@ -188,53 +220,73 @@ _OF_RANGE |= {f"{name}_ms": name for name in ("first_store_time", "last_store_ti
 
 def _replica_rows(outcome: AuditOutcome) -> list[Row]:
     """What other copies hold and this one lacks, range by range."""
-    store = {"store": outcome.name, "replica_group": outcome.replica_group}
     return [
-        {**store, "holder": lack["holder"], **{column: part[key] for column, key in _OF_RANGE.items()}}
+        {
+            "replica_group": outcome.replica_group,
+            "holder": lack["holder"],
+            **{column: part[key] for column, key in _OF_RANGE.items()},
+        }
         for lack in outcome.replicas.get("lacks", ())
         if lack["store"] == outcome.name
         for part in lack["ranges"]
     ]
 
 
-_OF_OUTCOME = (
-    "release exit_code complete incomplete level verdict log_end messages segment_count damaged_extents bytes_read seconds"
-).split()
+_OF_OUTCOME = ("release exit_code complete incomplete level verdict log_end bytes_read seconds").split()
 _OF_BROKER = "starts refusal start_segment stop_reason min_phy_offset truncate_at".split()
 
 
 def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
     broker = outcome.plan.get("broker") or {}
     settings = outcome.plan.get("settings", {})
-    lost_messages, lost_bytes = lost_of(outcome)
+    lost_messages, lost_bytes = lost_of(outcome) if broker.get("starts") else (None, None)
     lacks, diverged = lacks_of(outcome)
     return {
-        "store": outcome.name,
         "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "outcome_rank": rank(outcome.exit_code),
+        "folder": outcome.name,
         "location": outcome.location_text,
         "replica_group": outcome.replica_group or None,
         "out": run.out or None,
         **{name: getattr(outcome, name) for name in _OF_OUTCOME},
         "safety": decide(outcome).safety,
-        "unread_segments": outcome.not_read.get("segments", 0),
-        "unread_bytes": outcome.not_read.get("segment_bytes", 0),
-        "reused_segments": outcome.not_read.get("reused_segments", 0),
         "exit_kind": broker.get("exit"),
         **{name: broker.get(name) for name in _OF_BROKER},
         "lacks_messages": lacks if outcome.replicas else None,
         "diverged": diverged if outcome.replicas else None,
-        "lost_messages": lost_messages if broker else None,
-        "lost_bytes": lost_bytes if broker else None,
+        "lost_messages": lost_messages,
+        "lost_bytes": lost_bytes,
         "first_store_time_ms": outcome.first_store_time if outcome.messages else None,
         "last_store_time_ms": outcome.last_store_time if outcome.messages else None,
-        "notes": outcome.counts.get(NOTE, 0),
-        "rebuildable": outcome.counts.get(REBUILDABLE, 0),
-        "losses": outcome.counts.get(LOSS, 0),
-        "findings_dropped": sum(outcome.findings_dropped.values()),
+        **_counts(outcome),
         "settings": [{"key": key, "value": str(s["value"]), "from": s["from"]} for key, s in sorted(settings.items())],
         "tool_version": run.tool_version,
         "rules_version": run.rules_version,
     }
+
+
+def _counts(outcome: AuditOutcome) -> Row:
+    """How much was found; without what is not known, as if the store could not even be listed."""
+    found, listed = outcome.not_read, outcome.complete or bool(outcome.segments)
+    counts: Row = {}
+    if listed:
+        counts |= {
+            "unread_segments": found.get("segments", 0),
+            "unread_bytes": found.get("segment_bytes", 0),
+            "reused_segments": found.get("reused_segments", 0),
+            "messages": outcome.messages,
+            "segment_count": outcome.segment_count,
+            "damaged_extents": outcome.damaged_extents,
+        }
+    if listed or outcome.findings:
+        counts |= {
+            "notes": outcome.counts.get(NOTE, 0),
+            "rebuildable": outcome.counts.get(REBUILDABLE, 0),
+            "losses": outcome.counts.get(LOSS, 0),
+            "findings_dropped": sum(outcome.findings_dropped.values()),
+        }
+    return counts
 
 
 _ROWS: Mapping[str, Callable[[RunInfo, AuditOutcome], Iterable[Row]]] = {

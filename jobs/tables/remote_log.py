@@ -5,7 +5,7 @@ Spark as it is shipped cannot reach S3; HDFS it can, with a configuration of its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -16,7 +16,6 @@ from jobs.tables.delta_log import DeltaLog, spark_schema
 from jobs.tables.delta_rs_log import DeltaRsLog
 from jobs.tables.table_address import delta_rs_options
 from schemas.arrow import arrow_schema
-from schemas.tables import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,9 +41,6 @@ class RemoteLog(DeltaLog):
 
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
         return by_delta_rs(self._log)
-
-    def _alter(self, absent: Sequence[Column]) -> None:
-        self._log.add_columns(absent)
 
     def frame(self) -> DataFrame:
         """All rows of the newest version; a column that a file lacks is null. Each task reads one file after the other."""

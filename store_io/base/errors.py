@@ -11,6 +11,10 @@ class StoreError(Exception):
 
     exit_code = 3
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in the place of a traceback."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UsageError(StoreError):
     """The arguments or the settings do not make sense; nothing was read."""

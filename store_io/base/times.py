@@ -1,8 +1,15 @@
-"""Times as people read them."""
+"""Times as people read them, and as tables hold them."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LAST_TIME_MS = 9_214_646_399_999  # the year 2261: what Python's and pandas' types hold as well; the first is 0, of 1970
 
 
 def iso_time(milliseconds: int) -> str | None:
@@ -16,3 +23,11 @@ def iso_time(milliseconds: int) -> str | None:
 def time_text(milliseconds: int) -> str:
     """The same for a sentence; the number itself where no calendar holds it."""
     return iso_time(milliseconds) or f"{milliseconds} ms"
+
+
+def timestamps(milliseconds: np.ndarray) -> pa.Array:
+    """Times of ms since 1970, in UTC; null outside of 1970 to 2261, which is what all kinds of timestamps can hold."""
+    import pyarrow as pa  # not for those who only want a text
+
+    outside = (milliseconds < 0) | (milliseconds > LAST_TIME_MS)
+    return pa.array(np.where(outside, 0, milliseconds) * 1000, pa.timestamp("us", "UTC"), mask=outside)

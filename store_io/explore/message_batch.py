@@ -20,6 +20,7 @@ from schemas import commitlog_layout as layout
 from schemas.rows import QueueKey
 from store_io.base.compiled.native import kept
 from store_io.base.java_compat import decode_utf8, parse_number
+from store_io.base.times import timestamps
 from store_io.explore.lost.segment_loss import KEPT, LOSSES, SegmentLoss
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES
 from store_io.formats.commitlog.message_decode import host_text
@@ -27,7 +28,6 @@ from store_io.rules.message_verdict import parse_properties
 from store_io.scan.row_texts import gather_bytes, gather_texts, queue_ids, record_bytes, topic_texts
 from store_io.source.segment_window import SegmentWindow
 
-LAST_TIME_MS = 9_214_646_399_999  # the year 2261: what Python's and pandas' types hold as well; the first is 0, of 1970
 TRANSACTIONS = ("none", "prepared", "commit", "rollback")
 COMPRESSIONS = ("none", "zlib", "lz4", "zstd", "zlib", "unknown", "unknown", "unknown", "unknown")  # 0, then type + 1
 _HEX_PAIRS = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
@@ -103,9 +103,7 @@ class MessageBatch:
 
     def time(self, name: str) -> pa.Array:
         """Milliseconds as a time; null outside of 1970 to 2261."""
-        ms = self.rows[name]
-        outside = (ms < 0) | (ms > LAST_TIME_MS)
-        return pa.array(np.where(outside, 0, ms) * 1000, pa.timestamp("us", "UTC"), mask=outside)
+        return timestamps(self.rows[name])
 
     def property_texts(self, name: str, located: str = "") -> pa.Array:
         """One property of each row; null without. located: the decoder's name for it, where it has looked for it."""

@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, QueueKey
+from schemas.tables import DATASETS
 from store_io.base.compiled.native import kept
+from store_io.base.times import timestamps
 from store_io.formats.commitlog import message_columns
 from store_io.formats.commitlog.index_columns import entry_counts, puts_tag_key
 from store_io.formats.commitlog.message_columns import HAS_KEYS, HAS_UNIQ, Columns
@@ -115,6 +117,9 @@ def index_batch(scanned: ScannedRows, tag_index: bool) -> pa.RecordBatch:
 def _batch(name: str, rows: np.ndarray, values: dict[str, Any]) -> pa.RecordBatch:
     """Columns by name; those not given are the rows' own of that name. Texts of few values stay dictionaries."""
     schema = DATASET_SCHEMAS[name]
+    for column in DATASETS[name]:
+        if column.ms:
+            values[column.name] = timestamps(values[column.ms].to_numpy())
     arrays = [values[field.name] if field.name in values else _numbers(rows, field.name) for field in schema]
     fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

@@ -29,6 +29,7 @@ from pyspark.sql.datasource import (
     Not,
     StringStartsWith,
 )
+from pyspark.sql.types import StructType
 
 from jobs import sources
 from jobs.environment import setup as environment
@@ -306,12 +307,12 @@ def test_traffic_and_transactions_of_several_stores(spark: SparkSession, tmp_pat
     stores = [str(tmp_path / name) for name in "ab"]
     frame = sources.traffic(spark, stores, release="5.3.3").where("topic = 'T'")
     rows = [(row.store, int(row.minute.timestamp() * 1000) - start, row.messages, row.bytes) for row in frame.collect()]
-    assert [row[:3] for row in rows] == [("a", 0, 1), ("b", 0, 1), ("a", minute, 1)]
+    assert [row[:3] for row in rows] == [(stores[0], 0, 1), (stores[1], 0, 1), (stores[0], minute, 1)]
     assert rows[2][3] - rows[0][3] == 10 and rows[1][3] - rows[0][3] == 20  # longer bodies
     halves = read(spark, "transactions", str(tmp_path / "?"), release="5.3.3")
     assert [tuple(row) for row in halves.select("store", "transaction_id", "real_topic", "state").orderBy("store").collect()] == [
-        ("a", "half-a", "T", "open"),
-        ("b", "half-b", "T", "open"),
+        (stores[0], "half-a", "T", "open"),
+        (stores[1], "half-b", "T", "open"),
     ]
 
 
@@ -334,6 +335,30 @@ def test_a_schema_chooses_columns(spark: SparkSession, real: tuple[Path, Path]) 
     assert frame.columns == ["queue_id", "topic"] and frame.count() == 1702
     with pytest.raises(AnalysisException, match="not change their types"):
         spark.read.schema("queue_id string").format("rocketmq.messages").load(str(real[0])).count()
+
+
+@spark_test
+def test_a_table_of_the_catalog_keeps_its_options(spark: SparkSession, real: tuple[Path, Path]) -> None:
+    register(spark)
+    spark.sql(f"CREATE TABLE kept USING rocketmq.messages OPTIONS (path '{real[0]}', release '5.3.3', columns 'topic,queue_id')")
+    spark.sql(f"CREATE TEMPORARY VIEW seen USING rocketmq.messages OPTIONS (path '{real[0]}', release '5.3.3')")
+    try:
+        assert spark.table("seen").count() == 1702
+        jvm: Any = spark.sparkContext._jvm
+        identifier = jvm.org.apache.spark.sql.catalyst.TableIdentifier("kept")
+        stored = spark._jsparkSession.sessionState().catalog().getTableMetadata(identifier).schema().json()
+        schema = StructType.fromJson(json.loads(stored))
+        assert schema.fieldNames() == ["topic", "queue_id"]
+        source = MessagesSource({})  # so a session without Delta's catalog makes it for SELECT
+        reader = source.reader(schema)
+        batches = [batch for part in reader.partitions() for batch in reader.read(part)]
+        assert sum(batch.num_rows for batch in batches) == 1702 and batches[0].schema.names == ["topic", "queue_id"]
+    finally:
+        spark.sql("DROP TABLE kept")
+        spark.sql("DROP VIEW seen")
+    for asked in (lambda: source.schema(), lambda: source.reader(StructType().add("topic", "string"))):
+        with pytest.raises(UsageError, match="wants a store"):
+            asked()
 
 
 @spark_test

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -38,8 +40,18 @@ def test_rows_of_a_run_fit_their_tables() -> None:
     }  # fmt: skip
     runs = {row["store"]: row for row in tables["runs"].to_pylist()}
     assert runs["hurt-\u202e"]["truncate_at"] == 1124 and runs["hurt-\u202e"]["findings_dropped"] == 5
-    assert runs["gone"]["starts"] is None and runs["gone"]["lost_messages"] is None
-    assert runs["stuck"]["starts"] is False and runs["stuck"]["refusal"].startswith("commitlog/x.swp")
+    assert runs["gone"]["starts"] is None
+    unknown = "lost_messages lost_bytes messages segment_count damaged_extents unread_segments unread_bytes losses notes".split()
+    assert {runs["gone"][name] for name in unknown} == {None} and None not in {runs["calm"][name] for name in unknown}
+    assert [runs[name]["outcome_rank"] for name in ("hurt-\u202e", "gone", "calm")] == [3, 2, 0]
+    for name, table in tables.items():
+        started = "started_at" if name == "runs" else "run_started_at"
+        assert set(table.column(started).to_pylist()) == {samples.RUN.started_at}
+    assert (
+        runs["stuck"]["starts"] is False
+        and runs["stuck"]["lost_messages"] is None
+        and runs["stuck"]["refusal"].startswith("commitlog/x.swp")
+    )
     assert runs["calm"]["settings"][0] == {"key": "checkCRCOnRecover", "value": "True", "from": "default"}
     assert tables["findings"]["number"].to_pylist() == [*range(27), 0, 1]
 
@@ -53,6 +65,27 @@ def test_missing_keys_are_null_and_bytes_that_are_no_text_are_escaped() -> None:
     table = arrow_table([{"store": "a\udcff"}], TABLES["queues"])
     assert table.column("store").to_pylist() == ["a\\udcff"]
     assert table.column("topic").to_pylist() == [None]
+
+
+def test_a_time_comes_as_a_timestamp_too_if_a_calendar_has_it() -> None:
+    times = [1_795_209_630_000, -1, 1 << 62, None]
+    rows = [{"file": str(ms), "first_store_time_ms": ms, "modified_ns": 1_795_209_630_000_000_000} for ms in times]
+    table = arrow_table(rows, TABLES["segments"])
+    assert table.column("first_store_time_ms").to_pylist() == times
+    when = datetime(2026, 11, 20, 21, 20, 30, tzinfo=UTC)
+    assert table.column("first_store_time").to_pylist() == [when, None, None, None]
+    assert set(table.column("modified_at").to_pylist()) == {when}
+
+
+def test_a_store_is_called_by_its_name_or_its_place_in_all_tables() -> None:
+    named, placed = samples.lacking(samples.damaged()), replace(samples.clean(), name=samples.HOSTILE, key="/copies/x/store")
+    rows = run_rows(samples.RUN, [named, placed])
+    for name in ("segments", "runs"):
+        assert {(row["store"], row["store_from"]) for row in rows[name]} == {
+            (named.name, "name"), ("/copies/x/store", "location"),
+        }  # fmt: skip
+    assert {(row["store"], row["holder"]) for row in rows["replica_parts"]} == {(named.name, "/copies/x/store")}
+    assert [row["folder"] for row in rows["runs"]] == [named.name, samples.HOSTILE]
 
 
 def test_a_store_that_could_not_be_audited_has_a_row_in_runs_alone() -> None:

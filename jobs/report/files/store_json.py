@@ -12,9 +12,9 @@ from typing import Any
 
 from jobs.report.files.json_text import document, document_parts
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
-from schemas.tables import FINDINGS
+from schemas.tables import FINDINGS, OF_RUN
 
-FIELDS = [column.name for column in FINDINGS if column.name not in ("store", "number")]
+FIELDS = [column.name for column in FINDINGS if column not in OF_RUN and column.name != "number"]
 _ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
 
 

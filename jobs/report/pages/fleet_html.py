@@ -56,7 +56,7 @@ def _store(place: int, store: Row) -> Row:
     return {
         **store,
         "place": place,
-        "name": store_title(store["store"], store["broker_name"]),
+        "name": store_title(store["name"], store["broker_name"]),
         "style": style,
         "link": trend[-1]["link"],
         "newest": trend[: -_RUNS - 1 : -1],

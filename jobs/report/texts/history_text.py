@@ -49,7 +49,7 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
         if store["lost_timers"] and lost != "?":
             lost += f" + {count_text(store['lost_timers'], 'timer')}"
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
-        name, why = printable(store_title(store["store"], store["broker_name"], _NAME), _NAME), printable(store["why"], 120)
+        name, why = printable(store_title(store["name"], store["broker_name"], _NAME), _NAME), printable(store["why"], 120)
         rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, when_text(latest["started_at"]), codes, why))
         paints.append(code_colour(latest["exit_code"], bool(latest.get("diverged"))))
     yield from in_columns(rows, (0, 3), paints, paint)
@@ -62,7 +62,7 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
     window = f" since {when_text(view['since'])} UTC" if view["since"] else ""
     yield f"{count_text(view['runs'], 'run')}{window} in {printable(view['tables'])}; the latest run of each store counts"
     for gone in view["not_audited_since"]:
-        yield paint(YELLOW, f"not audited since then: {printable(gone['store'], _NAME)} (last {when_text(gone['last'])} UTC)")
+        yield paint(YELLOW, f"not audited since then: {printable(gone['name'], _NAME)} (last {when_text(gone['last'])} UTC)")
     if len(stores) <= _DETAILED:
         for store in stores:
             yield from _trend(store, paint)
@@ -71,7 +71,7 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
 def _trend(store: Row, paint: Paint) -> Iterator[str]:
     runs = store["trend"]
     yield ""
-    name = printable(store_title(store["store"], store["broker_name"], _NAME), _NAME)
+    name = printable(store_title(store["name"], store["broker_name"], _NAME), _NAME)
     yield paint(BOLD, f"{name}: {printable(store['latest']['verdict'])}")
     head = "started (UTC)|code|lost|losses|rebuildable|notes|segments|messages|damaged|read|took|run".split("|")
     rows: list[Sequence[str]] = [head]
@@ -148,7 +148,7 @@ def _difference(view: Row, paint: Paint) -> Iterator[str]:
             alike += 1
             continue
         yield ""
-        yield paint(BOLD + CODE_COLOUR[store["code"]], f"{printable(store['store'], _NAME)}: {_difference_head(store)}")
+        yield paint(BOLD + CODE_COLOUR[store["code"]], f"{printable(store['name'], _NAME)}: {_difference_head(store)}")
         yield from lines
     if alike:
         yield f"{count_text(alike, 'store')} without a difference"
@@ -289,7 +289,7 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
     rows: list[Sequence[str]] = [("verified", "store", "of", "segments", "runs", "listed (UTC)")]
     paints = [BOLD]
     for store in view["stores"]:
-        name, size, share = printable(store["store"], _NAME), bytes_text(store["bytes"]), store["fraction"]
+        name, size, share = printable(store["name"], _NAME), bytes_text(store["bytes"]), store["fraction"]
         segments = f"{store['segments_verified']:,} of {store['segments']:,}"
         listed = when_text(store["listed"]["started_at"])
         rows.append((_percent(share), name, size, segments, f"{store['runs_within']:,}", listed))
@@ -304,10 +304,10 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
         if gone:
             found = "could not read it" if gone["exit_code"] == INCOMPLETE else "found no CommitLog segment any more"
             why = f"run {printable(gone['run_id'])} {found}, so nothing counts as verified"
-            yield paint(RED, f"{printable(store['store'], _NAME)}: {why} ({printable(gone['verdict'])})")
+            yield paint(RED, f"{printable(store['name'], _NAME)}: {why} ({printable(gone['verdict'])})")
         elif waiting:
             yield ""
-            yield paint(BOLD, f"{printable(store['store'], _NAME)}: segments that were read longest ago")
+            yield paint(BOLD, f"{printable(store['name'], _NAME)}: segments that were read longest ago")
             for segment in waiting[:_LINES]:
                 last = f"{when_text(segment['verified'])} UTC" if segment["verified"] else f"not within {view['looked_back']}"
                 yield f"  {printable(segment['file'])}  {bytes_text(segment['size_bytes'])}, {last}"

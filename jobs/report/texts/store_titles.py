@@ -6,6 +6,8 @@ For reading alone: folders, tables, links and options go by the store's own name
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 
 from jobs.report.texts.text import printable
 from schemas.rows import AuditOutcome, Row
@@ -30,6 +32,17 @@ def store_title(name: str, broker_name: str | None, room: int = 0) -> str:
         return name
     own = f" ({name})"
     return printable(broker_name, max(room - len(own), 1) if room else _LONGEST) + own
+
+
+def short_names(stores: Iterable[str]) -> dict[str, str]:
+    """Store -> what people read in its place: of a place its end, as many folders as make it unlike all others'."""
+    known = sorted(set(stores))
+    parts = {store: store.split("/") for store in known}
+    ends = Counter("/".join(own[-n:]) for own in parts.values() for n in range(1, len(own) + 1))
+    return {
+        store: next((end for n in range(1, len(own)) if own[-n] and ends[end := "/".join(own[-n:])] == 1), store)
+        for store, own in parts.items()
+    }
 
 
 def says_nothing(name: str) -> bool:

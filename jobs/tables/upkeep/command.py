@@ -13,6 +13,8 @@ from jobs.history import reading
 from jobs.history.reading import micros_of, time_of
 from jobs.report.texts.tables_text import tables_text
 from jobs.tables.delta_query import DeltaQuery
+from jobs.tables.store_names import COLUMNS as OF_STORES
+from jobs.tables.store_names import StoreNames
 from jobs.tables.upkeep.kept_runs import COLUMNS, Choice, choose, months_gone
 from jobs.tables.upkeep.table_care import TableCare, tables_under
 from jobs.tables.upkeep.table_folder import LOG, StoredFile
@@ -72,8 +74,8 @@ def _prune(options: Mapping[str, Any], now: datetime) -> _Act:
 def prune(cares: Sequence[TableCare], since: int | None, keep_runs: int | None, now: datetime, dry_run: bool = False) -> Row:
     """Take older runs out of all tables, `runs` first: so nobody sees half a run, wherever it is stopped."""
     _refuse_links(cares)
-    asked = ["run_id", "store", "started_at", *COLUMNS]
-    rows = reading.one_per_run(DeltaQuery(cares[0].uri).ask(asked))
+    found = DeltaQuery(cares[0].uri).ask(["run_id", "store", "started_at", *OF_STORES, *COLUMNS])
+    rows = reading.one_per_run(StoreNames(found).named(found))
     choice = choose(rows, since, keep_runs)
     before = now.timestamp() - KEPT_HOURS * 3600
     over = datetime.fromtimestamp(before, UTC).strftime("%Y-%m")  # months that ended before this one: nobody writes there

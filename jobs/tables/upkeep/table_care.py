@@ -23,6 +23,8 @@ from jobs.tables.upkeep.table_folder import LOG, StoredFile, TableFolder, table_
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
 
 TARGET_BYTES = 64 << 20  # of a file that small ones are put together to
+MANY_FILES = 32  # small ones of a month: an audit then puts them together by itself
+MOST_BYTES = 256 << 20  # of them together: more is left to `tables compact`
 _GROUP_ROWS = 100_000  # of a Parquet row group: bounds what a writer of many months holds
 _IDS = 500  # of one statement
 _ATTEMPTS = 10
@@ -110,6 +112,22 @@ class TableCare:
         self._change(_compact)
         self._change(lambda table: table.create_checkpoint())
 
+    def compact_month(self, month: str) -> bool:
+        """Put the small files of one month together if there are many; whether that was done.
+
+        For the end of an audit: one try, which another writer's commit ends without a change, and bounded work.
+        """
+        partition = self._call(lambda: self._log.newest().metadata().partition_columns)
+        if not self.can_compact() or partition != [MONTH.name]:
+            return False
+        small = [f for f in self.live() if f.values.get(MONTH.name) == month and f.size_bytes < TARGET_BYTES]
+        if len(small) < MANY_FILES or sum(file.size_bytes for file in small) > MOST_BYTES:
+            return False
+        self.refuse_links()
+        with panics_as_errors():
+            _compact(self._log.newest(), [(MONTH.name, "=", month)])
+        return True
+
     def unneeded(self, hours: float) -> list[StoredFile]:
         """Files that no version of the last so many hours has, and that are older than that.
 
@@ -169,9 +187,9 @@ def _delete(condition: str, table: Any) -> None:
     table.delete(condition, _writer(), commit_properties=_once(), post_commithook_properties=no_cleaning())
 
 
-def _compact(table: Any) -> None:
+def _compact(table: Any, partition: Sequence[tuple[str, str, str]] | None = None) -> None:
     table.optimize.compact(
-        target_size=TARGET_BYTES, max_concurrent_tasks=2, writer_properties=_writer(),
+        partition, target_size=TARGET_BYTES, max_concurrent_tasks=2, writer_properties=_writer(),
         commit_properties=_once(), post_commithook_properties=no_cleaning(),
     )  # fmt: skip
 

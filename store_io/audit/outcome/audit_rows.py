@@ -23,14 +23,23 @@ from schemas.rows import (
     Extent,
     Finding,
     MappedFile,
+    QueueKey,
     Row,
 )
 from store_io.audit.evidence import Evidence
+from store_io.audit.loss import Loss
 from store_io.audit.queue_runs import FAR, NO_RUNS
 from store_io.base.packed import keys_of, packed, weight_of_row
 from store_io.base.ranges import total, union
 
 _EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
+
+
+_OF_INDEX = {
+    "begin_time_ms": "begin_timestamp",
+    "end_time_ms": "end_timestamp",
+    **{name: name for name in ("begin_phy_offset", "end_phy_offset", "hash_slot_count", "index_count", "entries")},
+}
 
 
 def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
@@ -49,7 +58,7 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
             "base_offset": base_offset,
             "size_bytes": size,
             "modified_ns": entry.mtime_ns if entry else None,
-            "findings": blamed[path],
+            "findings": blamed[path] or None,
             "wrote_after_load": wrote.get(path),
             "verified_run": None,  # null: this run
             "verified_at": None,
@@ -57,31 +66,35 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
 
     rows = []
     for segment in evidence.segments:
+        row = of_file(segment.path, segment.base_offset, segment.size)
+        row |= {
+            "digest": segment.digest or None,
+            "edge_digest": segment.edge_digest or None,
+            "bytes_read": segment.bytes_read,
+            "problem": segment.problem or None,
+            "broker_reads": loaded.get(segment.path) in scanned if p is not None else None,
+        }
+        rows.append(row)
+        if segment.problem:  # nothing else is known of it
+            continue
         by_kind: Counter[str] = Counter()
         for extent in segment.extents:
             by_kind[extent.kind] += extent.end - extent.start
-        rows.append(
-            {
-                **of_file(segment.path, segment.base_offset, segment.size),
-                "digest": segment.digest or None,
-                "edge_digest": segment.edge_digest or None,
-                "bytes_read": segment.bytes_read,
-                "problem": segment.problem or None,
-                "broker_reads": loaded.get(segment.path) in scanned if p is not None else None,
-                "stop_kind": segment.broker.kind,
-                "stop_position": segment.broker.position,
-                "stop_reason": segment.broker.reason,
-                "messages": sum(e.message_count for e in segment.extents),
-                "plausible_messages": sum(e.message_count for e in segment.extents if e.plausible),
-                "first_store_time_ms": segment.first_store_time or None,
-                "last_store_time_ms": segment.last_store_time or None,
-                "message_bytes": by_kind[EXTENT_MESSAGE],
-                "filler_bytes": by_kind[EXTENT_FILLER],
-                "unwritten_bytes": by_kind[EXTENT_UNWRITTEN],
-                "damaged_bytes": by_kind[EXTENT_DAMAGED],
-                "extents": [{name: getattr(extent, name) for name in _EXTENT} for extent in segment.extents],
-            }
-        )
+        row |= {
+            "findings": blamed[segment.path],
+            "stop_kind": segment.broker.kind,
+            "stop_position": segment.broker.position,
+            "stop_reason": segment.broker.reason,
+            "messages": sum(e.message_count for e in segment.extents),
+            "plausible_messages": sum(e.message_count for e in segment.extents if e.plausible),
+            "first_store_time_ms": segment.first_store_time or None,
+            "last_store_time_ms": segment.last_store_time or None,
+            "message_bytes": by_kind[EXTENT_MESSAGE],
+            "filler_bytes": by_kind[EXTENT_FILLER],
+            "unwritten_bytes": by_kind[EXTENT_UNWRITTEN],
+            "damaged_bytes": by_kind[EXTENT_DAMAGED],
+            "extents": [{name: getattr(extent, name) for name in _EXTENT} for extent in segment.extents],
+        }
     rows += [_unread_row(evidence, file, of_file(file.path, file.start, file.size)) for file in evidence.unread]
     return sorted(rows, key=lambda row: (row["base_offset"], row["file"]))
 
@@ -117,7 +130,7 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
     p = evidence.prediction
     load = p.after_load.queues if p is not None and p.after_load is not None else {}
     later = p.settled.queues if p is not None and p.settled is not None else {}
-    lost = evidence.loss.by_queue if evidence.loss is not None else {}
+    log_read = not evidence.unread and not any(segment.problem for segment in evidence.segments)
     unexpected: Counter[tuple[str, int]] = Counter()
     for finding in findings:
         if finding.code in ("queue_entry_unexpected", "queue_entry_twice") and finding.topic is not None:
@@ -129,6 +142,8 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
         if view is not None and not view.lmq:
             runs = runs[runs["kind"] == RUN_QUEUE]
         counts = {match: int(runs["messages"][runs["match"] == match].sum()) for match in range(MATCH_MISSING + 1)}
+        none_there = summary is None and (view is None or not view.files and not view.keyed)
+        disk_read = none_there or (summary is not None and not summary.problem and evidence.request.level == "full")
         row: Row = {
             "topic": key[0],
             "queue_id": key[1],
@@ -143,15 +158,7 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
             ]
             if summary and evidence.request.level == "full"
             else None,
-            "disk_entries": total(union(summary.used)) if summary else 0,
-            "disk_end": summary.used_end if summary else 0,
-            "log_messages": sum(counts.values()),
-            "equal": counts[MATCH_EQUAL],
-            "shifted": counts[MATCH_SHIFTED],
-            "wrong": counts[MATCH_DIFFERS],
-            "missing": counts[MATCH_MISSING],
-            "unexpected": unexpected[key],
-            "lost_messages": lost[key].messages if key in lost else 0,
+            "log_messages": sum(counts.values()) if log_read else None,
             "files": [
                 {"file": path, "size_bytes": entry.size, "digest": digest}
                 for path, digest in sorted(summary.digests.items())
@@ -160,7 +167,14 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
             if summary is not None and not summary.problem
             else [],
         }
-        if len(runs):
+        if disk_read:
+            row["disk_entries"] = total(union(summary.used)) if summary else 0
+            row["disk_end"] = summary.used_end if summary else 0
+        if disk_read and log_read:
+            row |= {"equal": counts[MATCH_EQUAL], "shifted": counts[MATCH_SHIFTED], "wrong": counts[MATCH_DIFFERS]}
+            row |= {"missing": counts[MATCH_MISSING], "unexpected": unexpected[key]}
+        row |= _lost(evidence.loss, key)
+        if len(runs) and log_read:
             far = int(np.abs(runs["queue_offset"]).max()) > FAR
             offsets = runs["queue_offset"].astype(object) if far else runs["queue_offset"]
             row["log_first_offset"] = int(offsets.min())
@@ -176,6 +190,17 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
         yield row
 
 
+def _lost(loss: Loss | None, key: QueueKey) -> Row:
+    """What a start loses of a queue; {} where that is not known."""
+    if loss is None:
+        return {}
+    lost = loss.by_queue.get(key)
+    if lost is None or not lost.messages:
+        return {"lost_messages": 0, "lost_bytes": 0}
+    times = {"lost_first_store_time_ms": lost.first_store_time, "lost_last_store_time_ms": lost.last_store_time}
+    return {"lost_messages": lost.messages, "lost_bytes": lost.bytes, **times}
+
+
 def index_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """One row per index file, by name."""
     p = evidence.prediction
@@ -188,14 +213,8 @@ def index_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
             "digest": index.digest,
             "bytes_read": index.bytes_read,
             "problem": index.problem or None,
-            "begin_time_ms": index.begin_timestamp,
-            "end_time_ms": index.end_timestamp,
-            "begin_phy_offset": index.begin_phy_offset,
-            "end_phy_offset": index.end_phy_offset,
-            "hash_slot_count": index.hash_slot_count,
-            "index_count": index.index_count,
-            "entries": index.entries,
-            "findings": blamed[index.path],
+            **({} if index.problem else {column: getattr(index, name) for column, name in _OF_INDEX.items()}),
+            "findings": blamed[index.path] or (None if index.problem else 0),
             "kept": None if kept is None else index.path in kept,
         }
         for _, index in sorted(evidence.index.items())

@@ -12,9 +12,10 @@ from typing import Any
 from schemas import commitlog_layout as layout
 from schemas.rows import Row
 from store_io.base.java_compat import parse_number
+from store_io.base.times import LAST_TIME_MS
 from store_io.base.wording import seen
 from store_io.explore.explain_record import offset_msg_id
-from store_io.explore.message_batch import COMPRESSIONS, LAST_TIME_MS, TRANSACTIONS, compression_code, transaction_code
+from store_io.explore.message_batch import COMPRESSIONS, TRANSACTIONS, compression_code, transaction_code
 from store_io.explore.scans import MAX_BODY_BYTES, NOTE
 from store_io.explore.served.broker_view import REMOVED, SERVED, SKIPPED, UNDECODABLE, BrokerView, Served
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body

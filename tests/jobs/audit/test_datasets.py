@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from schemas.rows import EXTENT_MESSAGE
 from schemas.tables import DATASETS
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
+from store_io.base.times import LAST_TIME_MS
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import builders
@@ -42,8 +44,17 @@ def written(root: Path, release: str, conf: str, out: Path, **options: Any) -> t
             for column, low, high in file.bounds:
                 values = table.column(column).to_pylist()
                 assert (min(values), max(values)) == (low, high)
-            rows[name] += table.to_pylist()
+            for row in table.to_pylist():
+                for column in DATASETS[name]:
+                    if column.ms:  # the same time once more
+                        assert row.pop(column.name) == in_ms(row[column.ms])
+                rows[name].append(row)
     return audit, rows
+
+
+def in_ms(ms: int) -> datetime | None:
+    """As a timestamp holds it."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms) if 0 <= ms <= LAST_TIME_MS else None
 
 
 def expected(

@@ -52,7 +52,7 @@ def began(night: int) -> datetime:
 
 
 def earlier(tables: Tables, since: str | None) -> dict[str, EarlierRun]:
-    stores = [StoreArgument(name, f"/copies/{name}", "5.3.3") for name in FIRST]
+    stores = [StoreArgument(name, f"/copies/{name}", "5.3.3", named=True) for name in FIRST]
     return earlier_runs(tables, stores, since, "now", samples.RUN.rules_version)
 
 
@@ -117,9 +117,9 @@ def test_runs_that_found_nothing_cost_no_query(tables: Tables, monkeypatch: pyte
         return rows_of(name, run_ids, months)
 
     monkeypatch.setattr(tables, "rows_of", noted)
-    store = StoreArgument("sound", "/copies/sound", "5.3.3")
+    store = StoreArgument("sound", "/copies/sound", "5.3.3", named=True)
     assert doubted(earlier_runs(tables, [store], "n1", "now", samples.RUN.rules_version)) == {} and asked == [("runs", None)]
     asked.clear()
-    store = StoreArgument("damaged", "/copies/damaged", "5.3.3")
+    store = StoreArgument("damaged", "/copies/damaged", "5.3.3", named=True)
     assert doubted(earlier_runs(tables, [store], "n1", "now", samples.RUN.rules_version)) == {"damaged": [1]}
     assert asked == [("runs", None), ("segments", ["n2"]), ("findings", ["n2"])]

@@ -12,6 +12,7 @@ import pytest
 from jobs import cli, session, sources
 from jobs.command_line import options
 from jobs.explore import script
+from store_io.base.errors import NotAStore
 
 
 class _Started:
@@ -78,6 +79,12 @@ def test_what_it_raises_is_shown_from_the_script_on(tmp_path: Path, capsys: pyte
     assert ran(tmp_path, "def f():\n    return {}['gone']\nf()\n") == 1
     said = capsys.readouterr().err
     assert said.startswith("Traceback") and "KeyError: 'gone'" in said and "own.py" in said and "script.py" not in said
+
+
+def test_what_a_source_cannot_read_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran(tmp_path, "sources.read(spark, 'messages', '/nowhere/at/all')") == 1
+    assert capsys.readouterr().err == "/nowhere/at/all: there is nothing of this name\n"
+    assert NotAStore("gone")._render_traceback_() == ["NotAStore: gone"]
 
 
 def test_what_is_no_script_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

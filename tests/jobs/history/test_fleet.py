@@ -86,7 +86,7 @@ def test_the_unsafe_copies_come_first() -> None:
         "empty": 1, "safe": 1, "lost_messages": 312, "lost_bytes": 0, "lost_timers": 0,
     }  # fmt: skip
     assert [run["exit_code"] for run in view["stores"][-1]["trend"]] == [20, 0]
-    assert (view["runs"], view["not_audited_since"]) == (2, [{"store": "old", "last": "2026-11-17T11:06:40Z"}])
+    assert (view["runs"], view["not_audited_since"]) == (2, [{"store": "old", "name": "old", "last": "2026-11-17T11:06:40Z"}])
     text = fleet_text(view)
     assert "\x1b" not in text and text.count("\n") == 11 + 4
     assert text.splitlines()[1].split()[:7] == ["20", "lost-300", "do", "not", "start", "300", "2026-11-20"]

@@ -110,7 +110,7 @@ def test_the_latest_run_of_each_store_counts(history: History) -> None:
     assert [(s["runs"], [run["run_id"] for run in s["trend"]]) for s in view["stores"]] == [(4, ["r3", "r4"])]
     view = read_fleet(history, NOW, NOW - timedelta(days=7))
     assert [s["store"] for s in view["stores"]] == ["a", "b"]
-    assert view["not_audited_since"] == [{"store": "old", "last": "2026-10-22T08:00:00Z"}]
+    assert view["not_audited_since"] == [{"store": "old", "name": "old", "last": "2026-10-22T08:00:00Z"}]
     with pytest.raises(StoreError, match=r"^no run since 2026-11-21T07:59:00Z in "):
         read_fleet(history, NOW, NOW - timedelta(minutes=1))
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from jobs.tables import delta_tables as tables_module
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
 from jobs.tables.table_address import TablesFailed
+from jobs.tables.upkeep import table_care
 from schemas.rows import AuditOutcome
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
 from store_io.audit.audit_request import AuditRequest
@@ -73,12 +75,14 @@ def test_what_is_written_is_read_back(spark_session: Session, tmp_path: Path) ->
         frame = tables.read(name)
         found = [row.asDict(True) for row in frame.collect()]
         for row in [*wanted[name], *found]:
-            for column in {"started_at", "verified_at"} & {name for name, value in row.items() if value}:
-                row[column] = row[column].replace(tzinfo=None)
+            for column, value in row.items():
+                if isinstance(value, datetime):
+                    row[column] = value.replace(tzinfo=None)
         assert sorted(found, key=str) == sorted(wanted[name], key=str), name
         assert {f.name: f.metadata["comment"] for f in frame.schema} == {
             c.name: c.comment for c in (*TABLES[name], RUN_ID, MONTH)
         }
+        assert spark_session.spark.sql(f"DESCRIBE DETAIL delta.`{tmp_path}/{name}`").first()["description"] == TABLES[name].about
 
 
 def test_without_copies_to_compare_their_table_is_not_made(spark_session: Session, tmp_path: Path) -> None:
@@ -149,6 +153,25 @@ def test_a_run_killed_anywhere_is_not_seen_and_can_be_repeated(
             assert {row["run_id"] for row in tables.read("segments").collect()} == {"before"}
         tables.write_run(run("a"), outcomes())
         assert log_content(place) == wanted
+
+
+def test_after_some_runs_their_small_files_are_put_together(
+    spark_session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table_care, "MANY_FILES", 3)
+    tables = Tables(spark_session, str(tmp_path))
+    for number in range(3):
+        tables.write_run(run(f"r{number}"), [samples.clean()])
+    assert len(DeltaTable(tmp_path / "segments").file_uris()) == len(DeltaTable(tmp_path / RUNS).file_uris()) == 1
+    assert len(tables.few(RUNS, ["store"])) == 3
+
+    def fails(*_: object) -> None:
+        raise OSError("a full disk")
+
+    monkeypatch.setattr(table_care, "_compact", fails)
+    for number in range(3, 6):
+        tables.write_run(run(f"r{number}"), [samples.clean()])
+    assert len(tables.few(RUNS, ["store"])) == 6
 
 
 def test_writers_of_other_runs_do_not_disturb_each_other(spark_session: Session, tmp_path: Path) -> None:

@@ -37,7 +37,6 @@ def append(place: Path, run_id: str) -> None:
     run = replace(samples.RUN, run_id=run_id, started_at=NOW)
     for name, rows in run_rows(run, [replace(samples.damaged(), name="a"), samples.clean()]).items():
         log = DeltaLog(NO_SESSION, f"file:{place}/{name}", TABLES[name])
-        log._alter = log._by_rs.add_columns  # type: ignore[method-assign, union-attr]
         log.replace_run(run_id, [log.write_file(run_id, arrow_table(rows, TABLES[name]), "2026-11")] if rows else [])
 
 
@@ -48,10 +47,11 @@ def runs_in(place: Path, name: str) -> list[str]:
 def test_they_are_read(first: Path) -> None:
     assert DeltaTable(first / "runs").metadata().partition_columns == [RUN_ID.name]
     view = fleet.read_fleet(History(str(first), NO_SESSION), NOW)
-    assert [(store["store"], store["latest"]["exit_code"], store["runs"], store["safety"]) for store in view["stores"]] == [
+    assert [(store["name"], store["latest"]["exit_code"], store["runs"], store["safety"]) for store in view["stores"]] == [
         ("b", 10, 2, "unknown"),
         ("a", 0, 2, "unknown"),
     ]
+    assert [store["store"] for store in view["stores"]] == ["/copies/b", "/copies/a"]  # folders' names: nobody named them
     assert view["stores"][0]["latest"]["codes"][0]["code"] == "queue_entry_wrong"
     log = DeltaLog(NO_SESSION, f"file:{first}/runs", TABLES["runs"])
     assert {row["log_end"] for row in log.rows(["log_end", "messages"])} == {None}  # a column that came later
@@ -65,6 +65,11 @@ def test_they_are_appended_compacted_and_pruned(first: Path) -> None:
     table = DeltaTable(first / "runs")
     assert table.metadata().partition_columns == [RUN_ID.name]
     assert {column.name for column in TABLES["runs"]} < {field.name for field in table.schema().fields}
+    assert table.metadata().description == TABLES["runs"].about
+    comments = {field.name: field.metadata["comment"] for field in table.schema().fields}
+    assert comments == {column.name: column.comment for column in (*TABLES["runs"], RUN_ID)}
+    view = fleet.read_fleet(History(str(first), NO_SESSION), NOW)  # a person has given `a` its name by now
+    assert sorted((store["store"], store["runs"]) for store in view["stores"]) == [("/copies/b", 1), ("a", 3), ("calm", 2)]
     rows = DeltaQuery(f"{first}/runs").ask(["run_id", "store", "verdict", "safety"], "ORDER BY run_id, store")
     view = command.compact(tables_under(str(first)))
     assert all(row["files"][1] <= 1 for row in view["by_table"])

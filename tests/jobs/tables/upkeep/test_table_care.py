@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 from jobs import cli
 from jobs.tables.delta_log import DeltaLog
@@ -167,6 +168,31 @@ def test_compact_puts_each_month_into_one_file_and_loses_nothing(nights: Path) -
     assert [row["files"] for row in view["by_table"]] == [[2, 2]] * 3
 
 
+def test_an_audit_puts_many_small_files_of_its_month_together(nights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    month, before = night(0).strftime("%Y-%m"), runs_in(nights, "segments")
+    cares = tables_under(str(nights))
+    assert [care.compact_month(month) for care in cares] == [False] * 3  # they are few
+    monkeypatch.setattr("jobs.tables.upkeep.table_care.MANY_FILES", 3)
+    assert [care.compact_month(month) for care in cares] == [True] * 3
+    for care in cares:
+        files = [file.values[MONTH.name] for file in care.live()]
+        assert files.count(month) == 1 and len(files) == 4
+    assert runs_in(nights, "segments") == before
+    write(nights, "night-99", night(0), stores=5)  # a run in the shared file is repeated
+    assert runs_in(nights, "segments")["night-99"] == 15
+
+
+def test_of_two_writers_the_one_that_puts_files_together_gives_way(nights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobs.tables.upkeep.table_care.MANY_FILES", 3)
+    care = TableCare(f"{nights}/segments", "segments")
+    stale = care._log.newest()
+    write(nights, "night-99", night(0), stores=5)
+    monkeypatch.setattr(care._log, "newest", lambda: stale)
+    with pytest.raises(CommitFailedError):
+        care.compact_month(night(0).strftime("%Y-%m"))
+    assert runs_in(nights, "segments")["night-99"] == 15 and len(runs_in(nights, "segments")) == 6
+
+
 def test_a_reader_and_a_writer_that_were_there_before_go_on(nights: Path) -> None:
     reader, writer = DeltaTable(nights / "segments"), DeltaTable(nights / "segments")
     command.compact(tables_under(str(nights)))
@@ -301,6 +327,21 @@ def test_duckdb_reads_the_files_that_the_log_names(nights: Path, prepared: bool)
         arrow = DeltaTable(nights / name).to_pyarrow_dataset()
         assert duckdb.from_arrow(arrow).aggregate("count(*)").fetchall() == [(sum(dict(counted).values()),)]
         assert pa.types.is_string(arrow.schema.field(MONTH.name).type)
+
+
+def test_a_filter_on_a_months_or_a_runs_time_opens_no_other_file(tmp_path: Path) -> None:
+    for number in (40, 1, 0):
+        rows = arrow_table([{"store": "s", "code": "c", "run_started_at": night(number)}], TABLES["findings"])
+        log = DeltaLog(NO_SESSION, f"file:{tmp_path}/findings", TABLES["findings"])
+        log.replace_run(f"r{number}", [log.write_file(f"r{number}", rows, night(number).strftime("%Y-%m"))])
+    gone = [file.path for file in live_files(DeltaTable(tmp_path / "findings")) if file.run_id() != "r0"]
+    for name in gone:
+        (tmp_path / "findings" / name).unlink()
+    query = DeltaQuery(f"{tmp_path}/findings")
+    when = f"arrow_cast('{night(0).isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+    assert query.ask(["run_id"], f"WHERE run_started_at >= {when}") == [{"run_id": "r0"}]
+    with pytest.raises(TablesFailed):
+        query.ask(["run_id"], f"WHERE run_started_at <= {when}")
 
 
 def test_what_the_log_says_of_a_file(nights: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -70,6 +71,23 @@ def test_a_queue_with_both_sides_counted() -> None:
     assert row["compared"] == [{"file": queue_path(0), "entries": 2, "digest": "u"}]
     (quick,) = queue_rows(evidence_of(COPY, request_of(level="quick"), views=views), [])
     assert quick["compared"] is None
+    compared = {"disk_entries", "disk_end", "equal", "shifted", "wrong", "missing", "unexpected"}
+    assert not compared & quick.keys() and not {"lost_messages", "lost_bytes"} & quick.keys() and quick["log_messages"] == 3
+    times = {KEY: QueueLoss(messages=6, bytes=60, first_store_time=5, last_store_time=9)}
+    unread = evidence_of(COPY, views=views, loss=Loss(times), unread=(COPY.segment_files[1],))
+    (part,) = queue_rows(unread, [])
+    assert part["log_messages"] is None and "log_end_offset" not in part and "missing" not in part and part["disk_entries"] == 2
+    assert (part["lost_bytes"], part["lost_first_store_time_ms"], part["lost_last_store_time_ms"]) == (60, 5, 9)
+
+
+def test_of_a_file_that_cannot_be_read_no_number_is_made_up() -> None:
+    (row,) = segment_rows(evidence_of(COPY, segments=[replace(READ, problem="read error", extents=[])]), [])
+    assert row["problem"] == "read error" and columns("segments", [row])
+    known = {name for name, value in row.items() if value is not None}
+    assert known <= {"file", "base_offset", "size_bytes", "modified_ns", "bytes_read", "problem", "digest", "edge_digest"}
+    index = {"index/7": IndexFileSummary("index/7", 100, problem="read error")}
+    (row,) = index_rows(evidence_of(COPY, index=index), [])
+    assert not {"entries", "begin_time_ms", "index_count"} & row.keys() and row["findings"] is None
 
 
 def test_an_index_file_and_whether_a_start_keeps_it() -> None:
