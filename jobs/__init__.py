@@ -10,6 +10,7 @@
 * `bench`, `run_tests`: speed; lint, types and tests.
 * `output`: files whole or not there; `remote_files`: where they lie elsewhere; `uploads`: whole folders that go there.
 * `without_pandas`: less to load for short commands.
+* `running_broker`: signs that a broker still writes to a copy.
 * `faults`, `interrupts`, `task_process`: exceptions in one line; signals; tasks in processes of their own.
 """
 

@@ -20,13 +20,39 @@ from store_io.base.paths import is_inner_path, is_uri
 RESULT = "result.json"
 INDEX = "index.html"
 REPLICAS = "replicas.json"
+FOR_ALL = 0o644  # permissions, where nobody asks for narrower ones
 KEPT = ".finished"  # in a store's folder until its run ends (jobs.audit.finished_stores)
 _TRIAL, _TRIAL_BYTES = f".trial{TEMPORARY}", 1 << 16  # one name, so that there is never more than one that a killed run left
 STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 class OutputFailed(StoreError):
-    """A result cannot be written or read."""
+    """A result cannot be written or read. no_room: the disk is full, so that nothing else is wrong with the place."""
+
+    def __init__(self, sentence: str, cause: OSError | None = None):
+        super().__init__(sentence)
+        self.no_room = cause is not None and cause.errno in _NO_ROOM
+
+
+def said_once(problems: Iterable[str]) -> list[str]:
+    """The problems, those of a full disk as one: the first of them, and how many others have the same cause."""
+    full = [os.strerror(number) for number in _NO_ROOM]
+    kept, others = list[str](), 0
+    first = -1
+    for problem in problems:
+        if not any(cause in problem for cause in full):
+            kept.append(problem)
+        elif first < 0:
+            first = len(kept)
+            kept.append(problem)
+        else:
+            others += 1
+    if others:
+        kept[first] += f" (and {others} more {'result' if others == 1 else 'results'}, for the same reason)"
+    return kept
 
 
 class OutputFolder:
@@ -74,19 +100,20 @@ class OutputFolder:
         except FileNotFoundError:
             pass  # another run has removed it
         except OSError as problem:
-            raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}") from None
+            raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}", problem) from None
 
-    def write(self, name: str, chunks: str | Iterable[str]) -> None:
-        """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left."""
+    def write(self, name: str, chunks: str | Iterable[str], mode: int = FOR_ALL) -> None:
+        """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left. mode: its
+        permissions at most, on this machine."""
         parts = (part.encode("utf-8", "backslashreplace") for part in ([chunks] if isinstance(chunks, str) else chunks))
         path = self._path(name)
         try:
             if self._remote is not None:
                 self._remote.write(name, parts)
             else:
-                write_local(path, parts)
+                write_local(path, parts, mode=mode)
         except OSError as problem:
-            raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}") from None
+            raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}", problem) from None
 
     def read(self, name: str, most: int | None = None) -> bytes | None:
         """A whole file; None where there is none. most: bytes that it may have."""
@@ -118,7 +145,7 @@ class OutputFolder:
                 if left.name.startswith(".") and left.name.endswith(TEMPORARY):
                     os.unlink(left.path)
         except OSError as problem:
-            raise OutputFailed(f"{path}: cannot make the folder: {problem.strerror or problem}") from None
+            raise OutputFailed(f"{path}: cannot make the folder: {problem.strerror or problem}", problem) from None
 
     def remove(self, name: str) -> None:
         """Remove one file, if it is there."""
@@ -152,19 +179,19 @@ def _read_local(path: str, most: int | None) -> bytes:
         os.close(handle)
 
 
-def write_local(path: str, parts: Iterable[bytes], for_all: bool = False) -> None:
+def write_local(path: str, parts: Iterable[bytes], for_all: bool = False, mode: int = FOR_ALL) -> None:
     """Write a file of this machine, in place of an earlier one: whole or not at all. Raises OSError.
 
-    for_all: everybody may read it, whatever the umask says.
+    for_all: everybody may read it, whatever the umask says.  mode: its permissions, which the umask narrows.
     """
     folder, _, last = path.rpartition("/")
     folder = folder or "/"
     temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{TEMPORARY}"
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         with os.fdopen(handle, "wb") as file:
             if for_all:
-                os.fchmod(handle, 0o644)
+                os.fchmod(handle, FOR_ALL)
             for part in parts:
                 file.write(part)
             file.flush()

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 from store_io.base.errors import StoreError
 from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, name_node_and_path
 from store_io.source import hdfs_client
-from store_io.source.s3_answers import failures
-from store_io.source.s3_client import client, is_code, reason
+from store_io.source.s3_client import asking, client, is_code, reason
 from store_io.source.s3_folder import listed
 
 if TYPE_CHECKING:
@@ -97,12 +96,14 @@ class S3Files:
     @contextlib.contextmanager
     def _asking(self) -> Iterator[None]:
         try:
-            yield
-        except failures() as problem:
-            absent = is_code(problem, "NoSuchKey", "404")
-            raise OSError(errno.ENOENT if absent else errno.EIO, reason(problem)) from problem
+            with asking(_failed):
+                yield
         except StoreError as problem:
             raise OSError(errno.EIO, str(problem)) from problem
+
+
+def _failed(problem: Exception) -> OSError:
+    return OSError(errno.ENOENT if is_code(problem, "NoSuchKey", "404") else errno.EIO, reason(problem))
 
 
 class HdfsFiles:

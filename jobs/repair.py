@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,6 +24,7 @@ from jobs.environment.worth_spark import worth_spark
 from jobs.output import OutputFailed, OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
+from jobs.running_broker import broker_signs, refused
 from schemas.rows import NAMED, Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
@@ -110,7 +111,7 @@ def _carried_out(
         _tell(store, request, outcome)
         if outcome.exit_code:
             return Done(outcome.exit_code)
-        done = _hand_over(store, request, outcome, assumed)
+        done = _hand_over(store, request, outcome, places.absolute(command.options["--plan"]), assumed)
         if upload is not None and done.handed is not None:
             files = done.handed.files
             for path in filter(None, (files.page, files.unsaved, files.resend)):
@@ -143,12 +144,12 @@ def _tell(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, 
     print(repair_text(outcome.report, store.path, request.place, dry), end="", flush=True)
 
 
-def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, assumed: Sequence[str]) -> Done:
+def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, plan: str, assumed: Sequence[str]) -> Done:
     from jobs.rescue.hand_over import hand_over
 
     try:
         with every_read():
-            handed = hand_over(store, request, outcome, assumed)
+            handed = hand_over(store, request, outcome, plan, assumed)
         return Done(0, handed)
     except StoreError as problem:  # the new store is in place, whatever becomes of its page
         print(f"{SPEAKER}: no hand-over page: {printable(problem)}", file=sys.stderr, flush=True)
@@ -158,9 +159,11 @@ def _hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutc
 def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) -> RepairOutcome:
     """Do it; the report goes beside the new store, just before that is put in place."""
     from store_io.audit.checks.repaired_store import REPORT_SUFFIX  # while the first bytes are copied
+    from store_io.repair.repair_copy import mode_beside
     from store_io.repair.repair_store import repair
 
     folder, name = OutputFolder(os.path.dirname(request.target)), os.path.basename(request.target) + REPORT_SUFFIX
+    mode = mode_beside(request.location)
 
     def forget() -> None:
         with contextlib.suppress(OSError):
@@ -168,7 +171,7 @@ def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) 
 
     def keep(report: Row) -> None:
         report["made_at"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
-        folder.write(name, document(report))
+        folder.write(name, document(report), mode)
 
     return repair(request, run_tasks, keep, forget, _progress, copying)
 
@@ -188,6 +191,7 @@ def _progress(sentence: str) -> None:
 # ---- the command line ------------------------------------------------------------------------------------------------
 
 
+@every_read()
 def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     given = command.options
     store = options.single_store(command)
@@ -206,6 +210,7 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         raise UsageError("--empty-config: it says how --fix-config decides; name that, too")
     settings = _compare_settings(store.broker_conf, plan)
     location = StoreLocation(store.path, store.parts)
+    _look_for_a_broker(location)
     donor = donor_of(given["--donor"], location, target) if "--donor" in given else None
     return store, RepairRequest(
         plan.store,
@@ -221,6 +226,18 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
         heal_risk=_heal_risk(command),
         with_earlier="--with-earlier" in command.flags,
     )
+
+
+def _look_for_a_broker(location: StoreLocation) -> None:
+    """Say what shows that a broker still writes to the copy. Raises StoreError if its lock is held."""
+    try:
+        signs = broker_signs(location.root, list_store(location).files)
+    except StoreError:
+        return  # no store: the repair itself says why
+    if signs.held:
+        raise StoreError(refused(signs, "repair"))
+    for said in signs.sentences():
+        print(f"{SPEAKER}: warning: {printable(said)}. Repair a copy that nothing writes to.", file=sys.stderr, flush=True)
 
 
 def _heal_risk(command: Command) -> float | None:
@@ -310,11 +327,42 @@ def runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunT
         return
     if "numba" not in sys.modules:  # which would take longer to load than a pass over a gigabyte
         start_quickly()
-    yield lambda tasks, _: _side_by_side(tasks)
+    yield _shown_side_by_side
 
 
-def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
-    """The tasks' results, from as many threads as there are processors, largest tasks first. No task begins after one failed."""
+@contextlib.contextmanager
+def _progress_of(tasks: Sequence[Task], describe: str, counters: Callable[[], tuple[int, int]]) -> Iterator[None]:
+    """Show how far these tasks are, and the time left, if a person looks. counters: (bytes, segments) that are done so far."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from jobs.audit.progress import Progress
+    from store_io.scan.segment_scan import SegmentTask
+
+    before = counters()
+    with Progress(sys.stderr, lambda: (counters()[0] - before[0], counters()[1] - before[1])) as progress:
+        segments = sum(isinstance(task, SegmentTask) for task in tasks)
+        progress.expect(describe, sum(task.bytes_to_read for task in tasks), segments)
+        yield
+
+
+def _shown_side_by_side(tasks: Sequence[Task], describe: str) -> list[Any]:
+    done: list[Task] = []
+
+    def counters() -> tuple[int, int]:
+        from store_io.scan.segment_scan import SegmentTask
+
+        return sum(task.bytes_to_read for task in done[:]), sum(isinstance(task, SegmentTask) for task in done[:])
+
+    with _progress_of(tasks, describe, counters):
+        return _side_by_side(tasks, done.append)
+
+
+def _side_by_side(tasks: Sequence[Task], ended: Callable[[Task], None] = lambda _: None) -> list[Any]:
+    """The tasks' results, from as many threads as there are processors, largest tasks first. No task begins after one failed.
+
+    ended: called with each task that has ended, by any thread.
+    """
     order = iter(sorted(range(len(tasks)), key=lambda i: -tasks[i].bytes_to_read))
     results: list[Future[Any]] = [Future() for _ in tasks]
     stopped = False
@@ -324,6 +372,7 @@ def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
         while not stopped and (number := next(order, None)) is not None:
             try:
                 results[number].set_result(run_task(tasks[number]))
+                ended(tasks[number])
             except BaseException as problem:
                 stopped = True
                 results[number].set_exception(problem)
@@ -344,14 +393,17 @@ def _side_by_side(tasks: Sequence[Task]) -> list[Any]:
 @contextlib.contextmanager
 def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
     from jobs import session
+    from jobs.audit.progress import SparkCounters
     from jobs.audit.runner import Runner
     from jobs.task_process import Fault
 
     with session.start(spark_words) as started:
-        runner = Runner(started.context, lambda *_: None)
+        counters = SparkCounters(started.context)
+        runner = Runner(started.context, counters.report)
 
         def submitted(tasks: Sequence[Any], describe: str) -> list[Any]:
-            answers = runner.run(tasks, describe)
+            with _progress_of(tasks, describe, counters):
+                answers = runner.run(tasks, describe)
             faults = [answer.sentence for answer in answers if isinstance(answer, Fault)]
             if faults:
                 raise StoreError(f"a task failed: {faults[0]}")

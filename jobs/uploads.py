@@ -26,8 +26,7 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_hdfs, is_s3
 from store_io.source.hdfs_client import client as hdfs_client
 from store_io.source.hdfs_client import failing
-from store_io.source.s3_answers import failures
-from store_io.source.s3_client import client, is_code, reason
+from store_io.source.s3_client import asking, client, is_code, reason
 from store_io.source.s3_folder import listed
 
 PART_BYTES = 32 << 20  # of an object that is longer: it is there once all parts are
@@ -151,7 +150,7 @@ class _S3Target:
             tried.add(name)
             sent[name] = files[name], self._put(prefix + name, os.path.join(folder, name), files[name])
 
-        with self._asking():
+        with asking(self._failed):
             try:
                 self._put_new(prefix + UPLOAD_MARK, Body=_MARK)
             except _AlreadyThere:
@@ -164,7 +163,7 @@ class _S3Target:
             there = {key.removeprefix(prefix): (size, etag) for key, size, etag in self._listed(prefix)}
             there.pop(UPLOAD_MARK, None)
             _compare(self.uri, sent, there)
-            with self._asking():
+            with asking(self._failed):
                 client().delete_object(**self._place(prefix + UPLOAD_MARK))
         except BaseException:
             with contextlib.suppress(Exception):  # the mark goes last, and stays where an object could not be removed
@@ -194,7 +193,7 @@ class _S3Target:
     def _put(self, key: str, path: str, size: int) -> str:
         """Its ETag. Raises _AlreadyThere."""
         place = self._place(key)
-        with self._asking(), open(path, "rb") as file:
+        with asking(self._failed), open(path, "rb") as file:
             if size <= PART_BYTES:
                 data = file.read()
                 return self._put_new(key, Body=data, ContentMD5=_md5(data))
@@ -248,12 +247,8 @@ class _S3Target:
         for entry in listed(self._files.bucket, prefix, most=most or 0):
             yield entry.key, entry.size, entry.etag
 
-    @contextlib.contextmanager
-    def _asking(self) -> Iterator[None]:
-        try:
-            yield
-        except failures() as problem:
-            raise UploadFailed(f"{self.uri}: cannot be written: {reason(problem)}") from problem
+    def _failed(self, problem: Exception) -> UploadFailed:
+        return UploadFailed(f"{self.uri}: cannot be written: {reason(problem)}")
 
 
 def _md5(data: bytes) -> str:

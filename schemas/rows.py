@@ -543,6 +543,7 @@ class AuditOutcome:
     log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read
     furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy
+    missing: Row = field(default_factory=dict)  # messages shown and not held: {"messages", "at_least"}; {}: none, or not known
     unclean: bool = False  # the abort marker is there
     config: ConfigTables | None = None  # what the managers of config/ hold; None where the store could not be audited
     comparison: Comparison | None = None  # of releases and settings; None where nobody asked for it

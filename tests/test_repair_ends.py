@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobs.report.files.json_text import document
-from jobs.report.texts.commands import NOTHING_MENDS, config_helps, repair_commands, repair_withheld
+from jobs.report.texts.commands import NOTHING_MENDS, repair_commands, repair_withheld
 from schemas.finding_codes import BEGINS_AGAIN
 from schemas.rows import NAMED, NOTE, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
+from store_io.repair.proposals import config_helps
 from store_io.repair.repair_plan import BROKER, POLICIES, SALVAGE, plan_text, read_plan
 from store_io.repair.repair_work import RepairOutcome
 from store_io.source.byte_source import StoreLocation
@@ -47,11 +49,11 @@ def audited(root: Path, release: str, broker_conf: str) -> AuditOutcome:
     return outcome
 
 
-def mended(root: Path, target: Path, release: str, broker_conf: str, policy: str, with_earlier: bool = False) -> RepairOutcome:
+def mended(root: Path, target: Path, release: str, broker_conf: str, policy: str, **more: Any) -> RepairOutcome:
     """The repair, with its report beside the new store."""
     outcome = audited(root, release, broker_conf)
     plan, helps = read_plan(plan_text(outcome.plan).encode()), config_helps(outcome)
-    done = repaired(root, target, plan, policy, fix_offsets=True, fix_config=helps, with_earlier=with_earlier)
+    done = repaired(root, target, plan, policy, fix_offsets=True, fix_config=helps, **more)
     assert done.exit_code == 0, done.report["problems"]
     report = {"made_at": "2026-01-02 03:04:05", **done.report}
     target.with_name(target.name + REPORT_SUFFIX).write_text(document(report))
@@ -92,7 +94,7 @@ def shifted(root: Path) -> Store:
 
 
 def numbered_twice(root: Path) -> Store:
-    """A damaged queue offset: no repair changes a message."""
+    """A damaged queue offset, which --heal alone changes."""
     builder = StoreBuilder("5.3.3")
     records = [builder.put(Message("A", body=b"some")) for _ in range(30)]
     store = builder.write(root)
@@ -100,16 +102,23 @@ def numbered_twice(root: Path) -> Store:
     return store
 
 
-@pytest.mark.parametrize("made", [shifted, numbered_twice])
-def test_a_store_without_the_report_of_its_repair_is_offered_none_that_changes_nothing(
-    made: Callable[[Path], Store], tmp_path: Path
-) -> None:
-    store = made(tmp_path / "store")
+def test_a_store_without_the_report_of_its_repair_is_offered_none_that_changes_nothing(tmp_path: Path) -> None:
+    store = shifted(tmp_path / "store")
     mended(store.root, tmp_path / "new", store.release, store.broker_conf, BROKER)
     assert assert_ends(tmp_path / "new", store.release, store.broker_conf).exit_code == 0
     (tmp_path / ("new" + REPORT_SUFFIX)).unlink()
     without = assert_ends(tmp_path / "new", store.release, store.broker_conf)
     assert without.exit_code in (10, 20)
+
+
+def test_what_heal_mends_is_recommended_and_ends_it(tmp_path: Path) -> None:
+    store = numbered_twice(tmp_path / "store")
+    mended(store.root, tmp_path / "new", store.release, store.broker_conf, BROKER)
+    (tmp_path / ("new" + REPORT_SUFFIX)).unlink()
+    left = audited(tmp_path / "new", store.release, store.broker_conf)
+    assert left.exit_code == 20 and repair_commands(left, ["/s"], "/plan.json")[0][1].endswith(" --policy broker --heal")
+    mended(tmp_path / "new", tmp_path / "whole", store.release, store.broker_conf, BROKER, heal_risk=DEFAULT_RISK)
+    assert assert_ends(tmp_path / "whole", store.release, store.broker_conf).exit_code == 0
 
 
 def test_what_came_after_the_repair_is_no_note(tmp_path: Path) -> None:

@@ -129,7 +129,10 @@ public class Resend {
                 files.add(Paths.get(words[i]));
             }
         }
-        if (files.isEmpty() || !options.containsKey("--namesrv")) {
+        if (options.getOrDefault("--namesrv", "").trim().isEmpty()) {
+            throw new Stopped(2, "--namesrv HOST:PORT is missing: without a name server nobody knows where to send\n" + USAGE);
+        }
+        if (files.isEmpty()) {
             throw new Stopped(2, USAGE);
         }
         if (!options.getOrDefault("--rate", "100").matches("[1-9][0-9]{0,6}")) {
@@ -376,6 +379,10 @@ public class Resend {
                     }
                 }
             } catch (MQClientException problem) {
+                if (noAnswer(problem)) {
+                    throw new Stopped(3, "no name server answers at " + shown(options.get("--namesrv"))
+                        + "; nothing was sent. Start one, or name another with --namesrv HOST:PORT");
+                }
                 throw new Stopped(3, "topic " + shown(topic) + ": no way to it (" + shown(problem.getMessage()) + "); nothing was sent. Create it first: mqadmin updateTopic");
             }
             if (found.isEmpty()) {
@@ -385,6 +392,16 @@ public class Resend {
             queues.put(topic, found);
         }
         return found;
+    }
+
+    /** Whether the name server did not answer at all: one that answers and does not know the topic says so. */
+    private static boolean noAnswer(Throwable problem) {
+        for (Throwable cause = problem.getCause(); cause != null; cause = cause.getCause()) {
+            if (cause instanceof RemotingException || cause instanceof IOException) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private boolean wanted(Map<?, ?> line) {

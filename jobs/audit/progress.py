@@ -6,6 +6,7 @@ Tasks report through two Spark accumulators, whose values arrive in the driver w
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections import Counter
@@ -70,6 +71,13 @@ class Progress:
     def say(self, sentence: str) -> None:
         """A line that stays."""
         self._tell(sentence, {"said": sentence})
+
+    def warn(self, sentence: str) -> None:
+        """A line that stays, also where nobody asked for progress: then on standard error."""
+        if self._stream is not None:
+            self._tell(f"warning: {sentence}", {"warning": sentence})
+        else:
+            print(f"warning: {sentence}", file=sys.stderr, flush=True)
 
     def _tell(self, line: str, row: dict[str, Any]) -> None:
         if self._stream is not None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
 import time
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -87,10 +89,22 @@ def _write(option: str, path: str, text: str, for_all: bool = False) -> None:
 
 def remove_result(folder: str) -> None:
     """Remove an earlier run's result.json, making the folder where it is missing. Raises OutputFailed, also where nothing could
-    be written there: better now than after hours of reading."""
+    be written there: better now than after hours of reading. Only a full disk may have room by then, and the terminal has what
+    matters."""
     output = OutputFolder(folder)
-    output.try_to_write()
-    output.begin(())
+    with _room_or_not():
+        output.try_to_write()
+    with _room_or_not():
+        output.begin(())
+
+
+@contextlib.contextmanager
+def _room_or_not() -> Iterator[None]:
+    try:
+        yield
+    except OutputFailed as problem:
+        if not problem.no_room:
+            raise
 
 
 def read_result(folder: str, run_id: str) -> dict[str, Any] | None:

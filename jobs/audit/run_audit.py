@@ -20,17 +20,19 @@ from jobs.audit.finished_stores import FinishedStores
 from jobs.audit.listing import listing_problems
 from jobs.audit.outcomes import not_audited, put_away
 from jobs.audit.progress import Progress, SparkCounters
-from jobs.audit.store_batches import BYTES_PER_CORE, batches, slow_stores
+from jobs.audit.store_batches import BYTES_PER_CORE, FoundCopies, batches, slow_stores
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.faults import fault_sentence, reason
-from jobs.output import INDEX, REPLICAS, RESULT, OutputFolder
+from jobs.output import INDEX, REPLICAS, RESULT, OutputFailed, OutputFolder, said_once
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts, replicas_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
+from jobs.report.texts.text import count_text, printable
+from jobs.running_broker import broker_signs
 from jobs.tables.data_file import DataFile
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
@@ -43,6 +45,8 @@ from store_io.base.tasks import PartlyRead, Task
 from store_io.replicas.replica_groups import replica_groups
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
+
+_WARNINGS = 20  # of running brokers
 
 if TYPE_CHECKING:
     from jobs.audit.runner import Runner
@@ -71,9 +75,9 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     tables = asked.tables or f"{asked.out}/tables"
     info = RunInfo(asked.run_id, VERSION, RULES_VERSION, datetime.now(UTC), tables=tables, out=asked.out)
     output = OutputFolder(asked.out)
-    output.begin([store.name for store in asked.stores], keep=True)
+    with _noted(full_disk=True) as problems:
+        output.begin([store.name for store in asked.stores], keep=True)
     finished = FinishedStores(output, asked)
-    problems: list[str] = []
     outcomes: list[AuditOutcome] = []
     counters = SparkCounters(started.context)
     runner = Runner(started.context, counters.report)
@@ -81,7 +85,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     with Progress(shown, counters, asked.progress_json) as progress:
         reading = replace(_reading(started, asked, info), past=_past(started, info))
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
-        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished):
+        copies = FoundCopies(compare=not asked.of_fleet)
+        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies):
             outcomes.append(outcome)
             plan = f"{asked.out}/{outcome.name}/plan.json"
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
@@ -92,9 +97,13 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         problems += write_tables(started, info, outcomes, wanted)
         for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):
             progress.say(sentence)
-    info = replace(info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(problems))
-    info = replace(info, problems=(*problems, *write_run_files(output, info, outcomes)))
-    output.write(RESULT, result_json(info, outcomes))
+    info = replace(info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(said_once(problems)))
+    info = replace(info, copies=tuple(copies.sentences))
+    problems += write_run_files(output, info, outcomes)
+    info = replace(info, problems=tuple(said_once(problems)))
+    with _noted(full_disk=True) as unwritten:
+        output.write(RESULT, result_json(info, outcomes))
+    info = replace(info, problems=tuple(said_once([*problems, *unwritten])), no_result=bool(unwritten))
     finished.forget()
     words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
     print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)
@@ -128,11 +137,13 @@ def audit_stores(
     wanted: Wanted | None = None,
     reading: Reading | None = None,
     finished: FinishedStores | None = None,
+    copies: FoundCopies | None = None,
 ) -> Iterator[AuditOutcome]:
     """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
 
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
-    None: every byte.  finished: what this run had finished before it was killed, and keeps now.
+    None: every byte.  finished: what this run had finished before it was killed, and keeps now.  copies: looks for copies of
+    one log without a group, among the stores that are opened together.
     """
     reading, names = reading or Reading(), [store.name for store in stores]
     together = _Together(runner, progress, wanted, reading, names)
@@ -144,6 +155,8 @@ def audit_stores(
         waiting = [one for one in batch if one[0] not in taken]
         with interrupts.threads(8) as threads:
             prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading), waiting))
+        _warn_of_brokers(prepared, progress)
+        waiting = copies.grouped(waiting, prepared) if copies is not None else waiting
         for part in _read_together(runner, reading, [store for _, store in waiting], prepared):
             audits = [prepared[place] for place in part]
             outcomes = together.outcomes([waiting[place] for place in part], audits)
@@ -151,7 +164,8 @@ def audit_stores(
                 number, store = waiting[place]
                 done[number] = prepared[place] = outcome  # what is known of the store besides is not needed any more
                 progress.ended(outcome.name, outcome.exit_code, outcome.bytes_read, outcome.task_seconds)
-                if finished is not None and isinstance(one, StoreAudit) and not one.failed:
+                # A copy whose group was found is not kept: another try looks for the group again.
+                if finished is not None and isinstance(one, StoreAudit) and not one.failed and store == stores[number]:
                     finished.keep(store, outcome, one.copy.listing)
             while turn in done:
                 yield done.pop(turn)
@@ -159,6 +173,16 @@ def audit_stores(
     while turn in done:
         yield done.pop(turn)
         turn += 1
+
+
+def _warn_of_brokers(prepared: Sequence[StoreAudit | AuditOutcome], progress: Progress) -> None:
+    """Say on the terminal, and nowhere else, on which of the stores a broker may still run."""
+    opened = [one for one in prepared if isinstance(one, StoreAudit) and not one.failed]
+    said = [said for one in opened for said in broker_signs(one.request.location.root, one.copy.listing.files).sentences()]
+    for sentence in said[:_WARNINGS]:
+        progress.warn(printable(f"{sentence}. Audit a copy that nothing writes to."))
+    if len(said) > _WARNINGS:
+        progress.warn(f"and {count_text(len(said) - _WARNINGS, 'more sign')} of running brokers")
 
 
 def _read_together(
@@ -321,11 +345,16 @@ def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcom
 
 
 @contextlib.contextmanager
-def _noted() -> Iterator[list[str]]:
+def _noted(full_disk: bool = False) -> Iterator[list[str]]:
+    """Note what keeps results from being written. full_disk: this alone is noted, anything else is raised."""
     problems: list[str] = []
     try:
         yield problems
     except StoreError as problem:
+        if full_disk and not (isinstance(problem, OutputFailed) and problem.no_room):
+            raise
         problems.append(str(problem))
     except Exception as fault:  # a bug in the rendering of one store must not lose the others'
+        if full_disk:
+            raise
         problems.append(fault_sentence(fault))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import median
 
+from jobs import interrupts
 from jobs.command_line.stores import StoreArgument
+from schemas.rows import AuditOutcome
+from store_io.audit.audit_store import StoreAudit
+from store_io.base.wording import names_text
+from store_io.replicas.same_logs import same_logs
 
 BATCH_STORES = 256  # opened together; bounds what the driver holds of a large fleet
 # Read together, for each core: enough that the waiting at the end of each round is not felt, and little enough that stores end
@@ -52,3 +58,41 @@ def slow_stores(read: Sequence[tuple[str, int, float]]) -> list[str]:
     usual = median(rates.values())
     slow = sorted((rate, name) for name, rate in rates.items() if rate * _SLOW <= usual)
     return [f"{name} was slow: {rate / 1e6:.1f} MB/s, half of the stores {usual / 1e6:.1f} MB/s or more" for rate, name in slow]
+
+
+@dataclass
+class FoundCopies:
+    """Copies of one log that no row of a fleet file puts into a group. sentences: about them, for whoever reads the results.
+
+    compare: put them into a group, as nobody could name one. In a fleet file somebody could, and may have had reasons not to.
+    """
+
+    compare: bool
+    sentences: list[str] = field(default_factory=list)
+
+    def grouped(
+        self, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
+    ) -> list[tuple[int, StoreArgument]]:
+        """Return the numbered stores, copies with the name of their group. prepared: their audits, which get that name."""
+        grouped = list(stores)
+        alone = [
+            (place, one)
+            for place, one in enumerate(prepared)
+            if isinstance(one, StoreAudit) and not one.failed and not stores[place][1].replica_group
+        ]
+        if len(alone) < 2:
+            return grouped
+        with interrupts.threads(8) as threads:
+            found = same_logs([audit for _, audit in alone], threads.map)
+        for together in found:
+            names = names_text([alone[each][1].request.name for each in together], 5)
+            said = f"{names} are copies of one log: they hold the same messages at the same physical offsets"
+            if not self.compare:
+                self.sentences.append(f"{said}; they were not compared: give them one replica_group in the fleet file")
+                continue
+            name = f"log-of-{alone[together[0]][1].request.name}"
+            self.sentences.append(f"{said}; no group was named, so they are compared as group {name}")
+            for place, audit in (alone[each] for each in together):
+                audit.request = replace(audit.request, replica_group=name)
+                grouped[place] = (stores[place][0], replace(stores[place][1], replica_group=name))
+        return grouped

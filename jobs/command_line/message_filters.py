@@ -23,9 +23,7 @@ FILTER_OPTIONS = (
     Option("--to-queue-offset", "N", "below this queue offset"),
     Option("--from-phy-offset", "N", "from this physical offset on"),
     Option("--to-phy-offset", "N", "below this physical offset"),
-    Option(
-        "--since", "TIME", "stored then or later: ISO-8601 (2026-11-20T21:20:22.5; UTC unless it names a zone), or ms since 1970"
-    ),
+    Option("--since", "TIME", "stored then or later: 2026-11-20T21:20:22.5 (UTC unless a zone follows), or ms since 1970"),
     Option("--until", "TIME", "stored before then"),
 )
 

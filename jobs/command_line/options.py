@@ -20,6 +20,7 @@ from jobs.command_line.parser import CommandParser, CommandSpec
 from jobs.command_line.places import absolute, join, refuse_all_inside, refuse_not_utf8
 from jobs.command_line.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
 from jobs.command_line.values import LAST_RUN, near, new_run_id
+from jobs.environment.installation import COMMAND
 from jobs.report.texts.terminal import colour_wanted
 from schemas.tables import DATASETS as RECORD_TABLES
 from schemas.tables import TABLES
@@ -28,6 +29,11 @@ from store_io.base.paths import is_uri
 from store_io.source.storage_options import SECRETS
 
 COMMANDS = tuple(COMMAND_TABLE)
+WAYS = {  # how most people begin: command -> what its first example does
+    "audit": "Audit a copy: would a start be safe, what would it lose?",
+    "rescue": "A broker has died: what can a new store save of its copy? With --yes the new store is written.",
+    "query": "Find a message, by its key:",
+}
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class AuditOptions:
     run_id_named: bool = False  # so that the run can be started again under its id
     max_rate: int = 0  # bytes that all tasks of one machine read together in a second; 0: as many as they can
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # of --storage-option, for the driver of a cluster
+    of_fleet: bool = False  # the stores are rows of a fleet file, which can name groups of copies
 
 
 @dataclass(frozen=True)
@@ -113,9 +120,10 @@ def usage_of(command: str) -> str:
 
 
 def usage() -> str:
-    """What --help prints: the audit's usage, and a line for every command."""
-    lines = [f"  {name:13}{spec.about.splitlines()[0]}\n" for name, spec in COMMAND_TABLE.items()]
-    return f"{usage_of('audit')}\ncommands (COMMAND --help shows its options):\n{''.join(lines)}"
+    """What --help prints: how most people begin, and a line for every command."""
+    ways = "\n".join(f"{sentence}\n  {COMMAND_TABLE[name].examples[0]}\n" for name, sentence in WAYS.items())
+    lines = "".join(f"  {name:13}{spec.about.splitlines()[0]}\n" for name, spec in COMMAND_TABLE.items())
+    return f"{ways}\nusage: {COMMAND} COMMAND [options]; COMMAND --help shows examples and options. The commands:\n{lines}"
 
 
 def needs_environment(command: str) -> bool:
@@ -181,6 +189,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
         junit=beside.get("--junit"),
         run_id_named=run_id is not None,
         max_rate=options.get("--max-rate", 0),
+        of_fleet=fleet is not None,
     )
 
 

@@ -19,6 +19,7 @@ SPARK_OPTIONS = frozenset(
 )
 SPARK_FLAGS = frozenset({"--verbose", "--supervise"})
 HELP = ("-h", "--help")
+_GROUPS = ("what to read", "how much, and which", "what to write, and where", "Spark", "seldom needed")  # of options
 
 
 class Option(NamedTuple):
@@ -35,7 +36,9 @@ class Option(NamedTuple):
 @dataclass(frozen=True)
 class CommandSpec:
     """module: imported when the command runs; "" for one that `jobs.cli` runs itself.  usage: what follows its name.
-    about, epilog: before and after the options.  arguments: (name, meaning), for --help.
+    about: its first line is one sentence, which begins --help; the rest follows the usage.  arguments: (name, meaning).
+    examples: two lines for a shell, after the heading; they can be pasted in the project's folder.
+    read, much, write, rare: its options in the groups of --help, in their order; spark: what that group says.
     group: the dependency group that it needs besides the product's own packages.
     bare: it needs nothing but Python, so no environment is made for it.
     rest_passes: all words after its first argument are arguments, whatever they look like.
@@ -44,14 +47,24 @@ class CommandSpec:
     module: str
     usage: str
     about: str
-    options: tuple[Option, ...] = ()
+    examples: tuple[str, ...] = ()
+    heading: str = ""
     arguments: tuple[tuple[str, str], ...] = ()
+    read: tuple[Option, ...] = ()
+    much: tuple[Option, ...] = ()
+    write: tuple[Option, ...] = ()
+    spark: str = ""
+    rare: tuple[Option, ...] = ()
     epilog: str = ""
     group: str = ""
     others_pass: bool = False
     bare: bool = False
     rest_passes: bool = False
     takes_spark: bool = True
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        return (*self.read, *self.much, *self.write, *self.rare)
 
 
 class Given(NamedTuple):
@@ -66,11 +79,13 @@ class CommandParser(argparse.ArgumentParser):
     """The parser of one command. Every fault is a UsageError; nothing is printed."""
 
     def __init__(self, name: str, spec: CommandSpec) -> None:
+        sentence, _, more = spec.about.partition("\n")
+        self._head = "\n  ".join((f"{sentence}\n{spec.heading}".rstrip(), *spec.examples))
         super().__init__(
             usage=f"{COMMAND} {name} {spec.usage}",
-            description=spec.about,
+            description=more,
             epilog=spec.epilog,
-            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=28, width=120),
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=31, width=120),
             add_help=False,
             allow_abbrev=False,
             exit_on_error=False,
@@ -79,22 +94,32 @@ class CommandParser(argparse.ArgumentParser):
         self.color = False  # Python 3.14 would colour the help
         self._others_pass, self._rest_passes = spec.others_pass, spec.rest_passes
         self._takes_value: dict[str, bool] = {}
+        read, much, write, spark, rare = map(self.add_argument_group, _GROUPS)
+        spark.description = spec.spark or None  # its options have no help of their own
         for what, meaning in spec.arguments:
-            self.add_argument(what, nargs="*", help=meaning)
-        for option in spec.options:
-            if option.metavar:
-                action = _Pairs if option.pairs else _Once
-                self._add(option.name, action=action, metavar=option.metavar, type=option.check, help=option.help)
-            else:
-                self._add(option.name, takes_value=False, action="store_true", help=option.help)
+            read.add_argument(what, nargs="*", help=meaning)
+        for group, options in ((read, spec.read), (much, spec.much), (write, spec.write), (rare, spec.rare)):
+            for option in options:
+                self._takes_value[option.name] = bool(option.metavar)
+                if option.metavar:
+                    action, what = _Pairs if option.pairs else _Once, option.metavar
+                    group.add_argument(
+                        option.name, dest=option.name, action=action, metavar=what, type=option.check, help=option.help
+                    )
+                else:
+                    group.add_argument(option.name, dest=option.name, action="store_true", help=option.help)
         if spec.takes_spark:
             for spark_option in (SPARK_OPTIONS | SPARK_FLAGS) - self._takes_value.keys():
-                takes_value = spark_option in SPARK_OPTIONS
-                self._add(spark_option, takes_value, action=_ForSpark, nargs=None if takes_value else 0, help=argparse.SUPPRESS)
+                self._takes_value[spark_option] = spark_option in SPARK_OPTIONS
+                nargs = None if spark_option in SPARK_OPTIONS else 0
+                self.add_argument(spark_option, dest=spark_option, action=_ForSpark, nargs=nargs, help=argparse.SUPPRESS)
 
-    def _add(self, name: str, takes_value: bool = True, **declared: Any) -> None:
-        self.add_argument(name, dest=name, **declared)
-        self._takes_value[name] = takes_value
+    def format_help(self) -> str:
+        """What --help prints: the sentence, the examples, then usage and options."""
+        told = f"{self._head}\n\n{super().format_help()}"
+        for title in [title for title in _GROUPS if f"\n{title}:\n" in told][1:]:
+            told = told.replace(f"\n\n{title}:\n", f"\n{title}:\n")  # a page without empty lines between groups
+        return told
 
     def count_leading(self, words: Sequence[str]) -> int:
         """How many words come before the first argument."""

@@ -197,6 +197,11 @@ def read_topic(path: str) -> str:
         content = read_regular(absolute(path), TOPIC_BYTES)
     except (OSError, ValueError) as problem:
         raise UsageError(f"--topic-file {path!r}: {reason_of(problem)}") from None
+    if content.endswith(b"\r\n"):
+        raise UsageError(
+            f"--topic-file {path!r}: ends in CR and LF, as Windows ends a line: end it in LF alone, or in nothing if the name"
+            " itself ends in CR"
+        )
     return decode_utf8(content.removesuffix(b"\n"))
 
 

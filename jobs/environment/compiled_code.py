@@ -15,9 +15,11 @@ def numba_cache() -> str:
     """A folder for compiled decoders that this user can write to, and nobody else; numba refuses to compile without one.
 
     The caller's own, the environment's, the user's cache; if none of them will do, one for temporary files, which is said. So is
-    that code in a folder is not run. Raises SetupFailed.
+    that code in a folder is not run, unless only the folders around are at fault, which this user may not be able to change.
+    Raises SetupFailed.
     """
-    wanted = [os.environ.get(FOLDER), str(state() / "numba") if state().is_dir() else None]
+    named = os.environ.get(FOLDER)
+    wanted = [named, str(state() / "numba") if state().is_dir() else None]
     if cache := user_cache():
         wanted.append(str(cache / "numba"))
     folders = [folder for folder in wanted if folder]
@@ -26,7 +28,8 @@ def numba_cache() -> str:
             continue
         if not (path := writable_by_others(folder)):
             return folder
-        say(refusal(folder, path))
+        if folder == named or f"{path}/".startswith(f"{folder}/"):
+            say(refusal(folder, path))
     tried = f"{' and '.join(folders)} cannot be used"
     try:
         folder = _own_temporary_folder()

@@ -24,7 +24,9 @@ IMPORTED_FROM = Path(__file__).resolve().parents[len(_NAMES) - 1]  # the folder 
 PACKAGES = (_PACKAGE,) if INSTALLED else ("jobs", "schemas", "store_io")
 
 SPEAKER = "rmq-audit" if INSTALLED else "spark-submit.sh"  # begins what is said on standard error
-COMMAND = "rmq-audit" if INSTALLED else "./spark-submit.sh"  # begins a command that is shown
+COMMAND = "rmq-audit" if INSTALLED else "./spark-submit.sh"  # begins a usage line
+_SCRIPT = ROOT / "spark-submit.sh"
+ENTRY = COMMAND if INSTALLED or not _SCRIPT.exists() else str(_SCRIPT)  # begins a command to paste, in any folder
 
 
 def module_name(name: str) -> str:

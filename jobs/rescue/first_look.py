@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from jobs.output import OutputFolder
 from jobs.repair import donor_of, target_of
 from jobs.report.texts.text import bytes_text, printable
 from jobs.rescue.hand_over import SUFFIXES
+from jobs.running_broker import broker_signs, refused
 from schemas.rows import NAMED
 from store_io.audit.compared.detected import Detected, detect_release
 from store_io.audit.premises import assumed_sentence
@@ -30,8 +30,10 @@ from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
 
 NEW, FOLDER = "-rescued", ".rescue"
-_ABORT, _LOCK, _LOCKS = "abort", "lock", "/proc/locks"
-_JUST_NOW = 120  # seconds: a broker flushes its checkpoint and tables more often
+_NO_CONF = (
+    "No broker.conf was named: sizes, and what else the copy's files show, are taken from them, RocketMQ's defaults for all other"
+    " settings. Name the broker's own with --broker-conf if you have it: it decides what a start reads."
+)
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,12 @@ def first_look(command: Command) -> Asked:
     _refuse_leftovers(target, given["--to"])
     location = StoreLocation(bare.path, bare.parts)
     listing = list_store(location)  # raises where there is no store
-    warnings = _look_for_a_broker(bare.path, max((e.mtime_ns for e in listing.files if e.kind == "file"), default=0))
-    if "--broker-conf" not in given:
-        given["--broker-conf"] = _ask_for_conf()
+    signs = broker_signs(bare.path, listing.files)
+    if signs.held:
+        raise StoreError(refused(signs, "rescue"))
+    warnings = tuple(f"{said}. Rescue a copy that nothing writes to." for said in signs.sentences())
+    if "--broker-conf" not in given and (conf := _ask_for_conf()):
+        given["--broker-conf"] = conf
     store, assumed = _with_release(copy, given)
     donor = donor_of(given["--donor"], location, target) if "--donor" in given else None
     needed, free = needed_bytes(location), _free_bytes(target)
@@ -100,52 +105,15 @@ def _free_bytes(target: str) -> int:
     return status.f_bavail * status.f_frsize
 
 
-# ---- a broker that still runs ------------------------------------------------------------------------------------------
-
-
-def _look_for_a_broker(path: str, newest_ns: int) -> tuple[str, ...]:
-    """Sentences that warn of a directory to which a broker may still write. Raises StoreError where one surely does."""
-    if is_uri(path):
-        return ()
-    holder = _holder_of(os.path.join(path, _LOCK))
-    if holder:
-        raise StoreError(
-            f"{path}: process {holder} holds the file {_LOCK} in it, so a broker runs on this directory and changes it; stop the"
-            " broker, copy the directory with its times (cp -a), and rescue the copy"
-        )
-    age = time.time() - newest_ns / 1e9
-    if os.path.lexists(os.path.join(path, _ABORT)) and 0 <= age < _JUST_NOW:
-        return (
-            f"The file {_ABORT} is there, and a file was written {age:.0f} s ago: perhaps a broker still runs on this directory,"
-            " or it was copied without its times (cp -a keeps them). Rescue a copy that nothing writes to.",
-        )
-    return ()
-
-
-def _holder_of(path: str) -> int:
-    """The process that holds a lock on this file, as a broker does while it runs; 0 without one, or where this system does not
-    say it."""
-    try:
-        status = os.stat(path)
-        with open(_LOCKS, encoding="ascii", errors="replace") as file:
-            for line in file:
-                words = line.split()
-                if len(words) < 8 or "->" in words:  # one that only waits for it
-                    continue
-                major, minor, inode = words[5].split(":")
-                if int(inode) == status.st_ino and os.makedev(int(major, 16), int(minor, 16)) == status.st_dev:
-                    return max(1, int(words[4]))
-    except (OSError, ValueError):
-        return 0
-    return 0
-
-
 # ---- release and settings ----------------------------------------------------------------------------------------------
 
 
 def _ask_for_conf() -> str:
-    hint = "name the broker's own properties file, which decides what its recovery reads"
-    return _answer("The broker's properties file (broker.conf)", "--broker-conf FILE", hint)
+    """The file that a person at the terminal names; "" where nobody sits there, or there is none."""
+    if not sys.stdin.isatty():
+        return ""
+    print("  the broker's own properties file decides what its recovery reads", file=sys.stderr)
+    return _read("The broker's properties file (broker.conf), or nothing if there is none")
 
 
 def _with_release(copy: str, given: Mapping[str, Any]) -> tuple[StoreArgument, tuple[str, ...]]:
@@ -203,4 +171,6 @@ def first_lines(asked: Asked) -> Iterator[str]:
         yield f"Warning: {warning}"
     for sentence in asked.assumed:
         yield f"Assumed: {sentence}"
+    if asked.store.broker_conf is None:
+        yield f"Assumed: {_NO_CONF}"
     yield f"Space: {bytes_text(asked.needed)} needed at most, {bytes_text(asked.free)} free at {printable(asked.target)}"

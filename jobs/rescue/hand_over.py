@@ -12,13 +12,15 @@ from jobs.output import OutputFolder
 from jobs.report.files.json_text import row_line
 from jobs.report.hand_over.hand_over_html import hand_over_html
 from jobs.report.hand_over.words import MOST_NAMED, HandOver, HandOverFiles
-from jobs.report.texts.commands import store_words
+from jobs.report.texts.commands import command_line, repair_words, store_words
 from jobs.report.texts.text import value_text
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.audit.facts.odd_settings import odd_settings
 from store_io.formats.properties import parse_properties
 from store_io.formats.settings import given_settings
+from store_io.repair.proposals import RepairProposal
+from store_io.repair.repair_copy import mode_beside
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
 from store_io.rules.releases import Setting, broker_rules
@@ -31,12 +33,14 @@ SUFFIXES = (REPORT_SUFFIX, PAGE, UNSAVED, RESEND)
 _PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "storePathIndex"
 
 
-def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, assumed: Sequence[str] = ()) -> HandOver:
+def hand_over(
+    store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, plan_file: str, assumed: Sequence[str] = ()
+) -> HandOver:
     """Write the files of a repair that is done, and say what they hold. Raises StoreError where one cannot be written.
 
-    assumed: sentences, besides those that follow from the plan.
+    plan_file: where plan.json is.  assumed: sentences, besides those that follow from the plan.
     """
-    beside = _Beside(request.target, request.place)
+    beside = _Beside(request.target, request.place, mode_beside(request.location))
     named = beside.write_names(outcome)
     files = HandOverFiles(request.place + REPORT_SUFFIX, request.place + PAGE, beside.written(UNSAVED), beside.written(RESEND))
     unsaved, ends = outcome.unsaved, outcome.ends
@@ -51,8 +55,10 @@ def hand_over(store: StoreArgument, request: RepairRequest, outcome: RepairOutco
     texts = {key: setting.text for key, setting in given.items()}
     settings = {key: Setting(value, plan.origins[key], texts.get(key)) for key, value in plan.settings.items()}
     rules = broker_rules(plan.release, settings)
+    done = RepairProposal(request.policy, options=request.options)
     handed = HandOver(
         copy=store.path,
+        command=command_line("repair", repair_words(done, store_words(store), plan_file, request.place), []),
         target=request.place,
         words=store_words(store),
         report=outcome.report,
@@ -82,10 +88,10 @@ def _assumed(request: RepairRequest) -> Iterator[str]:
 
 
 class _Beside:
-    """The files beside a new store. place: where that is in the end."""
+    """The files beside a new store. place: where that is in the end.  mode: their permissions at most."""
 
-    def __init__(self, target: str, place: str):
-        self._place, self._name = place, os.path.basename(target)
+    def __init__(self, target: str, place: str, mode: int):
+        self._place, self._name, self._mode = place, os.path.basename(target), mode
         self._folder = OutputFolder(os.path.dirname(target))
         self._written: set[str] = set()
         for suffix in (PAGE, UNSAVED, RESEND):  # of an earlier store of this name
@@ -93,7 +99,7 @@ class _Beside:
                 os.unlink(target + suffix)
 
     def write(self, suffix: str, chunks: Iterable[str]) -> None:
-        self._folder.write(self._name + suffix, chunks)
+        self._folder.write(self._name + suffix, chunks, self._mode)
         self._written.add(suffix)
 
     def written(self, suffix: str) -> str:

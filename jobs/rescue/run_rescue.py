@@ -1,17 +1,19 @@
-"""rescue COPY --broker-conf F: from a damaged copy to a new store, in one command.
+"""rescue COPY [--broker-conf F]: from a damaged copy to a new store, in one command.
 
 Look, audit, work out both ways to repair, propose one, and with --yes, or where a person at the terminal agrees, carry it out and
 hand it over. What is run is the very command that is shown. The exit code says how it ended:
 
 * 0: the copy is consistent and there is nothing to do, or the new store is in place, consistent, with its hand-over page.
 * 2: something must be named, or the arguments make no sense. Nothing was done.
-* 3: it could not be done: not audited completely, refused, too little space, failed.
+* 3: it could not be done: not audited completely, refused, too little space, failed; also where a sound copy and the donor have
+  diverged, as nothing here can say which of them is right.
 * 10, 20: a repair is proposed and was not run, or none would change what is wrong: the audit's own code. Also where a repair's
   result was not consistent.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 
@@ -21,28 +23,45 @@ from jobs.audit.run_audit import write_store
 from jobs.command_line import options
 from jobs.command_line.options import Command
 from jobs.environment import cluster
+from jobs.environment.installation import SPEAKER
 from jobs.output import OutputFailed
-from jobs.report.hand_over.rescue_text import audit_text, choice_text, donor_text, first_text, steps_text, ways_text
+from jobs.report.hand_over.rescue_text import (
+    ComparedDonor,
+    audit_text,
+    choice_text,
+    compared_text,
+    donor_text,
+    first_text,
+    steps_text,
+    ways_text,
+)
 from jobs.report.hand_over.words import hand_over_text
 from jobs.report.pages.report_html import PageContext
-from jobs.report.texts.commands import command_line, config_helps, not_shown, repair_withheld, store_words
+from jobs.report.texts.commands import command_line, no_repair_goes, not_shown, repair_withheld, repair_words, store_words
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.text import printable
 from jobs.rescue.first_look import Asked, agreed, first_lines, first_look
-from jobs.rescue.ways import MOST_RISK, Choice, Way, choose, kept_by_salvage, plan_section, request_of, work_out_ways
+from jobs.rescue.hand_over import SUFFIXES
 from schemas.rows import DOUBT, NAMED, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import run_rounds
+from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
-from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.outcome.safety import is_emptied
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UnfitDonor, UsageError
 from store_io.base.exit_codes import CONSISTENT
-from store_io.repair.repair_work import RunTasks
+from store_io.base.failed_reads import every_read
+from store_io.base.tasks import Task
+from store_io.repair.proposals import RepairProposal, config_helps, recommended
+from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
+from store_io.repair.repair_work import RepairRequest, RunTasks
+from store_io.repair.ways import Way, section_of, work_out_way
+from store_io.replicas.replica_groups import ReplicaGroup
+from store_io.replicas.same_logs import same_logs
 from store_io.rules.releases import KNOWN_RELEASES
 
-YES = "--yes"
+YES, DONOR = "--yes", "the donor"
 
 
 @dataclass(frozen=True)
@@ -58,42 +77,63 @@ def run(command: Command) -> int:
     """The whole of it; the exit code as above."""
     if cluster.is_cluster_mode(command.spark):
         raise UsageError("--deploy-mode cluster: a rescue writes a folder of this machine, from a driver here")
-    asked = first_look(command)
+    with every_read():  # a read that fails ends a rescue before anything is written, never after
+        asked = first_look(command)
+    try:
+        return _rescue(command, asked)
+    except BaseException:
+        if interrupts.came():
+            said = f"interrupted: {_left(asked)}; the copy is as it was"
+            print(f"{SPEAKER}: {printable(said)}", file=sys.stderr, flush=True)
+        raise
+
+
+def _left(asked: Asked) -> str:
+    """What a rescue that was interrupted leaves, and where."""
+    found = [path for path in (asked.target, asked.folder, *(asked.target + end for end in SUFFIXES)) if os.path.lexists(path)]
+    if not found:
+        return "nothing is left of it"
+    new = "the new store is in place and complete" if asked.target in found else "there is no new store"
+    return f"{new}; what is left: {', '.join(found)}"
+
+
+def _rescue(command: Command, asked: Asked) -> int:
+    """The work, once it is settled what is asked for."""
     _say(first_text(first_lines(asked)))
     checksum.trust()
     with interrupts.first_only(), repair_command.runner(command.spark, asked.location) as run_tasks:
         _progress("auditing the copy")
-        outcome = _audit(asked, run_tasks)
+        outcome, compared = _audit(asked, run_tasks)
         _say(audit_text(outcome))
-        end = _end_without_repair(outcome, asked)
-        asked, ways = (asked, []) if end is not None else _ways_without_unfit_donor(asked, outcome, run_tasks)
+        asked = replace(asked, assumed=(*asked.assumed, *(f"{said}." for said in compared.doubts)))
+        end = _end_without_repair(outcome, asked, compared)
+        if compared.group or end is not None:  # else the repair says why it leaves the donor out
+            _say(compared_text(compared))
+        with every_read():
+            asked, ways = (asked, []) if end is not None else _ways_without_unfit_donor(asked, outcome, run_tasks)
     if end is not None:
         if end.code != CONSISTENT:
             _write(asked, outcome)
         _say(steps_text(end.headline, end.steps))
         return end.code
-    outcome.plan["repair"] = plan_section(ways, asked.donor is not None)
+    outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
     _write(asked, outcome)
-    if any(way.consistent for way in ways) and not any(way.consistent and way.changes for way in ways):
+    best = recommended(outcome.plan["repair"])
+    if best is None and any(way.consistent for way in ways):
         _say(steps_text("Not rescued: a repair would change nothing of this.", (*_steps(outcome), _page(asked, outcome))))
         return outcome.exit_code
-    return _propose(command, asked, outcome, ways)
-
-
-def _propose(command: Command, asked: Asked, outcome: AuditOutcome, ways: list[Way]) -> int:
-    """Show the ways and the one to take; take it where that is wanted."""
     _say(ways_text(outcome, ways))
-    choice = choose(ways, kept_by_salvage(outcome))
-    if choice is None:
-        no_donor = asked.donor is not None or outcome.plan["broker"]["dledger"] is not None  # one that helps
-        raise StoreError(
-            f"no repair goes: {'; '.join(dict.fromkeys(way.problem() for way in ways))}. The copy is as it was; look for another"
-            f" copy of this broker{'' if no_donor else ', and name one with --donor'}"
-        )
-    words = _repair_words(command, asked, outcome, choice)
+    if best is None:
+        raise StoreError(no_repair_goes(outcome))
+    return _propose(command, asked, outcome, best)
+
+
+def _propose(command: Command, asked: Asked, outcome: AuditOutcome, best: RepairProposal) -> int:
+    """Show the recommended command; run it if that is wanted."""
+    words = [*repair_words(best, store_words(asked.store), _plan_file(asked, outcome), asked.target), *command.spark]
     shown = command_line("repair", words, []) or not_shown(words)
     run_it = YES in command.flags
-    _say(choice_text(choice, shown, asked.folder, "" if run_it else "the same line with --yes runs this command"))
+    _say(choice_text(outcome, shown, asked.folder, "" if run_it else "the same line with --yes runs this command"))
     if run_it or agreed("Run it now?"):
         done = repair_command.carry_out(options.parse(["repair", *words]), asked.assumed)
         if done.handed is not None:
@@ -102,19 +142,11 @@ def _propose(command: Command, asked: Asked, outcome: AuditOutcome, ways: list[W
     return outcome.exit_code
 
 
-def _repair_words(command: Command, asked: Asked, outcome: AuditOutcome, choice: Choice) -> list[str]:
-    """The repair's command line, word by word."""
-    words = [*store_words(asked.store), "--plan", f"{asked.folder}/{outcome.name}/plan.json", "--to", asked.target]
-    words += ["--policy", choice.way.policy, *choice.options]
-    words += ["--donor", asked.donor.root] if asked.donor is not None else []
-    return [*words, *command.spark]
-
-
 # ---- the audit, and ends without a repair ------------------------------------------------------------------------------
 
 
-def _audit(asked: Asked, run_tasks: RunTasks) -> AuditOutcome:
-    """The whole audit, under the store's own release and, to compare, all others."""
+def _audit(asked: Asked, run_tasks: RunTasks) -> tuple[AuditOutcome, ComparedDonor]:
+    """The whole audit, under the store's own release and, to compare, all others; and how a donor compares, which is read too."""
     store = asked.store
     request = AuditRequest(
         store.name,
@@ -125,11 +157,29 @@ def _audit(asked: Asked, run_tasks: RunTasks) -> AuditOutcome:
         releases=tuple(dict.fromkeys((store.release, *KNOWN_RELEASES))),
     )
     audit = ComparedAudit(request)
-    run_rounds([(audit, audit.first_tasks())], lambda tasks: run_tasks(tasks, "audit"))
-    return audit.outcome()
+    asking: list[tuple[StoreAudit, list[Task]]] = [(audit, audit.first_tasks())]
+    donor = None
+    if asked.donor is not None:
+        donor = StoreAudit(AuditRequest(DONOR, asked.donor, store.release, store.broker_conf, store=1))
+        asking.append((donor, donor.first_tasks()))
+    run_rounds(asking, lambda tasks: run_tasks(tasks, "auditing"))
+    outcome = audit.outcome()
+    return outcome, ComparedDonor() if donor is None else _compared(audit, donor, run_tasks)
 
 
-def _end_without_repair(outcome: AuditOutcome, asked: Asked) -> End | None:
+def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> ComparedDonor:
+    """How the donor compares with the copy, whatever a repair would take from it. The copy's own findings are made before."""
+    if audit.failed or donor.failed:
+        return ComparedDonor(problem="; ".join((*audit.incomplete[:1], *donor.incomplete[:1])))
+    if not same_logs([audit, donor]):
+        where = "no message that the two hold at the same physical offset was found"
+        return ComparedDonor(problem=f"perhaps no copy of this log: {where}")
+    group = ReplicaGroup(DONOR, [audit, donor])
+    group.finish(run_tasks(group.tasks(), "comparing the donor"))
+    return ComparedDonor(audit.request.name, group.result)
+
+
+def _end_without_repair(outcome: AuditOutcome, asked: Asked, compared: ComparedDonor) -> End | None:
     """Why no repair is worked out; None where one is."""
     page = _page(asked, outcome)
     if outcome.plan.get("broker") is None or not outcome.complete:
@@ -137,8 +187,16 @@ def _end_without_repair(outcome: AuditOutcome, asked: Asked) -> End | None:
         return End(
             StoreError.exit_code, f"Not rescued: the copy could not be audited completely: {sentence}", (*_steps(outcome), page)
         )
+    if outcome.exit_code == CONSISTENT and compared.doubts:
+        said = "Not rescued: the copy is consistent by itself, and differs from the donor."
+        step = "Find out which of the two is right before either is started; no repair joins two logs that have diverged."
+        return End(StoreError.exit_code, said, (step, page))
     if outcome.exit_code == CONSISTENT:
-        return End(CONSISTENT, "Nothing to repair: the copy is consistent by all checks.")
+        said = "Nothing to repair: the copy is consistent by all checks."
+        if compared.has_more:
+            step = "No repair adds this to a sound copy: use the donor's store, or its files of config/, instead."
+            return End(CONSISTENT, f"{said} The donor has more, as said above.", (step,))
+        return End(CONSISTENT, said)
     if outcome.release_from != NAMED:
         return End(StoreError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
     if any(premise.kind == DOUBT for premise in outcome.premises):
@@ -170,29 +228,25 @@ def _ways_without_unfit_donor(asked: Asked, outcome: AuditOutcome, run_tasks: Ru
 
 
 def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
-    """Both policies, with --fix-config and --heal where these help and go. Nobody asked for --heal here: it is left out where
-    the risks of all records together are not below the bound of one."""
-    request = request_of(outcome, asked.location, asked.target, asked.donor)
-    wanted = [replace(request, fix_config=True)] if config_helps(outcome) else []
-    first: list[Way] = []  # whose refusals say most, where none goes
-    left = 0.0
-    for heal_risk in (DEFAULT_RISK, None):
-        for each in (*wanted, request):
-            ways = work_out_ways(replace(each, heal_risk=heal_risk), run_tasks, _progress)
-            first = first or ways
-            left = max(left, *(way.risk for way in ways))
-            if left >= MOST_RISK and heal_risk is not None:
-                break
-            if any(way.consistent for way in ways):
-                return [replace(way, risk_left=left if left >= MOST_RISK else 0.0) for way in ways]
-    return first
+    """A repair by each policy, worked out. Raises StoreError if no repair can follow this audit."""
+    plan = read_plan(plan_text(outcome.plan).encode())
+    found = []
+    for policy in POLICIES:
+        _progress(f"working out a repair by policy {policy}")
+        request = RepairRequest(plan.store, asked.location, asked.target, plan, policy, asked.donor)
+        found.append(work_out_way(request, config_helps(outcome), run_tasks))
+    return found
+
+
+def _plan_file(asked: Asked, outcome: AuditOutcome) -> str:
+    return f"{asked.folder}/{outcome.name}/plan.json"
 
 
 def _write(asked: Asked, outcome: AuditOutcome) -> None:
     """The audit's own results. Raises OutputFailed: without the plan nothing can be repaired."""
     output = asked.output()
     output.begin([outcome.name])
-    context = PageContext(store_words=store_words(asked.store), plan=f"{asked.folder}/{outcome.name}/plan.json")
+    context = PageContext(store_words=store_words(asked.store), plan=_plan_file(asked, outcome), to=asked.target)
     problems = write_store(output, outcome, context)
     if problems:
         raise OutputFailed(problems[0])

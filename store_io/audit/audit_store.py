@@ -207,6 +207,7 @@ class StoreAudit:
             judged = Judgement(self.findings, self._short, self._beyond, self.furthest, self.replicas)
             out = (store_outcome if self.beside is None else start_outcome)(self.evidence, judged)
             out.bytes_read += self.bytes_compared
+            out.replica_group = self.request.replica_group
         out.seconds = seconds
         return out
 
@@ -216,6 +217,11 @@ class StoreAudit:
     def incomplete(self) -> list[str]:
         """Why the audit is incomplete, a sentence each; others may add to it."""
         return self._short.sentences
+
+    @property
+    def failed_reads(self) -> Mapping[str, str]:
+        """Reads of the copy that failed, and that another try may do: path to sentence."""
+        return self._short.failed
 
     @property
     def evidence(self) -> Evidence:

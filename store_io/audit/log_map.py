@@ -102,3 +102,11 @@ def log_map(segments: Sequence[SegmentSummary], segment_bytes: int, unread: Sequ
         tuple(bases),
         tuple(paths),
     )
+
+
+def broken_between(log: LogMap, start: int, end: int) -> bool:
+    """Whether bytes between two physical offsets are damaged, missing or zero, so that messages may be gone there."""
+    low = int(np.searchsorted(log.starts, start, side="right")) - 1
+    high = int(np.searchsorted(log.starts, end, side="left"))
+    kinds = log.kinds[max(low, 0) : high]
+    return bool(np.isin(kinds, (DAMAGED, MISSING, UNWRITTEN, UNREAD)).any())

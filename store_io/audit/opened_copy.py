@@ -173,7 +173,8 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     if request.changed is not None:
         settings[request.changed[0]] = Setting(request.changed[1], "changed")
     rules = broker_rules(request.release, settings)
-    misfits = size_misfits(request.broker_conf, listing, settings, unknown_names(request.broker_conf, rules))
+    unknown = unknown_names(request.broker_conf, rules)
+    misfits = size_misfits(request.broker_conf, listing, settings, unknown, lambda: read_settings(None, listing, source))
     place = log_place(request.broker_conf, listing, rules)
     tree = Tree(listing.files)
     not_modelled = unmodelled(listing, rules, request.broker_conf is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTED, TAKEN, Premise
 from schemas.store_names import EPOCH_FILE
@@ -98,8 +99,12 @@ def heads_of(source: ByteSource, listing: StoreListing) -> dict[str, bytes]:
     for path in HEADS:
         if listing.is_file(path):
             try:
-                with unless_denied(), source.open(path) as file:
-                    found[path] = file.read(0, min(file.size, HEAD_BYTES))
+                found[path] = unless_denied(partial(_head, source, path))
             except StoreError:  # a failed read is noted: `base.failed_reads`
                 continue
     return found
+
+
+def _head(source: ByteSource, path: str) -> bytes:
+    with source.open(path) as file:
+        return file.read(0, min(file.size, HEAD_BYTES))

@@ -8,12 +8,12 @@ that all reads go through (`source.byte_source`, `source.byte_file`) note a fail
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, TypeVar
 
-from store_io.base.errors import Denied, Unreadable
+from store_io.base.errors import Denied, StoreError, Unreadable, UsageError
 
 _T = TypeVar("_T")
 _END: Any = object()
@@ -58,11 +58,20 @@ def note(path: str, error: Unreadable | str) -> None:
 
 @contextlib.contextmanager
 def every_read() -> Iterator[None]:
-    """Raise Unreadable at the end where any read inside has failed, also one whose error was caught on the way."""
+    """Raise Unreadable at the end where any read inside has failed, also one whose error was caught on the way, and in the place
+    of another StoreError, which may only follow from that."""
+    follows: StoreError | None = None
     with failed_reads() as failed:
-        yield
+        try:
+            yield
+        except (Unreadable, UsageError):
+            raise
+        except StoreError as error:
+            follows = error
     for sentence in failed.values():
-        raise Unreadable(sentence)
+        raise Unreadable(sentence) from follows
+    if follows is not None:
+        raise follows
 
 
 def with_every_read(parts: Iterable[_T]) -> Iterator[_T]:
@@ -80,19 +89,30 @@ def with_every_read(parts: Iterable[_T]) -> Iterator[_T]:
 
 
 @contextlib.contextmanager
-def unless_denied() -> Iterator[None]:
-    """Use around files that a broker may not need. A file that this user may not read is not noted here: what needs the file
-    reports that."""
+def noted_unless(kind: type[Unreadable]) -> Iterator[None]:
+    """Note what fails inside, unless it ends with an error of this kind, which the caller reports in another way: a file that
+    this user may not read and a broker may not need, a database that the library does not read."""
     failed: Mapping[str, str] = {}
     try:
         with failed_reads() as failed:
             yield
-    except Denied:
+    except kind:
         failed = {}
         raise
     finally:
         for path, sentence in failed.items():
             note(path, sentence)
+
+
+def unless_denied(read: Callable[[], _T]) -> _T:
+    """Give what is read of a file that a broker may not need. Raises Denied, without a note, if this user may not read the file,
+    now and when asked again: a server or a mount may deny it for a moment."""
+    try:
+        with noted_unless(Denied):
+            return read()
+    except Denied:
+        with noted_unless(Denied):
+            return read()
 
 
 @contextlib.contextmanager

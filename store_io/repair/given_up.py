@@ -5,17 +5,15 @@ An audit of the new store says so again (`store_io/audit/checks/repaired_store.p
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.audit.checks.repaired_store import NOT_KNOWN, REPAIRED
+from store_io.audit.facts.missing_messages import places_missing
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.ranges import Ranges, union
-from store_io.rules.multi_dispatch import LMQ_PREFIX
 
 
 def given_up(
@@ -29,19 +27,9 @@ def given_up(
     what the repair that made the copy had given up.  signs: codes of findings that show missing messages without a number; named
     only where nothing gives one.
 
-    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows. A message is counted once: by its physical
-    offset, which several queues can lead to, and by its position in its own queue; LMQ queues only lead to messages of others.
+    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows.
     """
-    places: set[int] = set()
-    by_queue: dict[QueueKey, _Queue] = defaultdict(_Queue)
-    for key, ranges in missing_offsets(answered, dropped).items():
-        by_queue[key].ranges = ranges
-    for key, result in leftovers.items():
-        places.update(phy for _, phy, _, _ in result.lost)
-        by_queue[key].known.update(number for number, _, _, _ in result.lost)
-        by_queue[key].more = sum(result.lost_count.values()) - len(result.lost)
-    own = [queue for (topic, _), queue in by_queue.items() if not topic.startswith(LMQ_PREFIX)]
-    missing = len(places) + sum(max(queue.more, queue.positions()) for queue in own)
+    missing = places_missing(leftovers, missing_offsets(answered, dropped))
     signs, earlier = set(), 0
     for finding in findings:
         if CATALOGUE[finding.code].shows_missing and finding.severity != NOTE:
@@ -67,18 +55,3 @@ def missing_offsets(answered: Sequence[Row], dropped: Sequence[Row]) -> dict[Que
     for row in dropped:
         found[row["topic"], row["queue_id"]].append((row["queue_offset"], row["queue_offset"] + 1))
     return {key: union(ranges) for key, ranges in found.items()}
-
-
-@dataclass
-class _Queue:
-    """Positions of a queue whose messages are missing. known: those that entries lead to, which are counted by their physical
-    offsets; more: how many other entries there are.  ranges: those of `missing_offsets`."""
-
-    known: set[int] = field(default_factory=set)
-    more: int = 0
-    ranges: Ranges = field(default_factory=list)
-
-    def positions(self) -> int:
-        """How many the ranges add."""
-        known = sorted(self.known)
-        return sum(end - first - (bisect_left(known, end) - bisect_left(known, first)) for first, end in self.ranges)

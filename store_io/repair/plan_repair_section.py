@@ -1,5 +1,5 @@
-"""The section `repair` of plan.json: the steps that `repair` would carry out under each policy. The plan's own `steps` are
-others: what a start would leave (`audit.outcome.release_leaves`).
+"""The section `repair` of plan.json, as an audit works it out: what `repair` would do under each policy. The plan's own `steps`
+are others: what a start would leave (`audit.outcome.release_leaves`).
 
     tasks = steps_tasks(outcome, location)
     outcome.plan["repair"] = repair_section(outcome, [task.run() for task in tasks])
@@ -11,20 +11,19 @@ kept in the temporary folder of the machine that it runs on, and removed at its 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from schemas.rows import AuditOutcome, Row
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
-from store_io.base.tasks import run_task
+from store_io.base.tasks import Task, run_task
 from store_io.base.wording import count_text
-from store_io.formats.config.table_forms import FROM_FILE
-from store_io.repair.derived.queue_plan import EARLIER
+from store_io.repair.proposals import config_helps, refused_section
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
-from store_io.repair.repair_store import work_out
-from store_io.repair.repair_work import RepairOutcome, RepairRequest
+from store_io.repair.repair_work import RepairRequest
+from store_io.repair.ways import section_of, work_out_way
 from store_io.source.byte_source import StoreLocation
 
 MOST_BYTES = 1 << 30  # of messages: the largest store whose steps an audit works out, which reads it four times per policy
@@ -32,13 +31,14 @@ MOST_BYTES = 1 << 30  # of messages: the largest store whose steps an audit work
 
 @dataclass(frozen=True)
 class StepsTask:
-    """The steps of one policy. plan: the text of plan.json. Picklable."""
+    """Work out the steps of one policy. plan: the text of plan.json.  mends_config: as `work_out_way` takes it. Picklable."""
 
     store: int
     location: StoreLocation
     plan: str
     policy: str
     message_bytes: int
+    mends_config: bool = False
     not_after: float = 0
 
     @property
@@ -54,41 +54,18 @@ class StepsTask:
         try:
             plan = read_plan(self.plan.encode())
             scratch = tempfile.gettempdir()
-            request = RepairRequest(plan.store, self.location, f"{scratch}/store", plan, self.policy, fix_offsets=True)
+            request = RepairRequest(plan.store, self.location, f"{scratch}/store", plan, self.policy)
             try:
-                outcome = _worked_out(request, scratch)
+                way = work_out_way(request, self.mends_config, _run_tasks)
             except Unreadable:  # the audit has read all of it: a read that fails now may succeed
-                outcome = _worked_out(request, scratch)
+                way = work_out_way(request, self.mends_config, _run_tasks)
         except StoreError as problem:
             return refused_section(str(problem))
-        return section_of(outcome)
+        return section_of(way)
 
 
-def _worked_out(request: RepairRequest, scratch: str) -> RepairOutcome:
-    return work_out(request, lambda tasks, _: [run_task(task) for task in tasks], scratch)
-
-
-def section_of(outcome: RepairOutcome) -> Row:
-    """A policy's part of the section, of a repair that was worked out with --fix-offsets and nothing else."""
-    report = outcome.report
-    if outcome.exit_code:
-        return refused_section("the new store would not be consistent: " + "; ".join(report["problems"][:3]))
-    return {
-        "refused": None, "messages_before": report["messages_before"], "messages_after": report["messages_after"],
-        "lost": report["lost"], "given_up": report["given_up"]["messages"],
-        "config": [_timeless(row) for row in report["config"]], "unserved": _unserved(report), "steps": report["steps"],
-    }  # fmt: skip
-
-
-def _unserved(report: Row) -> int:
-    """How many messages of an earlier life of their queue get no entry: those that were in no queue before are no loss."""
-    return sum(row["end"] - row["first"] for row in report["unserved"] if row["reason"] == EARLIER)
-
-
-def _timeless(row: Row) -> Row:
-    """A row of the report without modification times: the same bytes have the same plan."""
-    found = {**row, "not_kept": [_timeless(form) for form in row["not_kept"]]} if "not_kept" in row else row
-    return {**found, "time_ms": None} if row["time_from"] == FROM_FILE else found
+def _run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
+    return [run_task(task) for task in tasks]
 
 
 def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTask]:
@@ -96,21 +73,21 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTas
     if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
         return []
     text = plan_text(outcome.plan)
-    return [StepsTask(0, location, text, policy, _message_bytes(outcome)) for policy in POLICIES]
+    return [StepsTask(0, location, text, policy, _message_bytes(outcome), config_helps(outcome)) for policy in POLICIES]
 
 
 def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
     """The section of that store's plan. answers: of its tasks, in their order; a text says why there is none."""
     if not _wanted(outcome):
         return None
-    given = [refused_section(answer) if isinstance(answer, str) else answer for answer in answers]
+    given = [refused_section(answer, worked_out=False) if isinstance(answer, str) else answer for answer in answers]
     if not given:
         size = _message_bytes(outcome)
         sentence = (
             f"not worked out: {count_text(size, 'byte')} of messages, and an audit works the steps out up to"
-            f" {count_text(MOST_BYTES)}; repair --dry-run says them"
+            f" {count_text(MOST_BYTES)}; rescue works them out, and repair --dry-run says them"
         )
-        given = [refused_section(sentence) for _ in POLICIES]
+        given = [refused_section(sentence, worked_out=False) for _ in POLICIES]
     return dict(zip(POLICIES, given, strict=True))
 
 
@@ -120,11 +97,3 @@ def _wanted(outcome: AuditOutcome) -> bool:
 
 def _message_bytes(outcome: AuditOutcome) -> int:
     return sum(row["message_bytes"] or 0 for row in outcome.segments)
-
-
-def refused_section(sentence: str) -> Row:
-    """A policy's part of the section where it has no steps."""
-    return {
-        "refused": sentence, "messages_before": None, "messages_after": None, "lost": None, "given_up": None, "config": [],
-        "unserved": None, "steps": [],
-    }  # fmt: skip

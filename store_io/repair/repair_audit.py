@@ -13,7 +13,7 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, AuditOutcome, Que
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreError, Unreadable
 from store_io.formats.rocksdb.kept_open import databases_kept_open
 from store_io.repair import repair_plan
 from store_io.repair.copy_under_way import CopyUnderWay
@@ -114,13 +114,16 @@ class Audited:
 
 def audit(work: Work, conf: str | None, what: str, copy: StoreLocation | None = None) -> Audited:
     """The audit of the new store as it is now, under those settings. what: "the copy".  copy: of the copy, to be held against
-    the plan, where it is read. Raises StoreError where there is none."""
+    the plan, where it is read. Raises StoreError where there is none, and Unreadable where a read has failed: what a repair does
+    follows from an audit that has read all."""
     request = work.request
     asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None)
     run = StoreAudit(asked)
     with databases_kept_open():
         run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
     outcome = run.outcome()
+    for sentence in run.failed_reads.values():
+        raise Unreadable(sentence)
     if run.failed:
         raise _not_audited(what, outcome)
     return Audited(run, outcome)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from pathlib import PurePosixPath
 
 from schemas import rocksdb_layout
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.dledger_layout import DATA
+from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.rows import StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.facts.size_misfits import size_misfits
@@ -57,6 +58,27 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
         f"nothing to repair from: {folders} holds no segment with bytes in it; find another copy of this broker's store and"
         " repair that one, a donor alone does not suffice"
     )
+
+
+@every_read()
+def mode_beside(location: StoreLocation) -> int:
+    """The widest permissions of a file with data of messages beside the new store: who cannot read a segment of the source,
+    by its mode or those of the folders around it, cannot read that file either. 0644 if the source has no modes."""
+    source, mode = open_source(location), 0o644
+    tops = [entry.path for entry in source.names() if entry.path == COMMITLOG or entry.path.startswith(FOLDER_PREFIX)]
+    segments = [entry.path for top in tops for entry in source.walk_tree(top) if entry.kind == "file"]
+    folders = {"", *(str(folder) for path in segments for folder in PurePosixPath(path).parents if folder.name)}
+    for path in segments:
+        mode &= _of_source(source, path)
+    for path in folders:
+        of_folder = _of_source(source, path)
+        mode &= 0o600 | (0o070 if of_folder & stat.S_IXGRP else 0) | (0o007 if of_folder & stat.S_IXOTH else 0)
+    return mode | 0o600
+
+
+def _of_source(source: ByteSource, path: str) -> int:
+    mode = source.mode(path)
+    return 0o7777 if mode is None else mode
 
 
 @dataclass(frozen=True)

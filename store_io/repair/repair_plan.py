@@ -32,12 +32,20 @@ _ACTIONS = ("keep", "truncate", "delete", "rebuild")
 
 
 @dataclass(frozen=True)
+class PlannedSteps:
+    """The steps of a repair by one policy, as `repair_steps.Step.row` shapes them. options: of the command that has them."""
+
+    steps: tuple[Row, ...]
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RepairPlan:
     """A plan whose shape is right and whose paths lie inside a store. inputs: path -> (size, digest).
 
     settings: all that the plan names, defaults included; origins: of the same, "broker.conf", "default" or "inferred".
     sha256: of the plan's own bytes.  assumed: nobody named the release.
-    repair: policy -> the steps of a repair, as `repair_steps.Step.row` shapes them; without a policy whose steps are not known.
+    repair: by policy; without one whose steps are not known.
     """
 
     store: str
@@ -48,7 +56,7 @@ class RepairPlan:
     broker: Row
     sha256: str
     assumed: bool = False
-    repair: Mapping[str, tuple[Row, ...]] = field(default_factory=dict)
+    repair: Mapping[str, PlannedSteps] = field(default_factory=dict)
 
     @property
     def broker_conf(self) -> str | None:
@@ -138,19 +146,26 @@ def _check_steps(rows: list[Any]) -> None:
                 raise UsageError(f"a step of the plan has {key} {row[key]!r}")
 
 
-def _repair(section: Any) -> dict[str, tuple[Row, ...]]:
+def _repair(section: Any) -> dict[str, PlannedSteps]:
     """The steps by policy, of policies whose steps the plan has."""
     if section is None:
         return {}
     if not isinstance(section, dict) or any(not isinstance(section.get(policy), dict) for policy in POLICIES):
         raise UsageError(f"the plan's repair has not the policies {BROKER} and {SALVAGE}")
-    found = {policy: section[policy].get("steps") for policy in POLICIES if section[policy].get("refused") is None}
-    for policy, rows in found.items():
+    found = {}
+    for policy in POLICIES:
+        part = section[policy]
+        if part.get("refused") is not None:
+            continue
+        rows, options = part.get("steps"), part.get("options", [])
         if not isinstance(rows, list):
             raise UsageError(f"the plan's repair by policy {policy} has no steps")
+        if not isinstance(options, list) or not all(isinstance(word, str) for word in options):
+            raise UsageError(f"the plan's repair by policy {policy} has options that are no words")
         for number, row in enumerate(rows, 1):
             _repair_step(number, row)
-    return {policy: tuple(rows) for policy, rows in found.items()}
+        found[policy] = PlannedSteps(tuple(rows), tuple(options))
+    return found
 
 
 def _repair_step(number: int, row: Any) -> None:

@@ -3,7 +3,7 @@ audit recognises the store."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
@@ -22,7 +22,7 @@ from store_io.repair.repair_judge import NewStoreVerdict
 from store_io.repair.repair_steps import RENAME
 from store_io.repair.repair_work import QueueEnds, Work
 from store_io.repair.unsaved import Unsaved, find_missing, segments_beyond
-from store_io.rules.loading import segments_of
+from store_io.rules.loading import segments_of, when_dispatch_ends
 
 PLAN, COPY_ALONE = "plan", "copy"  # where the steps come from
 MOST_ENDS = 40  # queues that are listed for whoever checks the new store after its start
@@ -65,7 +65,7 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
         "kept": verdict.kept,
         "stays": stays_of(verdict.kept),
     }
-    found |= _decided(work, begun, ended.made)
+    found |= _decided(work, begun, ended)
     found["messages_after"] = ended.final.outcome.messages
     found |= ended.offsets
     found |= {"config": work.config, "config_written": request.fix_config}
@@ -76,8 +76,8 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
     return found
 
 
-def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
-    log, before = begun.log, begun.audit
+def _decided(work: Work, begun: Begun, ended: Ended) -> Row:
+    log, before, made = begun.log, begun.audit, ended.made
     messages, size = lost_beyond(before, log.own_end)
     answered = [row for q in made.queues for row in q.answered]
     findings = [*before.findings, *repaired_findings(before.evidence, work.request.location)]
@@ -107,8 +107,17 @@ def _decided(work: Work, begun: Begun, made: Rebuilt) -> Row:
         "timers": made.timers,
         "answered": answered,
         "moved": [row for q in made.queues for row in q.moved],
-        "unserved": [row for rows in (*(q.unserved for q in made.queues), *made.unfindable.values()) for row in rows],
+        "unserved": [*(row for q in made.queues for row in q.unserved), *_unfindable(work, ended)],
     }
+
+
+def _unfindable(work: Work, ended: Ended) -> Iterator[Row]:
+    """Rows on messages of which no folder of a queue can be made, and what a broker does that comes to them."""
+    prediction = ended.final.prediction
+    at_next_start = prediction is not None and bool(prediction.skips)
+    for (topic, _), rows in ended.made.unfindable.items():
+        end = when_dispatch_ends(topic, work.rules, at_next_start)
+        yield from ({**row, "reason": "; ".join(filter(None, [row["reason"], end]))} for row in rows)
 
 
 def _healed_at(healed: Row | None) -> list[Row]:

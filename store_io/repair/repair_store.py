@@ -83,7 +83,8 @@ def repair(
         if outcome.exit_code == 0:
             progress("writing it to the disk")
             copying.flush()
-            writer.narrow(open_source(request.location))
+            with every_read():
+                writer.narrow(open_source(request.location))
             writer.flush()
             with writer.placing():
                 try:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from schemas.rows import Row
+from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
+from store_io.repair.proposals import DONOR, EMPTY_CONFIG, FIX_CONFIG, FIX_OFFSETS, HEAL, HEAL_RISK, WITH_EARLIER
 from store_io.repair.repair_plan import BROKER, RepairPlan
 from store_io.repair.repair_steps import CORRECT_OFFSETS, REMOVE, Steps, bytes_at
 from store_io.repair.writing.store_writer import StoreWriter
@@ -50,13 +52,31 @@ class RepairRequest:
         return self.uploaded or self.target
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """The words that ask the command repair for this, besides store, plan, target and policy."""
+        heal_risk, donor = self.heal_risk, self.donor.root if self.donor is not None else ""
+        wanted: tuple[tuple[str, object], ...] = (
+            (HEAL, heal_risk is not None),
+            (HEAL_RISK, heal_risk is not None and heal_risk != DEFAULT_RISK),
+            (FIX_CONFIG, self.fix_config),
+            (EMPTY_CONFIG, self.empty_config),
+            (FIX_OFFSETS, self.fix_offsets),
+            (WITH_EARLIER, self.with_earlier),
+            (DONOR, donor),
+        )
+        values = {HEAL_RISK: (str(heal_risk),), DONOR: (donor,)}
+        return tuple(word for option, asked in wanted if asked for word in (option, *values.get(option, ())))
+
+    @property
     def steps(self) -> list[Row] | None:
-        """The plan's steps for this repair; None where it has none, as with a donor, of which no audit
-        knows, and with --fix-config, --heal or --with-earlier, which an audit does not work out."""
-        steps = self.plan.repair.get(self.policy)
-        if steps is None or self.donor is not None or self.fix_config or self.heal_risk is not None or self.with_earlier:
+        """The plan's steps for this repair; None if it has none, as with other options than those which the plan recommends, and
+        with a donor, whose bytes no plan holds fast."""
+        planned = self.plan.repair.get(self.policy)
+        if planned is None or self.donor is not None:
             return None
-        return [row for row in steps if self.fix_offsets or row["action"] != CORRECT_OFFSETS]
+        if {*planned.options} - {FIX_OFFSETS} != {*self.options} - {FIX_OFFSETS}:
+            return None
+        return [row for row in planned.steps if self.fix_offsets or row["action"] != CORRECT_OFFSETS]
 
 
 @dataclass

@@ -22,6 +22,7 @@ from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
 from store_io.audit.queue_runs import message_runs
 from store_io.base.tasks import PartlyRead
 from store_io.replicas.compared_copies import ComparedCopies, copy_of
+from store_io.replicas.config_rows import config_rows
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
 from store_io.replicas.replica_findings import ReplicaFindings
 from store_io.replicas.replica_parts import MAX_COPIES, QueueTotal, ReplicaPart, ReplicaRange, State
@@ -151,7 +152,8 @@ class ReplicaGroup:
         findings = ReplicaFindings(compared)
         for number, copy in enumerate(self.copies):
             copy.audit.findings += findings.of(number)
-        self.result = group_row(self.name, compared, self.problems)
+        config, unread = config_rows(self.copies)
+        self.result = {**group_row(self.name, compared, [*self.problems, *unread]), "config": config}
         for copy in self.copies:
             copy.audit.replicas = self.result
 

@@ -57,6 +57,7 @@ def _copy_row(compared: ComparedCopies, number: int) -> Row:
         "loses": lacks + copy.own_loss if copy.starts_as_it_is else None,
         "before_its_start": compared.most(number, State.EXPIRED),
         "disputed": compared.most(number, State.DISPUTED),
+        "undecided": sum(f.count for f in copy.audit.findings if f.code == "replica_disputes" and f.severity != LOSS),
         "not_compared": compared.most(number, State.UNKNOWN),
         "dledger": ledger_of(copy.audit),
     }

@@ -91,6 +91,15 @@ def _why_not_made(topic: str, splits: bool) -> str:
     return ""
 
 
+def when_dispatch_ends(topic: str, rules: BrokerRules, at_next_start: bool) -> str:
+    """What a broker does that puts a message of this topic into its queue, which no repair can make, a clause; "" where it goes
+    on. at_next_start: the next start does so; else one that reads the message again."""
+    if not why_no_folder(topic) or not why_not_made(topic, rules):
+        return ""
+    which = "the next start" if at_next_start else "a start that reads it again, as the first one after a crash may,"
+    return f"{which} puts nothing into queues from there on and refuses new messages"
+
+
 def queue_folder(batch: bool, key: QueueKey) -> str:
     """The folder below the store root that a queue has, or would have. A topic that is no name of a folder, such as "a/b" or
     "..", is escaped, and a long one cut: what a store calls a topic never leads elsewhere."""

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from schemas import commitlog_layout, consumequeue_layout, index_layout, timer_layout
 from store_io.base.errors import RefusedSetting, UsageError
 from store_io.base.java_compat import parse_number, split_dropping_tail
-from store_io.rules.settings.given_settings import FIRST_KNOWN, taken_value
+from store_io.rules.settings.given_settings import taken_value
+from store_io.rules.settings.known_keys import reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,8 +314,8 @@ def default_settings() -> dict[str, Setting]:
 
 def taken_setting(key: str, text: str, version: Version) -> Setting:
     """What the release makes of a value of broker.conf."""
-    trims, known = release_rules(version).trims_texts, parse_known(FIRST_KNOWN.get(key, KNOWN_RELEASES[0])) <= version
-    value = taken_value(key, text, ALL_DEFAULTS[key], trims) if known else None
+    trims = release_rules(version).trims_texts
+    value = taken_value(key, text, ALL_DEFAULTS[key], trims) if reads(key, version) else None
     return Setting(ALL_DEFAULTS[key], "default", text) if value is None else Setting(value, "broker.conf", text)
 
 

@@ -147,9 +147,11 @@ class ByteSource:
         return f"{self.location.root.rstrip('/')}/{path}"
 
     def mode(self, path: str) -> int | None:
-        """The permissions of a file or folder, of the store itself ""; None where nothing is there, or not on this machine."""
-        folder, relative = self._locate(path) if path else (self._root, "")
-        return folder.mode(relative) if isinstance(folder, LocalFolder) else None
+        """The permissions of a file or folder, of the store itself ""; None where nothing is there, or not on this machine.
+        Raises Unreadable."""
+        with noting(path or self.location.root):
+            folder, relative = self._locate(path) if path else (self._root, "")
+            return folder.mode(relative) if isinstance(folder, LocalFolder) else None
 
     def read_small(self, path: str, limit: int | None = None) -> bytes:
         """The whole file. Raises as `open` does, and NotAFile where it is larger than `limit` bytes, else SMALL_BYTES."""

@@ -13,30 +13,25 @@ from typing import overload
 from schemas.rows import StoreFile
 from store_io.base.packed import FEW, ByPlace
 
-_MOST = (1 << 63) - 1
 _STEP = 64  # of very many paths so many are looked through one by one
 
 
 class FileColumns(ByPlace[StoreFile]):
-    """Files by path, each path once: of two with the same path the later one stays."""
+    """Files by path, each path once: of two with the same path the later one stays. Sizes and times have at most 63 bits."""
 
     def __init__(self, files: Iterable[StoreFile]):
         paths: list[bytes] = []
         kinds, sizes, times = bytearray(), array("q"), array("q")
         self._kind_names: list[str] = []
-        odd: dict[int, tuple[int, int]] = {}  # sizes and times of which one is beyond 63 bits, by number
         numbers: dict[str, int] = {}
-        for number, file in enumerate(files):
+        for file in files:
             paths.append(_stored(file.path))
             kinds.append(numbers.setdefault(file.kind, len(numbers)))
-            if not (-_MOST <= file.mtime_ns <= _MOST and file.size <= _MOST):
-                odd[number] = file.size, file.mtime_ns
-            sizes.append(0 if number in odd else file.size)
-            times.append(0 if number in odd else file.mtime_ns)
+            sizes.append(file.size)
+            times.append(file.mtime_ns)
         self._kind_names = list(numbers)
         order = sorted(range(len(paths)), key=paths.__getitem__)
         order = [one for one, after in zip(order, [*order[1:], -1], strict=False) if after < 0 or paths[one] != paths[after]]
-        self._odd = {place: odd[number] for place, number in enumerate(order) if number in odd}
         self._kinds = bytes(kinds[number] for number in order)
         self._sizes, self._times = array("q", (sizes[n] for n in order)), array("q", (times[n] for n in order))
         self._ends, end = array("q", [0]), 0
@@ -59,15 +54,15 @@ class FileColumns(ByPlace[StoreFile]):
 
     def _each(self) -> Iterator[StoreFile]:
         """As `_file` makes them, in less time: there are many passes over all files."""
-        text, names, odd, start = self._text, self._kind_names, self._odd, 0
-        for place, (end, kind, size, time) in enumerate(zip(self._ends[1:], self._kinds, self._sizes, self._times, strict=True)):
+        text, names, start = self._text, self._kind_names, 0
+        for end, kind, size, time in zip(self._ends[1:], self._kinds, self._sizes, self._times, strict=True):
             path = text[start:end].decode("utf-8", "surrogatepass")
-            yield StoreFile(path, names[kind], *(odd[place] if place in odd else (size, time)))
+            yield StoreFile(path, names[kind], size, time)
             start = end
 
     def _file(self, place: int) -> StoreFile:
         path, kind = self._path(place).decode("utf-8", "surrogatepass"), self._kind_names[self._kinds[place]]
-        return StoreFile(path, kind, *self._odd.get(place, (self._sizes[place], self._times[place])))
+        return StoreFile(path, kind, self._sizes[place], self._times[place])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FileColumns) and len(self) == len(other) and all(map(StoreFile.__eq__, self, other))

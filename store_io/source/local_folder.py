@@ -72,12 +72,14 @@ class LocalFolder:
         return _lstat(os.path.join(self.root, relative), relative) is not None
 
     def mode(self, relative: str) -> int | None:
-        """The permissions of a file or folder; None where nothing of the store is there."""
+        """The permissions of a file or folder; None where nothing of the store is there. Raises Unreadable."""
         real = self._real(relative, relative) if relative else self.real
         try:
             return stat.S_IMODE(os.stat(real).st_mode) if self._inside(real) else None
-        except OSError:
-            return None
+        except OSError as error:
+            if error.errno in _LEADS_NOWHERE:
+                return None
+            raise _refused(relative or self.root, error) from error
 
     def _inside(self, real: str) -> bool:
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.allowed)

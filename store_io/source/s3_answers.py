@@ -14,9 +14,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 from store_io.base import waiting
+from store_io.base.errors import Unreadable
 
 ATTEMPTS = 8
 PATIENCE_SECONDS = 120.0  # since the first of them failed: then no further one is made
@@ -47,13 +49,25 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def register(made: Any) -> None:
-    """Have this client of botocore, which must not try again itself, read its answers so."""
-    pools = made._endpoint.http_session._pool_classes_by_scheme
-    for scheme, pool in pools.items():
-        connection = type(pool.ConnectionCls.__name__, (_InTime, pool.ConnectionCls), {})
-        pools[scheme] = type(pool.__name__, (pool,), {"ConnectionCls": connection})
-    made.meta.events.register("before-send.s3", lambda request, **_: _answer(made._endpoint.http_session.send, request))
+    """Have this client of botocore, which must not try again itself, read its answers so. Raises Unreadable where it is of a
+    release in which that cannot be done: botocore has no public way to the connections that it makes."""
+    try:
+        send, pools = made._endpoint.http_session.send, made._endpoint.http_session._pool_classes_by_scheme
+        bounded = {scheme: _in_time(pools[scheme]) for scheme in ("http", "https")}
+    except (AttributeError, LookupError, TypeError):
+        raise Unreadable(
+            f"S3 cannot be used: botocore {version('botocore')} makes its connections in another way than this program knows, and"
+            " nothing would bound what a server answers; install another release of botocore"
+        ) from None
+    pools.update(bounded)
+    made.meta.events.register("before-send.s3", lambda request, **_: _answer(send, request))
     made.meta.events.register("needs-retry.s3", _again)
+
+
+def _in_time(pool: Any) -> type:
+    """The class of pools, with connections that end in time."""
+    connection = type(pool.ConnectionCls.__name__, (_InTime, pool.ConnectionCls), {})
+    return type(pool.__name__, (pool,), {"ConnectionCls": connection})
 
 
 class _InTime:

@@ -6,7 +6,9 @@ AWS_PROFILE and ~/.aws, a container's or machine's role; AWS_ENDPOINT_URL names 
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -62,8 +64,8 @@ def _client(process: int) -> Any:
             options["s3"] = {"addressing_style": "path"}  # BUCKET.minio has no address
             made = session.create_client("s3", region_name=region, config=Config(**options))
             made.meta.events.register("before-call.s3.HeadBucket", _without_region)
-        _take_certificates(made)
         s3_answers.register(made)
+        _take_certificates(made)
         return made
     except (BotoCoreError, ValueError) as error:
         raise Unreadable(f"S3 cannot be used: {_plain(error)}") from error
@@ -80,7 +82,7 @@ def _without_region(**_: Any) -> tuple[Any, dict[str, Any]]:
 
 def _bundle(made: Any) -> str | None:
     """The file with the certificates that a server's must come from; None: those of the system."""
-    named = made._endpoint.http_session._verify
+    named = getattr(made._endpoint.http_session, "_verify", None)
     return named if isinstance(named, str) else None
 
 
@@ -154,6 +156,15 @@ def reason(error: Exception) -> str:
         named = "AWS_ENDPOINT_URL names it" if endpoint else "AWS_ENDPOINT_URL would name another than Amazon's"
         return f"the server does not answer ({_plain(error)}); {named}"
     return _plain(error)
+
+
+@contextlib.contextmanager
+def asking(made: Callable[[Exception], Exception]) -> Iterator[None]:
+    """Use around requests: raise what is made of a failure, see `reason`."""
+    try:
+        yield
+    except s3_answers.failures() as error:
+        raise made(error) from error
 
 
 def problem(error: Exception, what: str) -> StoreError:

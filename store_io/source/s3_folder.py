@@ -189,11 +189,19 @@ def _get(bucket: str, key: str, path: str, start: int, most: int, etag: str | No
         data = answer["Body"].read()
     except failures() as error:
         if is_code(error, "InvalidRange", "416") and not start:
-            return b"", 0, ""  # no range of bytes fits an empty object
+            return _empty(bucket, key, path)
         raise problem(error, path) from error
     if len(data) != min(most, size - start):
         raise Unreadable(f"{path}: cannot be read: the server sends {len(data)} bytes from {start} on of {size}")
     return data, size, answer.get("ETag", "")
+
+
+def _empty(bucket: str, key: str, path: str) -> tuple[bytes, int, str]:
+    """Read an object in which, as the server says, no range of bytes lies: an empty one. Raises StoreChanged, Unreadable."""
+    answer = _asked(path, lambda: client().head_object(Bucket=bucket, Key=key))
+    if answer.get("ContentLength") != 0:
+        raise Unreadable(f"{path}: cannot be read: the server says that it has no bytes, and that it has some")
+    return b"", 0, ""
 
 
 def _length(answer: Any, start: int, most: int, path: str) -> int:

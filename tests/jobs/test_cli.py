@@ -55,7 +55,7 @@ def test_every_command_has_its_own_usage_and_makes_nothing(
     assert environment.main(given) == 0
     assert cli.main(given) == 0
     told = capsys.readouterr()
-    assert told.out.startswith(f"usage: ./spark-submit.sh {command} ") and told.err == ""
+    assert f"\nusage: ./spark-submit.sh {command} " in told.out and told.err == ""
 
 
 # ---- the unexpected --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 from jobs import output
 from jobs.audit import results
-from jobs.output import OutputFailed, OutputFolder
+from jobs.output import OutputFailed, OutputFolder, said_once
 from jobs.remote_files import ArrowFiles
 
 
@@ -62,18 +62,36 @@ def test_what_stops_a_writer_leaves_no_part(tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-def test_a_full_disk_is_met_before_earlier_results_are_removed(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_met_before_earlier_results_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = OutputFolder(str(tmp_path))
+    out.write("result.json", "{}")
+
+    def read_only(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(output, "write_local", read_only)
+        with pytest.raises(OutputFailed, match=f"^{tmp_path}: cannot write there: Read-only file system"):
+            results.remove_result(str(tmp_path))
+    assert names(tmp_path) == ["result.json"]
+    results.remove_result(str(tmp_path))
+    assert names(tmp_path) == []
+
+
+def test_a_full_disk_ends_no_run_and_no_earlier_result_is_taken_for_its_own(tmp_path: Path) -> None:
     out = OutputFolder(str(tmp_path))
     out.write("result.json", "{}")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
     try:
-        with pytest.raises(OutputFailed, match=f"^{tmp_path}: cannot write there: File too large"):
-            results.remove_result(str(tmp_path))
+        with pytest.raises(OutputFailed, match=f"^{tmp_path}: cannot write there: File too large") as met:
+            out.try_to_write()
+        assert met.value.no_room
+        results.remove_result(str(tmp_path))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert names(tmp_path) == ["result.json"]
-    results.remove_result(str(tmp_path))
     assert names(tmp_path) == []
 
 
@@ -154,3 +172,10 @@ def test_a_remote_folder_is_written_the_same_way(tmp_path: Path) -> None:
 def test_an_address_that_nobody_knows_is_told() -> None:
     with pytest.raises(OutputFailed, match="nowhere"):
         OutputFolder("nowhere://bucket/x")
+
+
+def test_a_full_disk_is_said_once_and_other_problems_each() -> None:
+    full = os.strerror(errno.ENOSPC)
+    problems = [f"/o/a/plan.json: cannot write: {full}", "/o/b: cannot write: Permission denied", f"/o/index.html: {full}"]
+    assert said_once(problems) == [f"{problems[0]} (and 1 more result, for the same reason)", problems[1]]
+    assert said_once([problems[0]]) == [problems[0]] and said_once([]) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ import pytest
 from jobs import cli
 from jobs import repair as repair_command
 from jobs.command_line.options import Command, parse
+from jobs.report.texts.text import CLEAR_LINE
 from jobs.rescue import hand_over
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
@@ -27,7 +29,7 @@ from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT
 from tests.support.answers.repaired import content, plan_of, previewed, repaired
-from tests.support.processes.children import PATIENCE_SECONDS
+from tests.support.processes.children import PATIENCE_SECONDS, until
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
@@ -261,6 +263,22 @@ def test_tasks_run_side_by_side_the_largest_first(store: Path, monkeypatch: pyte
         both = threading.Barrier(2, timeout=PATIENCE_SECONDS)
         assert run_tasks([Step(1, noted), Step(3, noted, both.wait), Step(2, noted, both.wait)], "some") == [1, 3, 2]
         assert sorted(noted[:2]) == ["begin 2", "begin 3"]
+
+
+def test_how_far_tasks_are_is_drawn_with_the_time_left(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    noted: list[str] = []
+    with repair_command.runner((), StoreLocation(str(store / "store"))) as run_tasks:
+        waits = Step(1 << 20, noted, lambda: until(lambda: " left" in terminal.getvalue(), "the line"))
+        assert run_tasks([Step(3 << 20, noted), waits], "auditing") == [3 << 20, 1 << 20]
+    drawn = [line for line in terminal.getvalue().split(CLEAR_LINE) if " left" in line]
+    assert drawn and all(line.startswith("auditing, 75 %, ") for line in drawn), drawn
+    assert terminal.getvalue().endswith(CLEAR_LINE), "nothing of it stays"
 
 
 def test_no_task_begins_after_one_has_failed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,11 @@ WITHOUT = {
     ("store_io/explore/message_search.py", "the segment is decoded to its end then"),
     ("store_io/explore/open_store.py", "reading a part later raises for what could not be listed"),
 }
+# (module, error whose sentence is told in another way)
+UNLESS = {
+    ("store_io/base/failed_reads.py", "Denied"),  # unless_denied
+    ("store_io/formats/config/table_forms.py", "DatabaseUnread"),  # a form of a table that no start takes
+}
 DENIED = {"store_io/audit/premises.py", "store_io/audit/outcome/plan_inputs.py"}  # files of other releases, or of nobody
 NOTING = {"note", "noting"}
 READERS = ("store_io/source/byte_file.py", "store_io/source/byte_source.py", "store_io/formats/rocksdb/database.py")
@@ -61,8 +66,12 @@ def test_who_does_without_a_read_says_why() -> None:
     assert found == WITHOUT
 
 
-def test_where_a_file_may_be_denied() -> None:
+def test_who_may_be_denied_a_file() -> None:
     assert {path for path, _ in calls("unless_denied")} == DENIED
+
+
+def test_who_tells_of_a_failed_read_in_another_way() -> None:
+    assert {(path, ast.unparse(call.args[0])) for path, call in calls("noted_unless")} == UNLESS
 
 
 def test_reads_are_noted_where_all_of_them_go_through() -> None:

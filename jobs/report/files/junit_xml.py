@@ -1,6 +1,7 @@
 """A run's result as JUnit's XML, which CI servers show: a test case per store; made from result.json alone.
 
-A store of code 10 or 20 is a failure, one of code 3 an error: it says nothing of the store.
+A store of code 10 or 20 is a failure, and so is a copy that has diverged from another; one of code 3 is an error, which says
+nothing of the store.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def junit_xml(result: Row) -> str:
     """The whole file. result: as result.json holds it."""
     stores, problems = result["stores"], result.get("problems") or ()
     errors = sum(store["code"] == INCOMPLETE for store in stores) + bool(problems)
-    failures = sum(store["code"] not in (0, INCOMPLETE) for store in stores)
+    failures = sum(store["code"] != INCOMPLETE and _fails(store) for store in stores)
     count = {"tests": str(len(stores) + bool(problems)), "failures": str(failures), "errors": str(errors), "skipped": "0"}
     time = f"{result.get('seconds') or 0:.3f}"
     root = ElementTree.Element("testsuites", {"name": _SUITE, **count, "time": time})
@@ -38,10 +39,14 @@ def junit_xml(result: Row) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
+def _fails(store: Row) -> bool:
+    return store["code"] != 0 or bool(store.get("diverged"))
+
+
 def _case(suite: ElementTree.Element, store: Row) -> None:
     named = {"classname": _SUITE, "name": printable(store["name"]), "time": f"{store.get('seconds') or 0:.3f}"}
     case = ElementTree.SubElement(suite, "testcase", named)
-    if store["code"] == 0:
+    if not _fails(store):
         return
     counts = store.get("counts") or {}
     lines = [f"{key}: {printable(store.get(key))}" for key in ("verdict", "safety", "release", "release_from", "location")]
@@ -51,7 +56,8 @@ def _case(suite: ElementTree.Element, store: Row) -> None:
     lines += [f"findings of severity {severity}: {counts[severity]:,}" for severity in SEVERITIES if counts.get(severity)]
     lines += [f"incomplete: {printable(sentence)}" for sentence in store.get("incomplete") or ()]
     kind = "error" if store["code"] == INCOMPLETE else "failure"
-    _verdict(case, kind, f"exit code {store['code']}", printable(store["verdict"]), "\n".join(lines))
+    name = f"exit code {store['code']}" if store["code"] else "diverged"
+    _verdict(case, kind, name, printable(store["verdict"]), "\n".join(lines))
 
 
 def _verdict(case: ElementTree.Element, kind: str, name: str, message: str, text: str) -> None:

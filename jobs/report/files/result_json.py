@@ -17,7 +17,8 @@ SCHEMA_VERSION = 1
 @dataclass(frozen=True)
 class RunInfo:
     """What belongs to the run and not to a store. started_at: UTC. tables: where the Delta tables are; empty: not written.
-    out: where the run's files are.  problems: what kept results from being written, in sentences: these make it incomplete."""
+    out: where the run's files are.  problems: what kept results from being written, in sentences: these make it incomplete.
+    copies: sentences about copies of one log that were found although no group was named."""
 
     run_id: str
     tool_version: str
@@ -27,6 +28,8 @@ class RunInfo:
     tables: str = ""
     out: str = ""
     problems: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    no_result: bool = False  # result.json could not be written
     taken_over: int = 0  # stores that were finished before the run was killed, and were not read again
 
 
@@ -69,6 +72,8 @@ def _store(outcome: AuditOutcome) -> Row:
         **_extent_of(outcome),
         "lost_messages": messages,
         "lost_bytes": size,
+        "missing_messages": outcome.missing.get("messages"),
+        "missing_at_least": outcome.missing.get("at_least"),
         "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
         "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},
         "lacks_messages": lacks if outcome.replicas else None,

@@ -1,7 +1,6 @@
 """What a rescue shows, and what is handed over with a new store.
 
 * `rescue_text`: what each way of a rescue would keep and lose, and the one that is recommended.
-* `figures`: what is counted of a repair, for both.
 * `words`: what was done, what could not be saved, what is to be done; shared by the terminal and the page.
 * `hand_over_html`: the page.
 """

@@ -4,18 +4,58 @@ command with its reason."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from jobs.report.texts.words.comparison_words import least_text, lost_text
-from jobs.rescue.ways import Choice, Way
+from jobs.report.texts.words.replicas_words import config_words, lack_words, pair_words
 from schemas.finding_codes import SWITCH_OFF
-from schemas.rows import AuditOutcome
-from store_io.audit.outcome.safety import lost_of, timers_lost
+from schemas.rows import AuditOutcome, Row
+from store_io.audit.as_master import as_master
+from store_io.audit.healing.judgement import risk_text
+from store_io.audit.outcome.safety import lost_of, setting_that_cuts, timers_lost
+from store_io.repair.proposals import RepairProposal, proposals
+from store_io.repair.repair_plan import SALVAGE
+from store_io.repair.ways import MOST_RISK, Way
 
 _SENTENCE = 400
 _LABEL = 10
+
+
+@dataclass(frozen=True)
+class ComparedDonor:
+    """How a donor compares with the copy. group: the two as a row of replicas.json, {} without one.  copy: its name there.
+    problem: why they were not compared."""
+
+    copy: str = ""
+    group: Row = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the donor has messages, or entries of config/, that the copy lacks or has older ones of."""
+        return any(row["store"] == self.copy for row in (*self.group.get("lacks", ()), *self.group.get("config", ())))
+
+    @property
+    def doubts(self) -> list[str]:
+        """Sentences where the two hold different messages at the same physical offsets, and nothing shows which is right."""
+        lacking = as_master(self.group, self.copy)
+        return [lacking.verdict()] if lacking is not None and lacking.diverged_from else []
+
+
+def compared_text(compared: ComparedDonor) -> str:
+    """What the donor has that the copy lacks, and the other way round; "" without a donor."""
+    if compared.problem:
+        return _line("Donor", compared.problem) + "\n"
+    if not compared.group:
+        return ""
+    said = [pair_words(pair) for pair in compared.group["pairs"]]
+    for name in dict.fromkeys((compared.copy, *(copy["store"] for copy in compared.group["copies"]))):
+        said += lack_words(compared.group, name)
+    said += [*config_words(compared.group), *compared.group["problems"]]
+    return "".join(f"{_line('Donor' if not number else '', text)}\n" for number, text in enumerate(said))
 
 
 def audit_text(outcome: AuditOutcome) -> str:
@@ -111,16 +151,48 @@ def _given_up(way: Way) -> str:
     return "not known" if unknown and not way.given_up else f"{way.given_up:,}"
 
 
-def choice_text(choice: Choice, command: str, folder: str, typed: str) -> str:
+def choice_text(outcome: AuditOutcome, command: str, folder: str, typed: str) -> str:
     """The one command, and why. folder: where the audit's page is.  typed: the rescue's own line with --yes, or ""."""
     lines = [
-        _line("Reason", choice.why),
+        _line("Reason", _why(outcome)),
         f"  {'Repair':<{_LABEL}} {command}",
         _line("Page", f"{folder} has the audit's page and plan"),
     ]
     if typed:
         lines.append(f"  {'Next':<{_LABEL}} {typed}")
     return "\n".join(lines) + "\n"
+
+
+def _why(outcome: AuditOutcome) -> str:
+    """Why the first proposal is recommended, a clause."""
+    best, other = proposals(outcome.plan["repair"])
+    why = _why_this_policy(outcome, best, other)
+    if best.healed:
+        why += f"; --heal makes {count_text(best.healed, 'damaged record')} whole, at a risk of {risk_text(best.risk)} in all"
+    if best.risk_left:
+        left = f"risks of {risk_text(best.risk_left)} in all, not below {MOST_RISK:g}"
+        why += f"; damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself"
+    if best.config_left:
+        why += f"; files of config/ stay as they are, as with --fix-config it does not go: {best.config_left}"
+    return why
+
+
+def _why_this_policy(outcome: AuditOutcome, best: RepairProposal, other: RepairProposal) -> str:
+    if other.refused is not None:
+        return f"policy {other.policy} does not go: {other.refused}"
+    more = best.kept - other.kept
+    if more > 0:
+        return f"it keeps {more:,} more of the messages{_kept_by_salvage(outcome) if best.policy == SALVAGE else ''}"
+    if best.given_up < other.given_up:
+        return f"it gives up {other.given_up - best.given_up:,} fewer messages"
+    return "both keep the same messages, and so the log ends where the release itself would end it"
+
+
+def _kept_by_salvage(outcome: AuditOutcome) -> str:
+    """Which messages policy salvage keeps beyond those of policy broker, a clause; "" where that is not known."""
+    setting = setting_that_cuts(outcome)
+    of_setting = f": those that a start with {setting}=true cuts" if setting else ""
+    return of_setting + (", also those after the damage" if outcome.damaged_extents else "")
 
 
 def steps_text(headline: str, steps: Sequence[str]) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from jobs.report.hand_over.figures import RepairFigures
-from jobs.report.texts.commands import command_line, not_shown, shell_word
+from jobs.environment.installation import ROOT
+from jobs.report.texts.commands import RESEND, command_line, not_shown, shell_word
 from jobs.report.texts.repair_text import (
     bridge_text,
     config_text,
@@ -34,7 +34,10 @@ from schemas.rows import Row
 from store_io.base.wording import clause, seen
 from store_io.formats.commitlog import bridges
 from store_io.repair.repair_plan import SALVAGE
+from store_io.repair.ways import RepairFigures
 
+_PROGRAM = "examples/resend/Resend.java"
+_RESEND = str(ROOT / _PROGRAM) if (ROOT / _PROGRAM).exists() else _PROGRAM
 MOST_NAMED, MOST_STEPS, MOST_SEEN, MOST_ENTRIES = 100, 40, 20, 200
 _SENTENCE = 300
 
@@ -53,7 +56,8 @@ class HandOverFiles:
 class HandOver(RepairFigures):
     """All that is known at the end of a repair.
 
-    copy, target: paths of the damaged copy and of the new store.  words: as `commands.store_words` gives them for the copy.
+    copy, target: paths of the damaged copy and of the new store.  command: the repair that was run, "" if it cannot be written.
+    words: as `commands.store_words` gives them for the copy.
     report: NEW.repair.json.  named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`;
     named_count: how many messages have a name, not_named: how many are known by their number alone.
     settings: (name, value, where it comes from) of those that are no default.  places: (name of a path in broker.conf, value).
@@ -75,6 +79,7 @@ class HandOver(RepairFigures):
     assumed: Sequence[str] = ()
     ends: Sequence[tuple[str, int, int, int]] = ()
     queues: int = 0
+    command: str = ""
 
     @property
     def release(self) -> str:
@@ -121,7 +126,10 @@ def headline(handed: HandOver) -> str:
     """The answer, in one line."""
     report = handed.report
     holds = f"holds {count_text(report['messages_after'], 'message')}"
-    holds += f" ({handed.healed:,} of them healed)" if handed.healed else ""
+    alone = sum(row["end"] - row["first"] for row in report["unserved"])
+    kinds = [(handed.healed, "of them healed"), (alone, "in no queue")]
+    some = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+    holds += f" ({some})" if some else ""
     end = _config_end(handed)
     if handed.given_up:
         return f"The new store is consistent and {holds}; {count_text(handed.given_up, 'message')} could not be saved{end}"
@@ -143,10 +151,11 @@ def parts(handed: HandOver) -> list[Part]:
     again, commands = _send_again(handed)
     steps = handed.report["steps"]
     settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
-    audit, checks = tuple(filter(None, [_audit_again(handed)])), list(_checks(handed))
+    done, audit = (tuple(filter(None, [command])) for command in (handed.command, _audit_again(handed)))
+    checks = list(_checks(handed))
     checks += [] if audit else [not_shown((handed.target, *handed.words[1:]))]
     return [
-        Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed))),
+        Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed)), done),
         Part("seen", "What consumers will see", list(_seen(handed))),
         *_not_kept(handed),
         Part("places", "Which files go where", list(_places(handed)), True),
@@ -355,10 +364,11 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
     """(sentences, commands)."""
     if handed.files.resend:
         number = count_text(handed.report["lost"]["messages"], "message")
-        file, withheld = shell_word(handed.files.resend), not_shown((handed.files.resend,))
+        file, withheld = shell_word(handed.files.resend), not_shown((RESEND, handed.files.resend))
         said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
-            " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already."
+            " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already.",
+            "HOST below is that of a name server which knows the started broker: without one nothing can be sent.",
         ]
         if handed.report.get("timers"):
             said.append(
@@ -368,7 +378,7 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
         if withheld:
             return [*said, withheld], []
         return said, [
-            f'java -cp "$ROCKETMQ_HOME/lib/*" examples/resend/Resend.java --namesrv HOST:9876 {more}{file}'
+            f'java -cp "$ROCKETMQ_HOME/lib/*" {shell_word(_RESEND)} --namesrv HOST:9876 {more}{file}'
             for more in ("--dry-run ", "")
         ]
     if handed.report["given_up"]["missing"] or handed.report["given_up"]["signs"]:

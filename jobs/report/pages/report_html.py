@@ -32,6 +32,7 @@ from jobs.report.texts.store_titles import title_of
 from jobs.report.texts.text import count_text
 from jobs.report.texts.words.run_words import exit_words, note_kinds
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOutcome
+from store_io.audit.facts.missing_messages import missing_text
 from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES
 
@@ -41,12 +42,13 @@ _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 @dataclass(frozen=True)
 class PageContext:
     """What a page shows besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
-    another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  index: whether ../index.html is
-    there."""
+    another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  to: where a repair writes; "":
+    beside the copy.  index: whether ../index.html is there."""
 
     run: RunInfo | None = None
     store_words: tuple[str, ...] = ()
     plan: str = ""
+    to: str = ""
     index: bool = False
 
 
@@ -82,20 +84,22 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "premises_head": _premises_head(outcome),
         "why": [w for w in judgement.why if w.removeprefix("It refuses: ").rstrip(".") not in outcome.verdict],
         "deletions": deleted_files(outcome),
-        "next": next_steps(outcome, words, context.plan),
+        "next": next_steps(outcome, words, context.plan, context.to),
         "acts": ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),
         "lost_messages": lost_messages,
         "lost_bytes": lost_bytes,
         "lost_timers": lost_timers,
         "lacks": lacks,
         "sound": "" if lost_messages or lost_timers or lacks or not outcome.messages or is_emptied(outcome) else "c-safe",
+        "missing": missing_text(outcome.missing),
         "end_of_log": end_of_log(broker) if broker and broker.get("starts") else None,
         "ends": why_it_ends(outcome, broker) if broker else "",
         "counts": [(severity, number, count_text(number, severity, _PLURALS[severity])) for severity, number in counts],
         "notes": note_kinds([outcome]),
         "held": held(outcome),
         "exit_words": exit_words(outcome.exit_code, [outcome]),
-        "sections": list(_sections(outcome, judgement.kind, words, context.plan)),
+        "diverged": lacks_of(outcome)[1] and not outcome.exit_code,
+        "sections": list(_sections(outcome, judgement.kind, words, context)),
     }
     return page("report.html", view)
 
@@ -109,7 +113,7 @@ def _premises_head(outcome: AuditOutcome) -> str:
     return "First: what is assumed" if ASSUMED in kinds else "First: what this release makes of broker.conf"
 
 
-def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: str) -> Iterator[Section]:
+def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context: PageContext) -> Iterator[Section]:
     broker = outcome.plan.get("broker")
     if outcome.loss.get("by_topic") or outcome.loss.get("groups") or outcome.loss.get("delay_levels"):
         yield Section("lost", "What would be lost", lambda: lost_view(outcome, broker, words))
@@ -131,7 +135,7 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], plan: st
         leaves = leaves_view(outcome)
         yield Section("leaves", "What a start leaves of each file", lambda: leaves)
         if not leaves["all_kept"]:
-            yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, plan))
+            yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, context.plan, context.to))
     tables = outcome.config
     if tables is not None and broker is not None and broker.get("config"):
         yield Section("config", "What config/ holds", lambda: config_view(outcome, tables))

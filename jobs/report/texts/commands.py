@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from jobs.environment.installation import COMMAND
+from jobs.environment.installation import ENTRY
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, name_text, printable
 from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, CURED, NO_QUEUE, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
-from store_io.audit.outcome.safety import Safety, counted, is_emptied, lost_of, setting_at_fault, unqueueable
-from store_io.base.paths import is_hdfs, is_s3
-from store_io.repair.repair_plan import BROKER, SALVAGE
-from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS
-from store_io.rules.config.databases import DATABASE_TABLES
-from store_io.rules.config.files import CONFIG_FILES
+from store_io.audit.healing.judgement import risk_text
+from store_io.audit.outcome.safety import Safety, is_emptied, lost_of, setting_at_fault, unqueueable
+from store_io.base.exit_codes import DERIVED, LOST
+from store_io.base.paths import is_hdfs, is_s3, is_uri
+from store_io.base.wording import clause
+from store_io.repair.proposals import DONOR, FIX_CONFIG, FIX_OFFSETS, WITH_EARLIER, RepairProposal, config_helps, proposals
 
 if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
@@ -26,16 +26,13 @@ if TYPE_CHECKING:
 _UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
 _UNKNOWN = "Name a known release with --release; no repair command is shown for one that is not known."
 _MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
-_FIX_CONFIG = "--fix-config"
-_CONFIG_CODES = frozenset(
-    {
-        "config_damaged", "config_backup_taken", "config_table_lost", "config_older", "topic_not_in_table",
-        "delayed_messages_again",
-    }
-)  # fmt: skip
 NOTHING_MENDS = "No repair changes what was found here."
+NO_MESSAGE = "No repair brings back what is gone: this copy holds no message to repair from."
+RESCUE_FIRST = "Work out a repair by each policy, and see which one keeps more"
 _RANGE = 100  # queue offsets that a query begins with
 _TOPIC = "--topic"
+RESEND = "Resend.java"
+_FILES = frozenset({"--broker-conf", "--plan", RESEND})
 _LONGEST = 100  # letters of a name in a sentence
 
 
@@ -52,13 +49,21 @@ def not_shown(words: Sequence[str], options: Sequence[tuple[str, object]] = ()) 
                 f"No command line can show the topic {name_text(value, _LONGEST)}: write its name into a file, as UTF-8, and name"
                 " that with query --topic-file."
             )
-    for word in (*words, *(str(value) for _, value in options)):
+    before = ""
+    for word in (*words, *(text for option, value in options for text in (option, str(value)))):
         if not shell_word(word):
-            return (
-                f"No command line can show the path {name_text(word, _LONGEST)}: name the folder in a file for audit --fleet,"
-                " where TOML has escapes, and for other commands give it another name."
-            )
+            return _path_not_shown(word, before in _FILES)
+        before = word
     return ""
+
+
+def _path_not_shown(path: str, is_file: bool) -> str:
+    advice = (
+        "copy the file to a path without such letters, and name that."
+        if is_file
+        else "name the folder in a file for audit --fleet, where TOML has escapes, and for other commands give it another name."
+    )
+    return f"No command line can show the path {name_text(path, _LONGEST)}: {advice}"
 
 
 def _option_word(value: object) -> str:
@@ -78,8 +83,9 @@ def store_words(store: StoreArgument) -> tuple[str, ...]:
 
 
 def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str, object]]) -> str:
-    """`./spark-submit.sh COMMAND STORE ... --option value`; "" where a word cannot be written: see `not_shown`."""
-    shown = [COMMAND, command, *map(shell_word, words)]
+    """`spark-submit.sh COMMAND STORE ... --option value`, which works in any folder; "" where a word cannot be written: see
+    `not_shown`."""
+    shown = [shell_word(ENTRY), command, *map(shell_word, words)]
     for option, value in options:
         text = _option_word(value)
         # A value that begins with a dash would be taken for an option of its own.
@@ -143,33 +149,50 @@ def _release_words(release: str, release_from: str) -> tuple[str, ...]:
 
 def repair_withheld(outcome: AuditOutcome) -> str:
     """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
-    if not (_acts(outcome) or config_helps(outcome)):
-        return NOTHING_MENDS if _worked_out(outcome) else ""
+    if outcome.exit_code in (DERIVED, LOST) and outcome.plan.get("broker") is not None and _nothing_left(outcome):
+        return NO_MESSAGE
+    if not _acts(outcome):
+        return NOTHING_MENDS if _going(outcome) else ""
     if setting_at_fault(outcome) or outcome.no_repair:
         return setting_at_fault(outcome) or outcome.no_repair
     if outcome.release_from != NAMED:
         return _UNNAMED if outcome.release_from == DEFAULT else _UNKNOWN
-    return _MISFIT if any(premise.kind == DOUBT for premise in outcome.premises) else ""
+    if any(premise.kind == DOUBT for premise in outcome.premises):
+        return _MISFIT
+    return no_repair_goes(outcome)
 
 
-def _worked_out(outcome: AuditOutcome) -> bool:
-    """Whether the plan has the steps of a repair: an audit works them out for a store that is not consistent."""
-    return any(part["refused"] is None for part in (outcome.plan.get("repair") or {}).values())
+def no_repair_goes(outcome: AuditOutcome) -> str:
+    """That a repair by either policy refuses, and why; "" if one goes, or none was worked out."""
+    found = proposals(outcome.plan.get("repair"))
+    if not found or any(one.refused is None or not one.worked_out for one in found):
+        return ""
+    why = "; ".join(dict.fromkeys(clause(str(one.refused)) for one in found))
+    broker = outcome.plan.get("broker") or {}
+    given = any(DONOR in one.options for one in found) or broker.get("dledger") is not None  # or no donor is taken
+    donor = "" if given else ", and name one with --donor"
+    return f"No repair goes: {why}. The copy is as it was; look for another copy of this broker{donor}."
 
 
-def left_out(outcome: AuditOutcome, policy: str) -> int:
-    """How many messages that a start loses are left out by a repair, too: those of an earlier life of their queue."""
-    return ((outcome.plan.get("repair") or {}).get(policy) or {}).get("unserved") or 0
+def _going(outcome: AuditOutcome) -> list[RepairProposal]:
+    """The repairs that go, the recommended one first."""
+    return [one for one in proposals(outcome.plan.get("repair")) if one.refused is None]
 
 
 def _acts(outcome: AuditOutcome) -> bool:
     """Whether a repair changes anything: by its own steps where the plan has them, else by what a start leaves of each file, and
     by the findings."""
-    planned = [step for part in (outcome.plan.get("repair") or {}).values() for step in part["steps"]]
-    if planned:
-        return any(step["action"] not in (COPY, CORRECT_OFFSETS) for step in planned)
+    going = _going(outcome)
+    if going:
+        return any(one.changes for one in going)
     changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    return changes or any(f.code in CURED and f.severity != NOTE and f.next != NO_QUEUE for f in outcome.findings)
+    cured = any(f.code in CURED and f.severity != NOTE and f.next != NO_QUEUE for f in outcome.findings)
+    return changes or cured or config_helps(outcome)
+
+
+def _nothing_left(outcome: AuditOutcome) -> bool:
+    """Whether a repair would make an empty store."""
+    return not outcome.segment_count or is_emptied(outcome) and not outcome.messages
 
 
 def _has_place_beside(store: str) -> bool:
@@ -177,63 +200,72 @@ def _has_place_beside(store: str) -> bool:
     return store.startswith("/") or (is_s3(store) or is_hdfs(store)) and bool(urlsplit(store).path.strip("/"))
 
 
-def config_helps(outcome: AuditOutcome) -> bool:
-    """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
-    refused_by = ((outcome.plan.get("broker") or {}).get("config") or {}).get("refused_by")
-    files = [f.file for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE]
-    files += [f"config/{refused_by}"] if refused_by else []
-    if outcome.config_database:
-        return any(file in {each.path for each in CONFIG_FILES} - {*DATABASE_TABLES} for file in files)
-    return bool(files)
+def repair_words(proposal: RepairProposal, words: Sequence[str], plan: str, to: str) -> tuple[str, ...]:
+    """The command line of a proposed repair, word by word, without `repair` itself."""
+    return (*words, "--plan", plan, "--to", to, "--policy", proposal.policy, *proposal.options)
 
 
-def _more_than_a_start(outcome: AuditOutcome, policy: str) -> str:
-    """What a repair by this policy keeps of a copy of which a start loses messages."""
-    lost, out = lost_of(outcome)[0] - unqueueable(outcome), left_out(outcome, policy)
-    kept = f"keeps {count_text(outcome.messages, 'message')}"
-    kept += f", {lost - out:,} more than a start would" if lost > out else " and mends what differs"
-    if not out:
-        return kept
-    return f"{kept}; {out:,} of an earlier life of their queue get no entry without --with-earlier"
-
-
-def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[tuple[str, str]]:
-    """(what it keeps, the command) for each way to repair this store, the one that keeps most first; none where nothing is to be
+def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> list[tuple[str, str]]:
+    """(what it keeps, the command) for each way to repair this store, the recommended one first; none where nothing is to be
     done or a repair would refuse. A command is "" where `not_shown` of these words and the plan says why.
 
-    words: as `store_words` gives them.  plan: where plan.json is.
+    words: as `store_words` gives them.  plan: where plan.json is.  to: the new store; "": beside the copy.
+    If an audit did not work the repairs out, the one command is `rescue`, which does.
     """
-    broker = outcome.plan.get("broker")
-    config = config_helps(outcome)
-    if broker is None or not outcome.complete or not (_acts(outcome) or config) or repair_withheld(outcome):
+    if outcome.plan.get("broker") is None or not outcome.complete or not _acts(outcome) or repair_withheld(outcome):
         return []
-    if not plan or not _has_place_beside(words[0]):
+    if not plan or not (to or _has_place_beside(words[0])):
         return []
-    nothing_left = not outcome.segment_count or is_emptied(outcome) and not outcome.messages  # a repair would make an empty store
-    if judge(outcome).kind == Safety.SAFE or nothing_left:
+    if judge(outcome).kind == Safety.SAFE:
         return []
-    options: list[tuple[str, object]] = [("--plan", plan), ("--to", words[0].rstrip("/") + "-repaired")]
-    messages, lost = outcome.messages, lost_of(outcome)[0]
-    cut = lost - counted(outcome, "broker_skips_messages")
-    lost -= unqueueable(outcome)
-    if not broker.get("starts"):
-        most = f"keeps {count_text(messages, 'message')} and removes what stops the release"
-        less = "removes what stops the release, then keeps what the release keeps"
-    elif lost:
-        most = _more_than_a_start(outcome, SALVAGE if cut > 0 else BROKER)
-        less = f"keeps {count_text(messages - cut, 'message')}, those that a start would leave in the log"
+    going = _going(outcome)
+    if not going:
+        return [] if is_uri(words[0]) and not to else [(RESCUE_FIRST, command_line("rescue", words, []))]
+    to = to or words[0].rstrip("/") + "-repaired"
+    return [
+        (f"Repair with {_asked(one)}: {_effect(outcome, one)}", command_line("repair", repair_words(one, words, plan, to), []))
+        for one in going
+    ]
+
+
+def _asked(proposal: RepairProposal) -> str:
+    return " ".join(("--policy", proposal.policy, *(word for word in proposal.options if word.startswith("--"))))
+
+
+def _effect(outcome: AuditOutcome, proposal: RepairProposal) -> str:
+    """What a repair keeps and mends, for the line above its command."""
+    kept = f"keeps {count_text(proposal.kept, 'message')}" if proposal.kept else ""
+    more = more_than_a_start(outcome, proposal)
+    if more:
+        kept += f", {more:,} more than a start would"
     else:
-        kept = f"keeps {count_text(messages, 'message')}, as a start would, and " if messages else ""
-        most, less = f"{kept}mends what differs", ""
-    if broker.get("starts") and cut <= 0:
-        ways = [(f"Repair: {most}", options)]
-    else:
-        ways = [
-            (f"Repair with --policy salvage: {most}", [*options, ("--policy", "salvage")]),
-            (f"Repair with --policy broker: {less}", [*options, ("--policy", "broker")]),
-        ]
-    found = [(what, command_line("repair", words, given)) for what, given in ways]
-    if config:
-        more = "; --fix-config writes files of config/ from what can be read of them in the copy and what the log shows"
-        found = [(what + more, f"{command} {_FIX_CONFIG}" if command else "") for what, command in found]
+        kept = f"{kept} and {_mends(outcome)}" if kept else _mends(outcome)
+    return "; ".join([kept, *effect_clauses(proposal)])
+
+
+def _mends(outcome: AuditOutcome) -> str:
+    starts = (outcome.plan.get("broker") or {}).get("starts")
+    return "mends what differs" if starts else "removes what stops the release"
+
+
+def more_than_a_start(outcome: AuditOutcome, proposal: RepairProposal) -> int:
+    """How many messages more than after a start consumers get after a repair; 0 if the release does not start."""
+    if not (outcome.plan.get("broker") or {}).get("starts"):
+        return 0
+    after_a_start = outcome.messages - lost_of(outcome)[0]
+    return max(0, proposal.kept - proposal.unserved - unqueueable(outcome) - after_a_start)
+
+
+def effect_clauses(proposal: RepairProposal) -> list[str]:
+    """What else a repair does, and what it leaves out, a clause each."""
+    found = []
+    if proposal.healed:
+        whole = f"--heal makes {count_text(proposal.healed, 'damaged record')} whole"
+        found.append(f"{whole}, at a risk of {risk_text(proposal.risk)} in all")
+    if proposal.unserved:
+        found.append(f"{proposal.unserved:,} of an earlier life of their queue get no entry without {WITH_EARLIER}")
+    if FIX_CONFIG in proposal.options:
+        found.append(f"{FIX_CONFIG} writes files of config/ from what can be read of them in the copy and what the log shows")
+    if FIX_OFFSETS in proposal.options:
+        found.append(f"{FIX_OFFSETS} sets back offsets beyond the new ends of the queues")
     return found

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from jobs.report.texts.judgement import SHORT
 from jobs.report.texts.store_titles import store_title
-from jobs.report.texts.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Paint, in_columns
+from jobs.report.texts.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Paint, code_colour, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from jobs.report.texts.words.run_words import would_be_lost
 from schemas.rows import Row
@@ -51,7 +51,7 @@ def _fleet(view: Row, paint: Paint) -> Iterator[str]:
         codes = " ".join(str(run["exit_code"]) for run in store["trend"][-_TREND:])
         name, why = printable(store_title(store["store"], store["broker_name"], _NAME), _NAME), printable(store["why"], 120)
         rows.append((str(latest["exit_code"]), name, SHORT[store["safety"]], lost, when_text(latest["started_at"]), codes, why))
-        paints.append(CODE_COLOUR.get(latest["exit_code"], ""))
+        paints.append(code_colour(latest["exit_code"], bool(latest.get("diverged"))))
     yield from in_columns(rows, (0, 3), paints, paint)
     totals = view["totals"]
     answers = ", ".join(f"{totals[kind]:,} {word}" for kind, word in SHORT.items() if totals[kind])
@@ -83,7 +83,7 @@ def _trend(store: Row, paint: Paint) -> Iterator[str]:
         ]
         tail = (bytes_text(run["bytes_read"] or 0), seconds_text(run["seconds"] or 0.0), printable(run["run_id"]))
         rows.append((when_text(run["started_at"]), str(run["exit_code"]), *numbers, *tail))
-        paints.append(CODE_COLOUR.get(run["exit_code"], ""))
+        paints.append(code_colour(run["exit_code"], bool(run.get("diverged"))))
     yield from ("  " + line for line in in_columns(rows, range(1, 11), paints, paint))
     if store["runs"] > min(len(runs), _RUNS):
         yield f"  and {count_text(store['runs'] - min(len(runs), _RUNS), 'earlier run')} (--format json has more)"

@@ -10,6 +10,7 @@ from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
+from store_io.audit.facts.missing_messages import missing_text
 from store_io.audit.outcome.safety import (
     OF_ANY_RELEASE,
     Decision,
@@ -32,6 +33,7 @@ from store_io.audit.outcome.safety import (
     setting_at_fault,
     setting_that_cuts,
     timers_lost,
+    unqueueable,
 )
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
@@ -148,6 +150,8 @@ def _of_another_release(outcome: AuditOutcome, safety: Safety, answer: Judgement
 def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
     """The answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
     headline, why = _gone(outcome) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
+    if outcome.missing and decision.alone != Safety.GONE and decision.start not in (Start.MISSING, Start.DAMAGED):
+        why = (*why, f"{_already(outcome, 'missing')} from this copy already.")
     if decision.start != Start.LOSES_CONFIG or decision.alone == Safety.GONE:
         why = (*why, *_entries_lost(outcome))
     lacking = decision.lacking
@@ -170,7 +174,14 @@ def _gone(outcome: AuditOutcome) -> _Words:
         return f"Messages are gone from the end of this copy; {saw}", ()
     shows = any(queue.get("disk_entries") for queue in outcome.queues) or outcome.index_files
     deletes = "Do not start it: a start deletes the queues and index files that still show which messages existed."
-    return f"Nothing to lose is left here; {saw or 'there were messages once'}", (deletes,) if shows else ()
+    gone = clause(_already(outcome, "gone")) if outcome.missing else "" if saw else "there were messages once"
+    return f"Nothing to lose is left here; {'; '.join(filter(None, [gone, saw]))}", (deletes,) if shows else ()
+
+
+def _already(outcome: AuditOutcome, what: str) -> str:
+    """How many messages are missing, or whatever the word is, as the beginning of a sentence."""
+    text = missing_text(outcome.missing) or "Messages"
+    return f"{text[:1].upper()}{text[1:]} {'is' if outcome.missing.get('messages') == 1 else 'are'} {what}"
 
 
 def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
@@ -194,6 +205,9 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             if counted(outcome, "ledger_crash_cut"):
                 crash = "abort and the checkpoint of its DLedger group"
                 return f"Do not start this copy before {crash} are removed from it", tuple(_losses(outcome))
+            if (lasting := unqueueable(outcome)) and lasting == lost_of(outcome)[0]:
+                head = f"Neither a start nor a repair brings {count_text(lasting, 'message')} of this copy into a queue"
+                return head, tuple(_losses(outcome))
             return "Do not start this copy before its queues are rebuilt", tuple(_losses(outcome))
         case Start.LOSES_CONFIG:
             others = list(config_losses(outcome))
@@ -218,6 +232,10 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             if mended_by_a_start(outcome):
                 return "A start loses no message and mends what differs", why
             return "A start loses no message, but queues, index or other derived files need a rebuild", why
+        case Start.MISSING:
+            return f"{_already(outcome, 'missing')} from this copy already; a start loses none of the others", _FIND_THEM
+        case Start.DAMAGED if outcome.missing:
+            return f"{_already(outcome, 'already damaged')} in this copy; a start makes nothing worse", _ALWAYS_THE_SAME[start][1]
         case Start.CONFIG_LOST:
             differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []
             lost = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in (*config_losses(outcome), *differs))
@@ -253,17 +271,14 @@ def _not_judged(names: Sequence[str]) -> Iterator[str]:
         yield f"Not judged, as no start of this DLedger node reads it: {names_text(others, len(others))}."
 
 
+_FIND_THEM = (
+    "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these messages"
+    " back: look for them in another copy of the same broker first.",
+)
 _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
     Start.NO_MESSAGE_LEFT: (
         "Do not start this copy: its CommitLog holds damaged or missing bytes, and no message",
         ("A start deletes queue and index files that may still show which messages existed.",),
-    ),
-    Start.MISSING: (
-        "Messages are missing from this copy already; a start loses none of the others",
-        (
-            "A segment is gone, or queue entries lead to places where this copy holds no message. A repair cannot bring these"
-            " messages back: look for them in another copy of the same broker first.",
-        ),
     ),
     Start.DAMAGED: (
         "Some messages in this copy are already damaged; a start makes nothing worse",
@@ -348,6 +363,9 @@ def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
         return f"For {kinds[Safety.UNKNOWN]:,} {of_all} it is not known whether a start is safe"
     if stores and kinds[Safety.SAFE] == stores:
         return "All stores are safe to start" if stores > 1 else "The store is safe to start"
+    if kinds[Safety.DIVERGED]:
+        number = kinds[Safety.DIVERGED]
+        return f"{number:,} {of_all} {'has' if number == 1 else 'have'} diverged from another copy: choose a master first"
     if lacking:
         lacks, its, it = ("lacks", "its", "it") if lacking == 1 else ("lack", "their", "them")
         return f"{lacking:,} {of_all} {lacks} messages of {its} group: do not start {it} as master"

@@ -49,15 +49,15 @@ class NextSteps:
     others: list[tuple[str, list[str]]] = field(default_factory=list)
 
 
-def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSteps:
-    """words, plan: as `repair_commands` takes them."""
+def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> NextSteps:
+    """words, plan, to: as `repair_commands` takes them."""
     if judge(outcome).kind == Safety.SAFE:
         before = [PUT_CONFIG] if no_config(outcome) else []
         before += dict.fromkeys(note.next for note in named_notes(outcome))
         before += [f"{change}." for change in outcome.unsafe_settings]
         nothing = " ".join(before) or (NOTHING_JUDGED if outcome.not_judged else NOTHING)
         return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
-    repairs = repair_commands(outcome, words, plan)
+    repairs = repair_commands(outcome, words, plan, to)
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     withheld = repair_withheld(outcome)
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
@@ -97,7 +97,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str) -> NextSt
     if lacking:
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)
-    unshown = not_shown((*words, plan)) if repairs else ""
+    unshown = not_shown(words, [("--plan", plan)]) if repairs else ""
     return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, unshown, withheld, start, others)
 
 
@@ -117,6 +117,8 @@ def _lacking(outcome: AuditOutcome) -> str:
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is None:
         return ""
+    if lacking.undecided:
+        return f"Compare the messages in which it and {lacking.diverged_from} differ, by replicas.json, before either is master."
     if lacking.diverged_from:
         return f"Compare it with {lacking.diverged_from} before either becomes master: replicas.json has what each of them lacks."
     if lacking.best:

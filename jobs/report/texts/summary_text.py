@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
-from jobs.report.texts.commands import closer_look, closer_withheld, left_out, words_of
+from jobs.report.texts.commands import closer_look, closer_withheld, effect_clauses, more_than_a_start, words_of
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.finding_groups import finding_groups
 from jobs.report.texts.judgement import (
@@ -26,10 +26,10 @@ from jobs.report.texts.judgement import (
 )
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.store_titles import broker_name_of, store_title
-from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint
+from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from jobs.report.texts.words.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
-from jobs.report.texts.words.replicas_words import choice_words, pair_words
+from jobs.report.texts.words.replicas_words import choice_words, config_words, pair_words
 from jobs.report.texts.words.run_words import (
     assumed_words,
     exit_words,
@@ -38,19 +38,20 @@ from jobs.report.texts.words.run_words import (
     would_be_lost,
 )
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
+from store_io.audit.facts.missing_messages import missing_text
 from store_io.audit.outcome.safety import (
     Safety,
     counted,
     end_of_log,
+    is_emptied,
     lacks_of,
     lost_of,
     named_notes,
     setting_that_cuts,
-    unqueueable,
 )
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
-from store_io.repair.repair_plan import BROKER, SALVAGE
+from store_io.repair.proposals import recommended
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
@@ -79,6 +80,8 @@ def summary_text(
         lines += _store(outcomes[0], paint, words, f"{out}/{outcomes[0].name}/plan.json")
     else:
         lines += _fleet(outcomes, paint)
+        lines += [line for said in run.copies[:_LINES] for line in _rows("Replicas", printable(said), 2)]
+        lines += _more(len(run.copies) - _LINES, "log with copies", "logs with copies")
         lines += _replicas(outcomes)
     for problem in run.problems:
         lines.append(_row("Problem", paint(YELLOW, printable(problem))))
@@ -86,11 +89,15 @@ def summary_text(
     folder, found = printable(out), "index.html to read; plan.json, findings.jsonl and report.html of each store in its folder"
     if len(outcomes) == 1:
         found = f"{printable(outcomes[0].name)}/report.html to read; plan.json and findings.jsonl beside it"
-    lines.append(_row("Results", f"{folder}/{found}"))
-    lines.append(_row("", f"{folder}/result.json"))
+    if run.no_result:
+        lines.append(_row("Results", f"not all are in {folder}: result.json is missing there"))
+    else:
+        lines.append(_row("Results", f"{folder}/{found}"))
+        lines.append(_row("", f"{folder}/result.json"))
     if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
-    lines.append(_row("Exit code", paint(CODE_COLOUR[code], f"{code} ({exit_words(code, outcomes)})")))
+    colour_of_run = code_colour(code, any(lacks_of(outcome)[1] for outcome in outcomes))
+    lines.append(_row("Exit code", paint(colour_of_run, f"{code} ({exit_words(code, outcomes)})")))
     return "\n".join(lines) + "\n"
 
 
@@ -122,6 +129,9 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
         lines += _broker(outcome, broker, paint)
     if broker and broker.get("starts"):
         lines += _loss(outcome, paint)
+    if outcome.missing:
+        what = "shown by queues or tables of this copy, and not in its CommitLog"
+        lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.missing))} {what}"))
     lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)
     lines += _next(outcome, words or words_of(outcome), plan)
@@ -145,7 +155,7 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
         refusal = str(broker.get("refusal"))
         why = "" if refusal in outcome.verdict else f": {printable(refusal)}"
         return [_row("Starts", paint(RED, "no") + f", {release} refuses{why}")]
-    lines = [_row("Starts", paint(GREEN, "yes") + f", {release}, as after {after}")]
+    lines = [_row("Starts", paint(_sound(outcome), "yes") + f", {release}, as after {after}")]
     segment = broker.get("start_segment")
     if segment is not None:
         lines.append(_row("Reads", f"from segment {printable(segment)}"))
@@ -155,6 +165,11 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
         words = paint(RED if deleted.held else "", deleted.words)
         lines.append(_row("" if place else "Deletes", f"{words}: {_listed(deleted.files)}"))
     return lines
+
+
+def _sound(outcome: AuditOutcome) -> str:
+    """The colour of good news: none for a copy of which nothing is left."""
+    return "" if is_emptied(outcome) or not outcome.messages else GREEN
 
 
 def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
@@ -188,15 +203,15 @@ def _compared(outcome: AuditOutcome, paint: Paint) -> list[str]:
     releases, settings = release_lines(compared), setting_lines(compared)
     width = max((len(line.what) for line in [*releases, *settings]), default=0)
     lines = [_row("Releases", f"{'':<{width}}  {'loses':>14}  {'the log ends at':>18}  {'deletes':>9}  code")]
-    lines += _compared_lines(releases, width, paint)
+    lines += _compared_lines(releases, width, paint, _sound(outcome))
     lines += _rows("", least_text(outcome, compared))
     if settings:
         lines.append(_row("Settings", f"RocketMQ {printable(outcome.release)} with another one of these:"))
-        lines += _compared_lines(settings, width, paint)
+        lines += _compared_lines(settings, width, paint, _sound(outcome))
     return lines
 
 
-def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint) -> list[str]:
+def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint, sound: str) -> list[str]:
     found = []
     notes: dict[str, None] = {}
     for line in lines:
@@ -204,7 +219,7 @@ def _compared_lines(lines: Sequence[ComparedLine], width: int, paint: Paint) -> 
         numbers = f"{'':>18}  {'':>9}"
         if line.ends:
             numbers = f"{row.log_end:>18,}  {count_text(row.deleted_files or 0, 'file'):>9}"
-        colour = GREEN if line.least else RED if line.ends and row.lost_messages else ""
+        colour = sound if line.least else RED if line.ends and row.lost_messages else ""
         code = "" if line.exit_code is None else paint(CODE_COLOUR[line.exit_code], f"{line.exit_code:>4}")
         found.append(_row("", f"{line.what:<{width}}  {paint(colour, lost)}  {numbers}  {code}"))
         if line.note:
@@ -268,29 +283,29 @@ def _closer(outcome: AuditOutcome, words: Sequence[str], said: str = "") -> list
 
 def _run_the_repair(outcome: AuditOutcome) -> str:
     """The sentence about the Repair line."""
-    lost, _ = lost_of(outcome)
-    kept_more = lost - unqueueable(outcome)
-    kept = f"keeps {'the' if outcome.messages == 1 else 'all'} {count_text(outcome.messages, 'message')}"
+    run = f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it"
+    best = recommended(outcome.plan.get("repair"))
+    if best is None:
+        return f"{run} works out a repair by each policy, and recommends the one that keeps most."
+    more = more_than_a_start(outcome, best) - best.healed
+    all_of_them = "the" if best.kept == 1 else "all" if best.kept == outcome.messages + best.healed else ""
+    kept = f"keeps {all_of_them} {count_text(best.kept, 'message')}".replace("  ", " ")
     if not (outcome.plan.get("broker") or {}).get("starts"):
         does = f"{kept} and removes what stops the release"
-    elif kept_more:
-        cuts = lost > counted(outcome, "broker_skips_messages")
-        out = left_out(outcome, SALVAGE if cuts else BROKER)
-        does = "mends what differs"
-        if kept_more > out:
-            does = f"keeps the {count_text(kept_more - out, 'message')} that a start would {'cut' if cuts else 'lose'}"
-        does += f"; {out:,} of an earlier life of their queue get no entry without --with-earlier" if out else ""
+    elif more > 0:
+        cuts = lost_of(outcome)[0] > counted(outcome, "broker_skips_messages")
+        does = f"keeps the {count_text(more, 'message')} that a start would {'cut' if cuts else 'lose'}"
     else:
-        does = f"{kept} and mends what differs" if outcome.messages else "mends what differs"
-    return f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it {does}."
+        does = f"{kept} and mends what differs" if best.kept else "mends what differs"
+    return f"{run} {'; '.join([does, *effect_clauses(best)])}."
 
 
 def _listed(names: Sequence[str]) -> str:
     return names_text([printable(name, 80) for name in names], 2)
 
 
-def _more(rest: int, noun: str) -> list[str]:
-    return [_row("", f"           and {count_text(rest, 'more ' + noun)}")] if rest > 0 else []
+def _more(rest: int, noun: str, plural: str = "") -> list[str]:
+    return [_row("", f"           and {count_text(rest, 'more ' + noun, plural and 'more ' + plural)}")] if rest > 0 else []
 
 
 def _title(outcome: AuditOutcome) -> str:
@@ -307,7 +322,7 @@ def _fleet(outcomes: Sequence[AuditOutcome], paint: Paint) -> Iterator[str]:
     for outcome, judgement in shown:
         broker = outcome.plan.get("broker") or {}
         lost = count_text(lost_of(outcome)[0]) if broker.get("starts") else "?"
-        code = paint(CODE_COLOUR[outcome.exit_code], f"{outcome.exit_code:>4}")
+        code = paint(code_colour(outcome.exit_code, lacks_of(outcome)[1]), f"{outcome.exit_code:>4}")
         name = f"{_title(outcome):<{width}}"
         start = f"{code}  {name}  {printable(outcome.release):<7}  {SHORT[judgement.kind]:<14}  {lost:>13}"
         what = ", ".join(filter(None, [judgement.condition, _what(outcome, broker)]))
@@ -331,6 +346,9 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
         different = [pair for pair in group["pairs"] if pair["relation"] != "equal"]
         yield from (_row("", printable(pair_words(pair))) for pair in different[:_LINES])
         yield from _more(len(different) - _LINES, "pair of copies")
+        tables = list(config_words(group))
+        yield from (line for sentence in tables[:_LINES] for line in _rows("", printable(sentence), 2))
+        yield from _more(len(tables) - _LINES, "table of config/", "tables of config/")
         yield from (_row("", printable(problem)) for problem in group["problems"][:_LINES])
     yield from _more(len(groups) - _LINES, "group")
 

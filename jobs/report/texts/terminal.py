@@ -12,6 +12,11 @@ CODE_COLOUR = {0: GREEN, 3: YELLOW, 10: YELLOW, 20: RED}
 """Of an exit code."""
 
 
+def code_colour(code: int, diverged: bool) -> str:
+    """Return the colour of an exit code. Copies that have diverged are never green, sound as each may be by itself."""
+    return YELLOW if diverged and CODE_COLOUR.get(code) == GREEN else CODE_COLOUR.get(code, "")
+
+
 def colour_wanted() -> bool:
     """Whether standard output is a terminal that shows colours, and nothing forbids them (NO_COLOR, TERM=dumb)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -20,7 +20,7 @@ from store_io.formats.config.held_tables import HeldTable
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.config.reading import config_rules
-from store_io.rules.loading import NOT_NAMED, queue_folder, why_no_folder
+from store_io.rules.loading import NOT_NAMED, queue_folder, when_dispatch_ends, why_no_folder
 from store_io.rules.prediction import BrokerQueue, Prediction
 from store_io.rules.rocksdb.combination import line_to_correct
 from store_io.rules.rocksdb.queue import RocksQueue
@@ -155,6 +155,7 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
             queue = queues.get(key)
             left = f"a start leaves {count} without a queue entry"
             lasting = not evidence.copy.rules.rocksdb_queues and not isinstance(queue, RocksQueue) and why_no_folder(key[0])
+            again = when_dispatch_ends(key[0], evidence.copy.rules, False) if lasting and not prediction.skips else ""
             yield Finding(
                 "broker_skips_messages",
                 evidence.views[key].folder if key in evidence.views else queue_folder(False, key),
@@ -163,7 +164,7 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
                 count=lost.messages - lost.cut,
                 message=_end_unread(queue, count)
                 or _below_minimum(evidence, queue, key, count)
-                or left + (_why_skipped(prediction, queue) or first_left_out),
+                or left + (_why_skipped(prediction, queue) or first_left_out) + (f": {lasting}; {again}" if again else ""),
                 next=NO_QUEUE if lasting else _start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
             )
 

@@ -5,14 +5,18 @@ Source of the rules: pitfalls.md, audits A to D.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from schemas.dledger_layout import DATA, INDEX_FILE_BYTES
 from schemas.dledger_layout import INDEX as UNITS
 from schemas.rows import NOTE, REBUILDABLE, Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
+from store_io.audit.log_map import MISSING
 from store_io.base.java_compat import parse_number
+from store_io.base.wording import count_text
 from store_io.formats.rocksdb.private_folder import is_database, is_database_name
 from store_io.rules.dledger.ledger_files import ledger_folder
 from store_io.rules.loading import Tree, is_folder
@@ -29,8 +33,27 @@ def file_names(evidence: Evidence) -> list[Finding]:
     copy = evidence.copy
     found = name_findings(copy.tree, copy.rules) if not copy.unmodelled else []
     found = [f for f in found if evidence.log_whole or f.code != "segment_missing"]
+    found = _with_messages(found, evidence)
     blamed = {f.file for f in found}
     return found + [f for f in store_dir.listing_notes(copy.listing) if f.file not in blamed]
+
+
+def _with_messages(found: list[Finding], evidence: Evidence) -> list[Finding]:
+    """The findings, those of segments that are missing with how many of their messages queue entries know."""
+    if not any(f.code == "segment_missing" for f in found):
+        return found
+    results = evidence.leftovers.values()
+    known = sorted({phy for result in results for _, phy, _, kind in result.lost if kind == MISSING})
+    least = "at least " if any(sum(result.lost_count.values()) > len(result.lost) for result in results) else ""
+    for place, f in enumerate(found):
+        if f.code != "segment_missing" or f.phy_offset is None:
+            continue
+        end = f.phy_offset + f.count * evidence.copy.rules.segment_bytes  # one finding may be of several
+        number = bisect_left(known, end) - bisect_left(known, f.phy_offset)
+        if number:
+            messages = f"queue entries lead to {least}{count_text(number, 'message')} of it"
+            found[place] = replace(f, count=number, message=f"a gap in the log: {messages}")
+    return found
 
 
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:

@@ -20,7 +20,6 @@ from store_io.rules.releases import (
     parse_known,
     taken_setting,
 )
-from store_io.rules.settings.given_settings import FIRST_KNOWN
 from store_io.rules.settings.known_keys import OF_TEMPLATES, RENAMED, known_span, meant_by, reads
 
 MOST_NAMED = 8
@@ -121,7 +120,7 @@ def _taken(key: str, setting: Setting, rules: BrokerRules) -> str:
     """What the release makes of a value that reads as another one; "" of any other value."""
     text, default = setting.text or "", ALL_DEFAULTS[key]
     meant = taken_setting(key, text.strip(), parse_known(NEWEST_RELEASE)).value
-    if parse_known(FIRST_KNOWN.get(key, "0")) > rules.version:
+    if not reads(key, rules.version):
         return "" if meant == default else f"has no such setting and behaves as with {_shown(default)}"
     if isinstance(default, bool):
         if text.strip().lower() in ("true", "false"):

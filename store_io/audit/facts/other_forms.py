@@ -6,17 +6,17 @@ start holds no entry of the table at all, or where the form is known to be newer
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from store_io.formats.commitlog import bridges
 from store_io.formats.config.salvage import LAYOUTS, entries_of
-from store_io.formats.config.table_forms import FROM_VERSION, OTHER_FILE, Copy, Form, of_database, of_file
+from store_io.formats.config.table_forms import FROM_VERSION, OTHER_FILE, Copy, Form, file_forms, of_database, of_file
 from store_io.formats.config_reader import BACKUP, Load, StoreConfig
-from store_io.rules.config.built_in import ONLY_INHERITED, SYSTEM_PREFIXES, built_in_groups, built_in_topics
+from store_io.rules.config.built_in import ONLY_INHERITED, built_in_groups, built_in_topics, is_brokers_own
 from store_io.rules.config.databases import all_places, table_places
-from store_io.rules.config.files import CONSUMER_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 
 _SYSTEM_GROUPS = "CID_RMQ_SYS_"
 
@@ -46,6 +46,15 @@ class OtherForms:
     fuller: dict[str, FullerForm] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
 
+    def databases(self, path: str) -> list[Form]:
+        """What is known here of databases with the table of that file: the one that shows most, and those of which nobody
+        knows what lies in them."""
+        fuller = self.fuller.get(path)
+        found = [fuller.form] if fuller is not None and fuller.form.name.endswith("/") else []
+        names = [f"{place.folder}/" for place in all_places(path)]
+        unread = [Form(name, path, whole=False, unread=[self.unread[name]]) for name in names if name in self.unread]
+        return [*found, *(form for form in unread if form.name not in [each.name for each in found])]
+
 
 def other_forms(copy: ReadCopy) -> OtherForms:
     """Compares the tables that a start takes with their other forms, which are read only if the copy has some."""
@@ -61,6 +70,36 @@ def other_forms(copy: ReadCopy) -> OtherForms:
         if shown:
             found.fuller[path] = max(shown, key=lambda each: (not each.other_setting, each.lacking))
     return found
+
+
+@dataclass(frozen=True)
+class NewestTable:
+    """entries: as managers hold them, without those that a broker makes itself.  form: the file or folder that shows them; ""
+    without one.  unread: why nobody knows what else there is, sentences."""
+
+    entries: Mapping[Any, Any]
+    form: str
+    unread: Sequence[str] = ()
+
+
+def newest_table(copy: ReadCopy, path: str) -> NewestTable:
+    """Return what the copy shows of one table: what a start holds, and over it the fullest form that is known to be newer.
+
+    A table of which a start takes nothing is shown by its fullest form, whatever its age.
+    """
+    done = copy.config.loads.get(path, Load())
+    sound = path in copy.config.loads and not done.problems and not done.refuses
+    held = _own(copy, path, done.entries) if sound else {}
+    forms = list(_others(copy, path, done)) if sound else list(_all(copy, path))
+    shown = [(form, _own(copy, path, _entries(form))) for form in forms]
+    newer = [each for each in shown if each[1] and (not held or _is_newer(copy, each[0], each[1], done, held))]
+    unread = [*done.problems, *(f"{form.name}: {form.unread[0]}" for form in forms if form.unread)]
+    if newer:
+        form, entries = max(newer, key=lambda each: len(each[1]))
+        return NewestTable({**held, **entries}, form.name, unread)
+    database = copy.config.held.get(path)
+    folder = f"{database.folder}/" if database is not None and database.present else ""
+    return NewestTable(held, (done.name or folder) if held else "", unread)
 
 
 # ---- which forms there are -----------------------------------------------------------------------------------------------
@@ -91,6 +130,14 @@ def _others(copy: ReadCopy, path: str, done: Load) -> Iterator[Form]:
                 yield form
 
 
+def _all(copy: ReadCopy, path: str) -> Iterator[Form]:
+    yield from file_forms(copy, path)
+    for number in range(len(all_places(path))):
+        form = of_database(copy, path, number)
+        if form is not None:
+            yield form
+
+
 def _there(copy: Copy, name: str) -> bool:
     entry = copy.listing.get(name)
     return entry is not None and entry.kind == "file" and entry.size > 0
@@ -109,10 +156,12 @@ def _fuller(copy: ReadCopy, form: Form, done: Load, held: Mapping[Any, Any]) -> 
 
 
 def _entries(form: Form) -> dict[Any, Any]:
-    """As managers hold them: an offset by group, topic and queue id."""
+    """As managers hold them: an offset by group, topic and queue id, or by delay level."""
     layout = LAYOUTS[form.path][0]
     if form.path in (TOPICS, GROUPS):
         return form.own
+    if form.path == DELAY_OFFSETS:
+        return {level: offset for (level,), offset in entries_of(form.own, layout)}
     found = {}
     for (name, queue_id), offset in entries_of(form.own, layout):
         topic, _, group = name.partition("@")
@@ -127,7 +176,7 @@ def _own(copy: Copy, path: str, entries: Mapping[Any, Any]) -> Mapping[Any, Any]
         return {
             name: row
             for name, row in entries.items()
-            if name not in known and not name.startswith(SYSTEM_PREFIXES) and not _is_inherited(row)
+            if name not in known and not is_brokers_own(name) and not _is_inherited(row)
         }
     if path == GROUPS:
         known_groups = built_in_groups(copy.rules)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from schemas import consumequeue_layout
@@ -15,9 +15,9 @@ from store_io.rules.releases import Setting, index_bytes
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
-_STEP = (
-    "Find this store's own broker.conf and audit again. Without --broker-conf the audit takes sizes from the files; a broker that"
-    " starts with this broker.conf does not."
+_STEP = "Find this store's own broker.conf and audit again."
+_OR_WITHOUT = (
+    f"{_STEP} Without --broker-conf the audit takes sizes from the files; a broker that starts with this broker.conf does not."
 )
 
 
@@ -36,10 +36,17 @@ class Misfit:
 
 
 def size_misfits(
-    broker_conf: str | None, listing: StoreListing, settings: Mapping[str, Setting], misnamed: Sequence[UnknownName] = ()
+    broker_conf: str | None,
+    listing: StoreListing,
+    settings: Mapping[str, Setting],
+    misnamed: Sequence[UnknownName] = (),
+    left_out: Callable[[], Mapping[str, Setting]] | None = None,
 ) -> list[Misfit]:
     """Where a broker.conf was given and the files agree on another size: it is probably another store's, unless a line whose name
-    the release does not know has that size."""
+    the release does not know has that size.
+
+    left_out: the settings that hold without this broker.conf; None: nobody reads the next step.
+    """
     if broker_conf is None:
         return []
     kinds = mapped_files(listing)
@@ -56,11 +63,12 @@ def size_misfits(
         (Part.QUEUE, "ConsumeQueue file", kinds["consumequeue"], unit, ("mappedFileSizeConsumeQueue",), queue_bytes),
         (Part.INDEX, "index file", [e for e in index if e.size], 1, INDEX_KEYS, index_bytes(slots.value, entries.value)),
     )
-    found = []
+    found, wrong = [], set[str]()
     for part, noun, files, piece, keys, wanted in rows:
         size = agreed_size(files, piece)
         if not size or any(entry.size == wanted for entry in files):
             continue
+        wrong.update(keys)
         same = [entry for entry in files if entry.size == size]
         said = " and ".join(
             f"{'says ' if settings[key].origin == 'broker.conf' else 'leaves the default '}{key} = {settings[key].value}"
@@ -88,7 +96,15 @@ def size_misfits(
                 step,
             )
         )
-    return found
+    if left_out is None or not found or any(misfit.alone for misfit in found) or not _shown(listing, settings, left_out(), wrong):
+        return found
+    return [replace(misfit, step=_OR_WITHOUT) if misfit.step == _STEP else misfit for misfit in found]
+
+
+def _shown(listing: StoreListing, settings: Mapping[str, Setting], left_out: Mapping[str, Setting], wrong: Set[str]) -> bool:
+    """Whether the files show all that a broker.conf says: sizes in place of the wrong ones, all else as it is."""
+    others = (key for key, setting in settings.items() if setting.origin == "broker.conf" and key not in wrong)
+    return not size_misfits("", listing, left_out) and all(left_out[key].value == settings[key].value for key in others)
 
 
 def _made_by(misnamed: Sequence[UnknownName], keys: Sequence[str], settings: Mapping[str, Setting]) -> int:

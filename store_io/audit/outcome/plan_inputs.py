@@ -52,8 +52,7 @@ def _input(evidence: Evidence, path: str, said: list[_Said]) -> tuple[str, int, 
     if kind == _KNOWN:
         return path, size, digest
     try:
-        with unless_denied():
-            data = evidence.copy.source.read_small(path, config_reader.MAX_FILE_BYTES)
+        data = unless_denied(lambda: evidence.copy.source.read_small(path, config_reader.MAX_FILE_BYTES))
     except StoreError:
         return next(((path, one[3], one[4]) for one in reversed(said) if one[1] == _KNOWN), None)
     return path, len(data), digest_of(data)

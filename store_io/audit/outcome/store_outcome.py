@@ -13,6 +13,7 @@ from store_io.audit.checks.derived.rocksdb_tables import tables_judged
 from store_io.audit.checks.log.emptied import log_end
 from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.missing_messages import missing_messages
 from store_io.audit.facts.odd_settings import ignored_lines, odd_settings
 from store_io.audit.loss import Loss
 from store_io.audit.other_kinds import other_ledgers
@@ -101,6 +102,7 @@ def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     for finding in out.findings:
         out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
     out.exit_code = of_store(out.counts, out.complete)
+    out.missing = missing_messages(evidence, out.findings)
     return out
 
 

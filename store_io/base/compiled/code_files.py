@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import grp
 import hashlib
 import importlib.util
 import json
 import os
+import pwd
 import stat
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from glob import escape, glob
@@ -20,6 +24,7 @@ from typing import Any, NamedTuple
 BROUGHT = "STORE_AUDIT_CODE"  # the variable that names a folder of object files from elsewhere: out of what `pack` makes
 FOLDER = "NUMBA_CACHE_DIR"  # the variable that names the folder for compiled code; without it, it lies beside the source
 DIGEST_BYTES = 16
+_MOST_LINKS = 40  # as Linux follows
 KEPT_SECONDS = 14 * 86_400  # of files with other digests: releases and machines may share a folder
 
 
@@ -65,9 +70,10 @@ def takes_files() -> bool:
 
 @cache
 def brought_folder() -> str:
-    """Where object files lie that came with the packages; empty where there are none, or code there may not be run."""
+    """Where object files lie that came with the packages; empty where there are none, or code there may not be run. The folders
+    around are a cluster's, whose user starts this process too."""
     folder = os.environ.get(BROUGHT, "")
-    return folder if os.path.isdir(folder) and is_safe_folder(folder) else ""
+    return folder if os.path.isdir(folder) and not writable_by_others(folder, around=False) else ""
 
 
 class CodeFile(NamedTuple):
@@ -82,40 +88,29 @@ def code_folder(source: str) -> str:
     """The folder for the code of a source file; empty where there is none, or code in it may not be run."""
     beside = os.path.join(os.path.dirname(source), "__pycache__")
     folder = os.environ.get(FOLDER) or (beside if os.path.isdir(os.path.dirname(source)) else "")
-    return folder if folder and is_safe_folder(folder) else ""
+    return folder if folder and not _writable(folder) else ""
 
 
-def is_safe_folder(folder: str) -> bool:
-    """Whether code in it may be run: nobody but this user and root can have put it there. One that is not there is safe."""
-    try:
-        status = os.stat(folder)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return stat.S_ISDIR(status.st_mode) and _is_ours(status, bool(status.st_mode & stat.S_ISVTX))
+def writable_by_others(folder: str, around: bool = True) -> str:
+    """The first path through which another user than root may have put code into the folder; empty: there is none. A folder that
+    is not there has none.
 
-
-def _is_ours(status: os.stat_result, sticky: bool = False) -> bool:
-    """sticky: others who may write there cannot replace what is not theirs."""
-    return status.st_uid in (0, os.geteuid()) and (sticky or not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-
-
-def writable_by_others(folder: str) -> str:
-    """The first path through which another user than root may have put code into the folder; empty: there is none.
-
-    For code that is loaded without a look at its file, as numba and Jinja load it. A folder that is not there has none.
+    around: a folder or link on the way to it counts, too: who can change that can put another folder in its place.
     """
     try:
+        for path in _way_to(folder) if around else ():
+            status = os.lstat(path)
+            if not _is_ours(status, path, sticky=bool(status.st_mode & stat.S_ISVTX) or stat.S_ISLNK(status.st_mode)):
+                return path
         top = os.stat(folder)
-        if not _is_ours(top):
+        if not stat.S_ISDIR(top.st_mode) or not _is_ours(top, folder):
             return folder
         reached = top.st_mode & (stat.S_IXGRP | stat.S_IXOTH)  # else what lies in it is shut off, whatever its own mode is
         for place, folders, files in os.walk(folder):
             for path in (os.path.join(place, name) for name in (*folders, *files)):
                 with suppress(FileNotFoundError):  # another process has replaced it
                     status = os.lstat(path)
-                    if not _is_ours(status, sticky=not reached or stat.S_ISLNK(status.st_mode)):
+                    if not _is_ours(status, path, sticky=not reached or stat.S_ISLNK(status.st_mode)):
                         return path
     except FileNotFoundError:
         return ""
@@ -124,9 +119,58 @@ def writable_by_others(folder: str) -> str:
     return ""
 
 
+_writable = cache(writable_by_others)  # of a process, which asks before each function
+
+
+def _way_to(folder: str) -> Iterator[str]:
+    """Each folder and link that the system passes on its way to the folder, without the folder itself."""
+    path, ahead = "/", [name for name in os.path.abspath(folder).split("/") if name]
+    links = 0
+    yield path
+    while ahead:
+        path = os.path.normpath(os.path.join(path, ahead.pop(0)))
+        is_link = os.path.islink(path)
+        if is_link or ahead:
+            yield path
+        if is_link:
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            target = os.readlink(path)
+            ahead = [name for name in target.split("/") if name] + ahead
+            path = "/" if target.startswith("/") else os.path.dirname(path)
+
+
+def _is_ours(status: os.stat_result, place: str | int, sticky: bool = False) -> bool:
+    """Whether nobody but this user and root can write to a file, or into a folder. place: its path or descriptor.  sticky: others
+    who may write there cannot replace what is not theirs."""
+    if status.st_uid not in (0, os.geteuid()):
+        return False
+    others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return sticky or not others or others == stat.S_IWGRP and status.st_gid == _private_group() and not _has_list(place)
+
+
+def _private_group() -> int | None:
+    """The group that this user alone is in, as systems make one for each user and then let groups write; None without one."""
+    try:
+        user = pwd.getpwuid(os.geteuid())
+        group = grp.getgrgid(user.pw_gid)
+    except KeyError:
+        return None
+    return group.gr_gid if group.gr_name == user.pw_name and not set(group.gr_mem) - {user.pw_name} else None
+
+
+def _has_list(place: str | int) -> bool:
+    """Whether a list names further users who may write: the mode then says nothing of the group."""
+    try:
+        return bool(os.getxattr(place, "system.posix_acl_access"))
+    except OSError:
+        return False
+
+
 @cache
 def trusted(folder: str) -> bool:
-    """Whether code in the folder may be run that is loaded without a look at its file; says once why not."""
+    """Whether code in the folder may be run; says once why not."""
     if path := writable_by_others(folder):
         warnings.warn(refusal(folder, path), stacklevel=2)
     return not path
@@ -146,7 +190,7 @@ def read_code(path: str) -> CodeFile | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or not _is_ours(status):
+            if not stat.S_ISREG(status.st_mode) or not _is_ours(status, descriptor):
                 return None
             digest, data = file.read(DIGEST_BYTES), file.read()
         if hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest() != digest:

@@ -39,7 +39,7 @@ from store_io.base.compiled.code_files import (
     write_code,
 )
 from store_io.base.crc.checksum import crc32, native_engine
-from store_io.base.locks import ProcessLock
+from store_io.base.locks import ProcessLock, made_once
 
 
 def _can_compile() -> bool:
@@ -66,16 +66,7 @@ class Deferred:
     """Something that compiled code uses, made when code is compiled."""
 
     def __init__(self, make: Callable[[], Any]):
-        self._make = make
-        self._made: Any = None
-
-    def made(self) -> Any:
-        """It, as numba knows it."""
-        if self._made is None:
-            with _lock.own:
-                if self._made is None:
-                    self._made = self._make()
-        return self._made
+        self.made = made_once()(make)  # it, as numba knows it
 
 
 def _machine() -> Any:

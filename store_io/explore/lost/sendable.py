@@ -24,7 +24,7 @@ from store_io.explore.lost.segment_loss import NONE_SPARED, WAITING_TOPICS, Spar
 from store_io.explore.redaction import NONE, Redaction
 from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog.message_bodies import DECODED, STATUS_NAMES, STORED
-from store_io.rules.config.built_in import SYSTEM_PREFIXES
+from store_io.rules.config.built_in import is_brokers_own
 from store_io.rules.index_keys import KEYS, TAGS, UNIQUE_KEY, key_hash, key_text
 
 COLUMNS = (
@@ -79,7 +79,6 @@ NOT_SENT: Mapping[str, str] = {
 
 _SHOWN_APART = frozenset((TAGS, KEYS, UNIQUE_KEY))
 _HALF = frozenset(("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"))
-_INTERNAL = frozenset(("OFFSET_MOVED_EVENT", "SELF_TEST_TOPIC", "BenchmarkTest", "TRANS_CHECK_MAX_TIME_TOPIC", "TBW102"))
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ def _target(row: Row, properties: Mapping[str, str]) -> _Target:
             return _Target(real[0], real[1], deliver_time_ms=due)
         level = parse_number(properties.get("DELAY"), 32)
         return _Target(real[0], real[1], level if level and level > 0 else None, row["tags_code"])
-    if topic.startswith(SYSTEM_PREFIXES) or topic in _INTERNAL:
+    if is_brokers_own(topic):
         return _Target(topic, queue_id, why_not="a broker's own message")
     return _Target(topic, queue_id)
 

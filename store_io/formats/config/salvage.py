@@ -42,6 +42,9 @@ _TOKEN = re.compile(
 _PAIR = re.compile(rb"[\t\n\r ]*+(-?[0-9]{1,19})[\t\n\r ]*+:[\t\n\r ]*+(-?[0-9]{1,19})[\t\n\r ]*+(?=[,}])")
 _FLAT = rb'(?:[^{}"\x00-\x08]|"(?:[^"\\\x00-\x1f]|\\[\x20-\xff])*+")'
 _ROW = re.compile(rb"\{(?:" + _FLAT + rb"|\{" + _FLAT + rb"*+\})*+\}")
+# A release that writes PULL_OFFSETS begins a line for each queue's offset; earlier ones write them on one line.
+_OLDER_FORM = re.compile(rb"@[^\"\n]*+\":\{-?[0-9]{1,10}:-?[0-9]{1,19}(?:,-?[0-9]{1,10}:-?[0-9]{1,19})*+\r?\n\t\t\}")
+_NEWER_FORM = re.compile(rb"[{,]\r?\n\t*-?[0-9]{1,10}:-?[0-9]")
 _WORDS = {"true": True, "false": False, "null": None}
 _NUMBER = re.compile(r"([+-]?[0-9]{1,40})(\.[0-9]*)?([eE][+-]?[0-9]+)?[LSBFD]?")
 _QUOTE = re.compile(r"(\\.)|\"", re.DOTALL)
@@ -96,17 +99,19 @@ class Salvaged:
     version: dict[str, Any] = field(default_factory=dict)
 
 
-def salvaged(data: bytes, layouts: Sequence[Layout], never_written: Set[str] = frozenset()) -> Salvaged:
-    """Reads the entries of damaged bytes, and never raises over them.
-
-    never_written: tables that the release does not write, so that no unreadable bytes are taken for their beginning.
-    """
+def salvaged(data: bytes, layouts: Sequence[Layout]) -> Salvaged:
+    """Reads the entries of damaged bytes, and never raises over them."""
     data = data.rstrip(b"\0").removeprefix(b"\xef\xbb\xbf")
-    reader = _Reader(data, layouts, never_written)
+    named = frozenset(layout.name for layout in layouts if _is_named(layout, data))
+    reader = _Reader(data, layouts, named)
     found = reader.read()
+    if not named <= reader.named:  # damage beside a name, so that it names nothing
+        named = named & reader.named
+        reader = _Reader(data, layouts, named)
+        found = reader.read()
     if layouts[0].name in (*found.tables, *reader.named):
         return found
-    return _Reader(data, layouts, never_written, by_shape=True).read()
+    return _Reader(data, layouts, named, by_shape=True).read()
 
 
 def entries_of(table: Mapping[Any, Any], layout: Layout) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -167,15 +172,17 @@ UNKNOWN_TABLE = Layout("?", (TEXT, INT))  # of two of one shape
 
 
 class _Reader:
-    def __init__(self, data: bytes, layouts: Sequence[Layout], never_written: Set[str], by_shape: bool = False):
-        """by_shape: a table whose name is not known is the file's own, if its entries look so."""
+    def __init__(self, data: bytes, layouts: Sequence[Layout], named: Set[str], by_shape: bool = False):
+        """named: tables whose names are whole in the text.  by_shape: a table whose name is not known is the file's own, if its
+        entries look so."""
         self._by_shape = by_shape
         self.named: set[str] = set()  # tables that are named in the text
         self.found = Salvaged()
         self._data, self._layouts = data, layouts
         self._by_name = {layout.name: layout for layout in layouts} | {"dataVersion": _OTHER}
         self._section = layouts[0]  # the table that was named last
-        may_hide = [each for each in layouts if each.name not in never_written and not _is_named(each, data)]
+        unwritten = {PULL_OFFSETS} if _OLDER_FORM.search(data) and not _NEWER_FORM.search(data) else set[str]()
+        may_hide = [each for each in layouts if each.name not in named | unwritten]
         self._mistakable = [each for each in layouts if any(other is not each and _alike(other, each) for other in may_hide)]
         self._frames = [_Frame(False, None, (), False)]
         self._damaged = self._lost = self._ended = False  # lost: the second frame is for all that were open
@@ -318,6 +325,8 @@ class _Reader:
                     self._damage(1)
                 return kind != "string"
             key = self._key(kind, token)
+            if self._damaged and not _is_entry_key(token.decode("utf-8", "replace") if key is None else key):
+                self._doubt_tables()  # it may be the damaged name of a table
             if key is None:
                 self._damage(_bad_bytes(token))
             else:
@@ -402,15 +411,24 @@ class _Reader:
         first = self._layouts[0]
         if named is None and self._by_shape and len(self._frames) == 2 and not self._damaged and first not in self._mistakable:
             named = first
+        if frame.table is not None and _misplaced(frame.table, (*frame.path, frame.key)):  # a bracket before is lost
+            self._begin_damage()
+            self._doubt_tables()
         if named is not None and (len(self._frames) == 2 or self._damaged):
             self.named.add(named.name)
             self._section = named if named is not _OTHER else self._section
             return named, (frame.key,) if named is _OTHER else ()
+        if self._damaged and self._is_past(frame.table):
+            return None, (frame.key,)
         if self._damaged and frame.path == ("dataVersion",):  # whose bracket is missing: no object is in it
             return None, (frame.key,)
-        if frame.table is not None and not (self._damaged and frame.table in self._mistakable and not _is_entry_key(frame.key)):
+        if frame.table is not None:
             return frame.table, (*frame.path, frame.key)
         return (None if self._unsure else _OTHER), (*frame.path, frame.key)
+
+    def _is_past(self, table: Layout | None) -> bool:
+        """Whether another table of its shape was named since it was, so that a bracket before was lost."""
+        return table is not None and table is not self._section and _alike(table, self._section)
 
     def _close(self, frame: _Frame) -> None:
         self._commit(frame)
@@ -494,10 +512,19 @@ class _Reader:
             keys = _keys_of(frame.table, (*frame.path, frame.key))
             if keys is not None and not isinstance(frame.pending, dict):
                 self._note_broken(frame.table, keys)
+        self._begin_damage()
+        frame.broken, frame.pending = True, _NONE
+
+    def _begin_damage(self) -> None:
         if not self._unsure:
             self.found.before = self._count()
         self._damaged = True
-        frame.broken, frame.pending = True, _NONE
+
+    def _doubt_tables(self) -> None:
+        """Forget in which table the open brackets are, if it may be another one of that shape."""
+        for frame in self._frames:
+            if frame.table in self._mistakable:
+                frame.table = None
 
     @property
     def _unsure(self) -> bool:
@@ -530,6 +557,11 @@ def _bad_bytes(text: bytes) -> int:
 
 def _alike(one: Layout, other: Layout) -> bool:
     return (one.levels, one.fields) == (other.levels, other.fields)
+
+
+def _misplaced(layout: Layout, path: Sequence[Any]) -> bool:
+    """Whether no broker writes an object there in a table of offsets."""
+    return layout.levels == (TEXT, INT) and not layout.fields and (len(path) > 1 or not _is_entry_key(path[0]))
 
 
 def _is_named(layout: Layout, data: bytes) -> bool:

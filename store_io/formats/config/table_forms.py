@@ -13,13 +13,12 @@ from typing import Any, Protocol
 
 from schemas.rows import Row
 from store_io.base.errors import StoreError, Unreadable
-from store_io.base.failed_reads import failed_reads
+from store_io.base.failed_reads import failed_reads, noted_unless
 from store_io.formats.config.held_tables import show_held
 from store_io.formats.config.salvage import (
     LAYOUTS,
     LIGHT_OFFSETS,
     OFFSETS,
-    PULL_OFFSETS,
     UNKNOWN_TABLE,
     Layout,
     entries_of,
@@ -41,6 +40,10 @@ _MOST_SEEN = 100_000
 MOST_NAMES = 1000  # of entries that a report lists, for each form
 FROM_VERSION, FROM_FILE = "dataVersion", "file"  # where a form's time comes from
 OTHER_FILE = {CONSUMER_OFFSETS: LMQ_OFFSETS, LMQ_OFFSETS: CONSUMER_OFFSETS}
+
+
+class FormUnread(Unreadable):
+    """No own form of a table has an entry, and another form could not be read this time. A repair that leaves the table goes."""
 
 
 class Copy(Protocol):
@@ -90,15 +93,32 @@ class Form:
         return sum(1 for _ in entries_of(self.own, LAYOUTS[self.path][0]))
 
 
-def forms_of(copy: Copy, path: str, others: bool = True) -> list[Form]:
-    """All of them, the file and its .bak first. others: those besides these too. Never raises over bytes."""
-    found = [of_file(copy, path, name) for name in (path, path + BACKUP)]
-    if others:
-        found.append(of_file(copy, path, f"{path}.tmp"))
-        other = OTHER_FILE.get(path)
-        found += [of_file(copy, path, name) for name in (other, other + BACKUP)] if other else []
-        found += [of_database(copy, path, number) for number in range(len(all_places(path)))]
-    return [form for form in found if form is not None]
+def own_forms(copy: Copy, path: str) -> list[Form]:
+    """The file and its .bak. Never raises over bytes."""
+    return _of_files(copy, path, (path, path + BACKUP))
+
+
+def file_forms(copy: Copy, path: str) -> list[Form]:
+    """All forms that are files, the file and its .bak first. Never raises over bytes."""
+    other = OTHER_FILE.get(path)
+    others = (other, other + BACKUP) if other else ()
+    return [*own_forms(copy, path), *_of_files(copy, path, (f"{path}.tmp", *others))]
+
+
+def database_forms(copy: Copy, path: str) -> list[Form]:
+    """All forms that are databases. Never raises over bytes."""
+    found = []
+    for number in range(len(all_places(path))):
+        with failed_reads() as failed:
+            form = of_database(copy, path, number)
+        if form is not None:
+            form.failed = failed
+            found.append(form)
+    return found
+
+
+def _of_files(copy: Copy, path: str, names: Sequence[str]) -> list[Form]:
+    return [form for name in names if (form := of_file(copy, path, name)) is not None]
 
 
 def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | None:
@@ -106,13 +126,13 @@ def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | Non
 
     A file that is whole is taken, whatever the .bak has. Of a damaged one and its .bak the fuller one: else a repair would make
     a table emptier than a start does, which takes the .bak. Beside a .bak that the release takes, entries of the file count only
-    up to its first damage. Raises Unreadable if no own form has an entry and another form could not be read this time.
+    up to its first damage. Raises FormUnread if no own form has an entry and another form could not be read this time.
     """
     own = [form for form in forms if form.name in (form.path, form.path + BACKUP) and form.count]
     if not own:
         for form in forms:
             for sentence in form.failed.values():
-                raise Unreadable(sentence)
+                raise FormUnread(sentence)
     if backup_first:
         own.reverse()
     if own and (own[0].whole or len(own) == 1):
@@ -180,8 +200,7 @@ def of_file(copy: Copy, path: str, name: str) -> Form | None:
     except StoreError as why:
         form.unread = [str(why)]
         return form
-    never_written = set[str]() if config_rules(copy.rules).pull_offsets else {PULL_OFFSETS}
-    found = salvaged(data, LAYOUTS[path], never_written)
+    found = salvaged(data, LAYOUTS[path])
     form.tables, form.whole, form.before = found.tables, found.whole, found.before
     form.broken, form.broken_count = found.broken, found.broken_count
     _take_time(form, found.version)
@@ -224,14 +243,12 @@ def of_database(copy: Copy, path: str, number: int) -> Form | None:
         return None
     form.time_ms = max(file.mtime_ns for file in files) // 1_000_000
     rules = record_rules(copy.rules) if place.number else config_rules(copy.rules)
-    with failed_reads() as failed:
-        try:
+    try:
+        with noted_unless(DatabaseUnread):
             shown = show_held(copy.source, copy.listing.files, place, layout, rules)
-        except StoreError as why:
-            form.unread, form.whole = [str(why)], False
-            form.failed = {} if isinstance(why, DatabaseUnread) else failed
-            return form
-    form.failed = failed
+    except StoreError as why:
+        form.unread, form.whole = [str(why)], False
+        return form
     if shown is None:
         return None
     form.tables = {layout.name: shown.entries}

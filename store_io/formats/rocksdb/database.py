@@ -37,8 +37,10 @@ SILENT_SECONDS = 120  # without a byte from the process
 GROWTH, GROWTH_BYTES = 1000, 64 << 20  # a range gives at most so many times the database's bytes, and so many more
 
 _EMPTY_WORDS = re.compile(r"^((Corruption|IO error|Invalid argument): )+| The file [\w-]+ may be corrupted\.$")
-_FAILURES = (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-_OF_MEDIUM = re.compile(rf"\bIO error: .*({'|'.join(re.escape(os.strerror(number)) for number in _FAILURES)})$")
+# What the system says of names and bytes that lie there; all else it says of the medium, or of this process.
+_OF_BYTES = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.EFBIG)
+_FAILURES = sorted(re.escape(os.strerror(number)) for number in errno.errorcode if number not in _OF_BYTES)
+_OF_MEDIUM = re.compile(rf"\bIO error: (?:.*[ :])?(?:{'|'.join(_FAILURES)})$")
 _PLACE = re.compile(r"\b([0-9]{6,20}\.(?:sst|log)|MANIFEST-[0-9]+|CURRENT)\b")
 
 
@@ -118,7 +120,7 @@ class Database:
         self._private: PrivateFolder | None = None
         self._process: Process | None = None
         self._busy, self._skips_bad_log = False, skips_bad_log
-        self._failed: DatabaseUnread | None = None  # why nothing can be asked any more
+        self._failed: Unreadable | None = None  # why nothing can be asked any more
         self._said_first: dict[str, Any] = {}
 
     def __enter__(self) -> Database:
@@ -194,14 +196,14 @@ class Database:
     def scan(self, family: str, first: bytes = b"", end: bytes | None = None, limit: int = -1) -> Iterator[Batch]:
         """The entries with keys in [first, end), in key order; at most `limit`. To be read to its end before the next one.
 
-        Raises DatabaseDamaged where bad bytes end the range early, after the entries before them; DatabaseUnread.
+        Raises DatabaseDamaged where bad bytes end the range early, after the entries before them; Unreadable.
         """
         ends = {"first": first.hex(), "end": None if end is None else end.hex(), "limit": limit}
         yield from self._answer(family, {**ends, "rows": BATCH_ROWS, "batch_bytes": BATCH_BYTES})
 
     def can_read(self, family: str, first: bytes, end: bytes | None) -> bool:
         """Whether the entries with keys in [first, end) can be read from the first one on: that one is tried. Raises
-        DatabaseUnread."""
+        Unreadable."""
         try:
             for _ in self.scan(family, first, end, 1):
                 pass
@@ -212,7 +214,7 @@ class Database:
     def get(self, family: str, key: bytes) -> bytes | None:
         """The value at that key, as a broker looks one up: bad bytes in a table older than the value's do not matter.
 
-        Raises DatabaseDamaged, DatabaseUnread.
+        Raises DatabaseDamaged, Unreadable.
         """
         found = [value for batch in self._answer(family, {"get": key.hex()}) for _, value in batch.pairs()]
         return found[0] if found else None
@@ -224,7 +226,7 @@ class Database:
             raise self._failed
         try:
             yield from self._batches(family, request)
-        except DatabaseUnread as why:
+        except Unreadable as why:
             self._failed = why
             note(f"{self.folder}/", why)
             raise
@@ -306,7 +308,9 @@ class Database:
     def _error(self, kind: bytes, said: Any) -> StoreError:
         assert self._private is not None
         text = " ".join(str(said).replace(self._private.path + "/", "").replace(self._private.path, self.folder).split())[:300]
-        if kind != b"B" or _OF_MEDIUM.search(text):
+        if _OF_MEDIUM.search(text):
+            return Unreadable(f"{self.folder}/: {text}")
+        if kind != b"B":
             return DatabaseUnread(f"{self.folder}/: {text}")
         names = {name_of(f.path) for f in self._files}
         places = _PLACE.findall(text)

@@ -17,7 +17,15 @@ from store_io.audit.checks.config.lost_tables import is_lost
 from store_io.audit.queue_views import QueueView
 from store_io.base.wording import count_text
 from store_io.formats.config.salvage import LAYOUTS, entries_of
-from store_io.formats.config.table_forms import MOST_NAMES, Form, chosen_form, forms_of, not_kept
+from store_io.formats.config.table_forms import (
+    MOST_NAMES,
+    Form,
+    chosen_form,
+    database_forms,
+    file_forms,
+    not_kept,
+    own_forms,
+)
 from store_io.formats.config.written import config_text, group_row, topic_row, version_row
 from store_io.formats.config_reader import BACKUP, Load, held_by, read_bounded
 from store_io.repair.config.shown_tables import held_queues, shown_groups, shown_topics
@@ -83,18 +91,21 @@ class ConfigChange:
         }  # fmt: skip
 
 
-def config_changes(audit: Audited, delivered: Mapping[int, int], may_empty: bool = False) -> Iterator[ConfigChange]:
+def config_changes(
+    audit: Audited, delivered: Mapping[int, int], may_empty: bool = False, told_only: bool = False
+) -> Iterator[ConfigChange]:
     """The changes, file by file; also those that are left out, as nothing of the table can be read. Raises StoreError where a
     file that is to be taken cannot be read.
 
     delivered: delay level -> the position after the last message of its queue whose delivery the log shows.
     may_empty: a table of which nothing can be read begins empty.
+    told_only: nobody writes them, so of databases there is only what the audit says of those that no setting uses.
     """
     config = audit.config
     for path, done in config.loads.items():
         if done.problems or config.database and path in DATABASE_TABLES:
             continue
-        change = _change(audit, path, done, delivered)
+        change = _change(audit, path, done, delivered, told_only)
         if change is not None:
             yield from _with_backup(audit, _emptied(audit, change) if change.left_out and may_empty else change)
         elif path + BACKUP in config.useless_backups:
@@ -114,7 +125,7 @@ def _with_backup(audit: Audited, change: ConfigChange) -> Iterator[ConfigChange]
 def _good_copy(audit: Audited, path: str) -> Iterator[ConfigChange]:
     """The file's content for a .bak that cannot be used; nothing if more entries can be read in the .bak than the file has."""
     data = read_bounded(audit.copy.source, path)
-    own, backup = forms_of(audit.copy, path, others=False)
+    own, backup = own_forms(audit.copy, path)
     if backup.count > own.count:
         return
     rows = not_kept([backup], own.tables)
@@ -122,7 +133,7 @@ def _good_copy(audit: Audited, path: str) -> Iterator[ConfigChange]:
     yield ConfigChange(path + BACKUP, data, reason, [path], own.count, form=own, not_kept=rows)
 
 
-def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int]) -> ConfigChange | None:
+def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int], told_only: bool) -> ConfigChange | None:
     levels = levels_without_offset(audit) if path == DELAY_OFFSETS else {}
     wrong_topics = path == TOPICS and table_is_wrong(audit.copy, held_queues(audit.views))
     forms: list[Form] = []
@@ -131,12 +142,12 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int])
     if not reason and fuller is not None:
         reason = f"a start holds {fuller.lacking:,} entries less than {fuller.form.name} shows"
     if not reason and not done.name and not done.entries and path in _UNPROVEN:
-        forms = forms_of(audit.copy, path)
+        forms = _forms(audit, path, told_only)
         held = chosen_form(forms)
         reason = f"a start begins without this table, which {held.name} holds" if held is not None else ""
     if not reason and not levels and not wrong_topics:
         return None
-    forms = forms or forms_of(audit.copy, path)
+    forms = forms or _forms(audit, path, told_only)
     form = chosen_form(forms, _is_older(audit, path, done))
     if fuller is not None and fuller.form.name not in (path, path + BACKUP):
         form = fuller.form
@@ -157,6 +168,12 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int])
         table[own] = dict(sorted({**known, **found}.items()))
         added = [f"level {level}: {table[own][level]}" for level in found]
     return _made(audit, path, reason, _Sources(forms, form, sources), table, added)
+
+
+def _forms(audit: Audited, path: str, told_only: bool) -> list[Form]:
+    """All forms of the table, its files first."""
+    others = audit.copy.other_forms.databases(path) if told_only else database_forms(audit.copy, path)
+    return [*file_forms(audit.copy, path), *others]
 
 
 @dataclass(frozen=True)

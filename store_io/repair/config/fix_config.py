@@ -39,7 +39,8 @@ def written_files(config: Sequence[Row]) -> list[str]:
 
 def _changes(work: Work, audit: Audited) -> list[ConfigChange]:
     delivered = delivered_levels(work, audit, levels_without_offset(audit))
-    return list(config_changes(audit, delivered, work.request.empty_config))
+    request = work.request
+    return list(config_changes(audit, delivered, request.empty_config, told_only=not request.fix_config))
 
 
 def _write(work: Work, audit: Audited, change: ConfigChange) -> None:

@@ -13,7 +13,11 @@ from store_io.rules.releases import BrokerRules
 
 READ_WRITE, INHERITED, ONLY_INHERITED = 6, 7, 1  # perm
 TRANSACTION_DONE = commitlog_layout.OPERATION_TOPIC
-SYSTEM_PREFIXES = ("rmq_sys_", "RMQ_SYS_")  # no client asks for these; some releases have them in no table
+_SYSTEM_PREFIXES = ("rmq_sys_", "RMQ_SYS_")  # no client asks for these; some releases have them in no table
+_SYSTEM_TOPICS = frozenset(  # of TopicValidator, whatever release and settings have them in the table at start
+    ("TBW102", "BenchmarkTest", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT", "CHECKPOINT_TOPIC")
+) | {commitlog_layout.SCHEDULE_TOPIC, commitlog_layout.GIVEN_UP_TOPIC}
+_REPLIES = "_REPLY_TOPIC"  # after the name of any cluster
 _GROUPS = (
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
@@ -27,6 +31,11 @@ _GROUPS = (
 
 def _topic(queues: int, perm: int = READ_WRITE) -> Row:
     return {"readQueueNums": queues, "writeQueueNums": queues, "perm": perm}
+
+
+def is_brokers_own(topic: str) -> bool:
+    """Whether brokers make this topic by themselves, whatever their release, settings and names: nobody has to create it."""
+    return topic in _SYSTEM_TOPICS or topic.startswith(_SYSTEM_PREFIXES) or topic.endswith(_REPLIES)
 
 
 def built_in_topics(rules: BrokerRules) -> dict[str, Row]:

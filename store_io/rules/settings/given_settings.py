@@ -14,47 +14,6 @@ _PRECISIONS_MS = 100, 200, 500, 1000
 _RECOVER_MAX = 10
 _LONGS = frozenset({"brokerId", "transactionCheckInterval"})
 _TRIMMED = "".join(map(chr, range(33)))  # String.trim
-# The first release with a setter of this name, of settings that 4.8.0 does not have.
-FIRST_KNOWN = {
-    "enableLmq": "4.9.3",
-    "enableMultiDispatch": "4.9.3",
-    "storePathDLedgerCommitLog": "4.9.4",
-    "enableControllerMode": "5.0.0",
-    "mappedFileSizeTimerLog": "5.0.0",
-    "mapperFileSizeBatchConsumeQueue": "5.0.0",
-    "recheckReputOffsetFromCq": "5.0.0",
-    "timerPrecisionMs": "5.0.0",
-    "timerRollWindowSlot": "5.0.0",
-    "timerWheelEnable": "5.0.0",
-    "compactionCqMappedFileSize": "5.1.0",
-    "compactionMappedFileSize": "5.1.0",
-    "enableCompaction": "5.1.0",
-    "storeType": "5.1.4",
-    "forceVerifyPropCRC": "5.2.0",
-    "authenticationMetadataProvider": "5.3.0",
-    "authorizationMetadataProvider": "5.3.0",
-    "readUnCommitted": "5.3.0",
-    "rocksdbCQDoubleWriteEnable": "5.3.1",
-    "configManagerVersion": "5.3.2",
-    "popConsumerKVServiceInit": "5.3.2",
-    "combineAssignOffsetCQType": "5.3.4",
-    "combineCQLoadingCQTypes": "5.3.4",
-    "combineCQMaxExtraSearchCommitLogFiles": "5.3.4",
-    "combineCQPreferCQType": "5.3.4",
-    "commitLogRecoverMaxNum": "5.4.0",
-    "enableAcceleratedRecovery": "5.3.4",
-    "indexFileWriteEnable": "5.4.0",
-    "indexRocksDBEnable": "5.4.0",
-    "timerRocksDBEnable": "5.4.0",
-    "timerWheelSnapshotFlush": "5.3.4",
-    "transRocksDBEnable": "5.4.0",
-    "transWriteOriginTransHalfEnable": "5.4.0",
-    "useSingleRocksDBForAllConfigs": "5.3.4",
-    "checkCommitLogOffsetOnRecover": "5.5.0",
-    "combineCQUseRocksdbForLmq": "5.5.0",
-    "useSeparateStorePathForRocksdbCQ": "5.5.0",
-    "rocksdbCQSelectiveDoubleWriteEnable": "5.5.1",
-}
 
 
 def taken_value(key: str, text: str, default: Any, trims: bool) -> Any:

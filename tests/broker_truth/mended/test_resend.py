@@ -231,6 +231,18 @@ def test_a_broker_with_access_control_takes_what_is_signed(tmp_path: Path, java:
     assert SECRET not in journal and not any(SECRET in text for run in runs for text in run[1:])
 
 
+def test_without_a_name_server_it_says_so_and_asks_for_no_topic(tmp_path: Path, java: str) -> None:
+    jars, file = class_path(RELEASE, cluster=True), tmp_path / "lost.jsonl"
+    file.write_text(json.dumps(LINE) + "\n")
+    program = [f"{java}/bin/java", "-cp", ":".join(map(str, [*jars, compiled(java, jars, tmp_path / "classes")])), "Resend"]
+    for words, code, said in (
+        ([], 2, "resend: --namesrv HOST:PORT is missing"),
+        (["--namesrv", "127.0.0.1:1"], 3, "resend: no name server answers at 127.0.0.1:1; nothing was sent"),
+    ):
+        done = subprocess.run([*program, *words, str(file)], capture_output=True, text=True, check=False)
+        assert done.returncode == code and said in done.stderr and "updateTopic" not in done.stderr, done.stderr
+
+
 def test_what_stores_would_lose_is_sent_once_each_and_read_back(tmp_path: Path, java: str) -> None:
     jars = class_path(RELEASE, cluster=True)
     texts, roots = list[str](), list[Path]()

@@ -17,7 +17,7 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
-from tests.support.answers.repaired import repaired
+from tests.support.answers.repaired import planned_options, repaired
 from tests.support.stores import corpus_tools
 from tests.support.stores.small_repairs import small_store
 
@@ -37,8 +37,8 @@ def test_each_store_gets_its_own(spark_session: Session, tmp_path: Path) -> None
     assert plans["whole"]["repair"] is None and plans["none"]["repair"] is None
     plan = read_plan(json.dumps(plans["hurt"]).encode())
     for policy in ("broker", "salvage"):
-        report = repaired(hurt, tmp_path / policy, plan, policy).report
-        assert report["steps"] == list(plan.repair[policy]) and report["steps_from"] == "plan"
+        report = repaired(hurt, tmp_path / policy, plan, policy, **planned_options(plan, policy)).report
+        assert report["steps"] == list(plan.repair[policy].steps) and report["steps_from"] == "plan"
 
 
 def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from jobs.audit import run_audit as audit
 from jobs.command_line import options
 from jobs.command_line.stores import StoreArgument
+from jobs.report.files.junit_xml import junit_xml
+from jobs.report.texts.terminal import GREEN
 from jobs.session import Session
 from jobs.tables.delta_tables import Tables
 from tests.schemas.test_json_schemas import faults
@@ -69,6 +72,39 @@ def test_a_run_compares_the_copies_of_a_group(spark_session: Session, tmp_path: 
     assert alone is not None
     audit.run_with(spark_session, alone)
     assert not (out / "replicas.json").exists()
+
+
+@pytest.mark.spark
+def test_copies_that_nobody_grouped_are_compared_and_diverged_ones_are_never_green(
+    spark_session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, last in (("one", b"1"), ("two", b"2")):
+        builder = StoreBuilder("5.3.3", Sizes(segment=1 << 13))
+        for number in range(30):
+            builder.clock += 10
+            builder.put(Message("T", 0, bytes(200) if number < 20 else last * 200, uniq=f"U{number:03}{last * (number >= 20)!r}"))
+        store = builder.write(tmp_path / name)
+    (tmp_path / "broker.conf").write_text(store.broker_conf)
+    settings = ["--release", "5.3.3", "--broker-conf", str(tmp_path / "broker.conf"), "--out", str(tmp_path / "out")]
+    asked = options.parse(["audit", str(tmp_path / "one"), str(tmp_path / "two"), *settings]).audit
+    assert asked is not None
+    audit.run_with(spark_session, replace(asked, color=True))
+    said = capsys.readouterr().out
+    assert "one, two are copies of one log" in said and "compared as group log-of-one" in said
+    assert said.count("diverged") >= 3 and "safe to start" not in said and GREEN not in said and " 2 consistent" not in said
+    (group,) = json.loads((tmp_path / "out" / "replicas.json").read_text())["groups"]
+    assert [pair["relation"] for pair in group["pairs"]] == ["diverged"]
+    assert "c-safe" not in (tmp_path / "out" / "one" / "report.html").read_text().partition("</dl>")[0].rpartition("<dl")[2]
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    assert [store["diverged"] for store in result["stores"]] == [True, True]
+    assert 'failures="2"' in junit_xml(result)
+
+    row = '[[store]]\npath = "{}"\nrelease = "5.3.3"\nbroker_conf = "broker.conf"\n'
+    (tmp_path / "fleet.toml").write_text(row.format("one") + row.format("two"))
+    asked = options.parse(["audit", "--fleet", str(tmp_path / "fleet.toml"), "--out", str(tmp_path / "out")]).audit
+    assert asked is not None
+    audit.run_with(spark_session, asked)
+    assert "they were not compared: give them one replica_group" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_copies_of_a_group_are_audited_together() -> None:

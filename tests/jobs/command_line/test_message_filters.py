@@ -39,11 +39,18 @@ def test_all_options() -> None:
 
 @pytest.mark.parametrize("topic", ["", " ", "--", "a\nb", "a\n", "a\r", "\0", "a,b", "消", "\ufffd"])
 def test_a_topic_in_a_file_is_taken_letter_by_letter(topic: str, tmp_path: Path) -> None:
-    (tmp_path / "topic").write_bytes(topic.encode() + b"\n")
+    (tmp_path / "topic").write_bytes(topic.encode() + (b"" if topic.endswith("\r") else b"\n"))
     asked = options.parse(["query", "/s", "--topic-file", str(tmp_path / "topic")]).options
     assert read_filter(asked) == MessageFilter(frozenset({topic}))
     with pytest.raises(UsageError, match="give one of them"):
         read_filter({**asked, "--topic": "t"})
+
+
+@pytest.mark.parametrize("content", [b"T\r\n", b"\r\n", b"a\r\r\n"])
+def test_a_topic_file_with_the_line_end_of_windows_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "topic").write_bytes(content)
+    with pytest.raises(UsageError, match="ends in CR and LF, as Windows ends a line: end it in LF alone"):
+        read_topic(str(tmp_path / "topic"))
 
 
 def test_a_topic_file_is_read_as_a_broker_reads_a_record(tmp_path: Path) -> None:

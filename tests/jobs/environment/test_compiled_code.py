@@ -109,6 +109,23 @@ def test_a_folder_that_others_may_write_to_is_not_used(
     assert repr(str(own)) in said[1]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders to others")
+def test_a_folder_inside_of_another_users_is_passed_over_and_said_only_if_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That user can put another folder in its place."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(compiled_code, "user_cache", lambda: tmp_path / "theirs")
+    monkeypatch.setattr(compiled_code, "state", lambda: tmp_path / "none")
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    for named in ("", f"{tmp_path}/theirs/mine"):
+        monkeypatch.setenv("NUMBA_CACHE_DIR", named)
+        assert compiled_code.numba_cache() == f"{tmp_path}/store-audit-numba-0"
+        said = capsys.readouterr().err
+        assert ("is not run" in said) is bool(named) and "compiled code is kept in" in said
+
+
 def test_if_no_folder_is_left_a_private_one_is_used(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

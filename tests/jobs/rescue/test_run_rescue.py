@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
+import os
+import re
+import shlex
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +16,10 @@ import pytest
 
 from jobs import cli
 from jobs.rescue import first_look, run_rescue
-from schemas.rows import AuditOutcome
+from jobs.rescue.hand_over import SUFFIXES
+from store_io.formats.config.table_forms import Form
+from store_io.repair import ways
+from store_io.repair.config import config_changes
 from tests.support import damage
 from tests.support.answers.repaired import content
 from tests.support.stores.builders import Message, StoreBuilder
@@ -84,14 +92,27 @@ def test_a_consistent_copy_needs_nothing(store: Path, capsys: pytest.CaptureFixt
 
 
 def test_what_must_be_named_is_said_before_any_work(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["rescue", str(store / "store"), "--release", "5.3.3"]) == 2
-    assert "--broker-conf FILE is missing" in capsys.readouterr().err
     assert typed(store, release="") == 2
     assert "--release X is missing: " in capsys.readouterr().err
     assert cli.main(["rescue"]) == 2 and typed(store, "--to", str(store / "store" / "new")) == 2
     assert typed(store, "--donor", str(store / "store")) == 2
     assert "nothing to give" in capsys.readouterr().err
     assert not list(store.glob("store-rescued*"))
+
+
+def test_without_a_broker_conf_what_is_assumed_comes_first_and_the_command_works_in_any_folder(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["rescue", str(store / "store"), "--release", "5.3.3"]) == 20
+    said = capsys.readouterr().out
+    assert said.startswith("  Assumed: No broker.conf was named: ") and "mappedFileSizeCommitLog = " in said
+    command = next(line for line in said.splitlines() if line.startswith("  Repair")).split(maxsplit=1)[1]
+    (store / "elsewhere").mkdir()
+    monkeypatch.chdir(store / "elsewhere")
+    program, *words = shlex.split(command)
+    assert os.access(program, os.X_OK) and cli.main(words) == 0 and (store / "store-rescued").is_dir()
+    page = html.unescape(re.sub(r"<[^>]+>", "", (store / "store-rescued.handover.html").read_text()))
+    assert command in page and "No broker.conf was named: " in page and not list((store / "elsewhere").iterdir())
 
 
 def test_settings_that_do_not_fit_are_no_ground_for_a_repair(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +156,7 @@ def test_a_donor_gives_what_is_damaged(store: Path, tmp_path: Path, capsys: pyte
     assert "all that the copy shows" in said and "1 range" in said
     assert not (store / "store-rescued.unsaved.jsonl").exists()
     plan = json.loads((store / "store-rescued.rescue" / "store" / "plan.json").read_text())
-    assert "with a donor" in plan["repair"]["salvage"]["refused"]
+    assert plan["repair"]["salvage"]["options"] == ["--donor", str(tmp_path / "donor" / "store")]
 
 
 def test_a_single_wrong_byte_is_healed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +173,7 @@ def test_records_whose_risks_together_are_too_high_are_left_to_a_person(
     """Each alone is below the bound of one: nobody asked a rescue for --heal."""
     path, body = written(tmp_path)
     damage.invert_byte(path, body + 20)
-    monkeypatch.setattr(run_rescue, "MOST_RISK", 1e-12)
+    monkeypatch.setattr(ways, "MOST_RISK", 1e-12)
     typed(tmp_path)
     said = capsys.readouterr().out
     assert "decide on repair --heal yourself" in said and " --heal " not in said.partition("  Repair ")[2].partition("\n")[0]
@@ -160,9 +181,12 @@ def test_records_whose_risks_together_are_too_high_are_left_to_a_person(
 
 def test_messages_that_policy_broker_cuts_are_named_and_can_be_sent_again(store: Path) -> None:
     assert typed(store) == 20
+    next((store / "store" / "commitlog").iterdir()).chmod(0o600)
     plan = str(store / "store-rescued.rescue" / "store" / "plan.json")
     words = ["repair", str(store / "store"), "--plan", plan, "--to", str(store / "new"), "--policy", "broker"]
     assert cli.main(words) == 0
+    modes = {path.name: path.stat().st_mode & 0o777 for path in store.glob("new.*")}
+    assert modes == {f"new{suffix}": 0o600 for suffix in SUFFIXES}
     report = json.loads((store / "new.repair.json").read_text())
     lines = [json.loads(line) for line in (store / "new.resend.jsonl").read_text().splitlines()]
     named = unsaved(store / "new.unsaved.jsonl")
@@ -214,10 +238,10 @@ def test_a_kind_without_a_repair_is_refused_before_any_is_worked_out(
 ) -> None:
     own = run_rescue._audit
 
-    def audit(*asked: Any) -> AuditOutcome:
-        outcome = own(*asked)
+    def audit(*asked: Any) -> Any:
+        outcome, compared = own(*asked)
         outcome.no_repair = "No repair is written for it: compare by hand."
-        return outcome
+        return outcome, compared
 
     monkeypatch.setattr(run_rescue, "_audit", audit)
     assert typed(store, "--yes") == 3
@@ -233,6 +257,51 @@ def test_a_copy_that_is_not_read_whole_is_not_repaired(
     (store / "store" / "index").symlink_to("/proc/self")
     assert typed(store, "--yes") == 3
     assert "Not rescued: the copy could not be audited completely: " in capsys.readouterr().out
+
+
+def sound(root: Path, *bodies: bytes) -> Path:
+    """A sound store of one queue with these messages, and its broker.conf beside it."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for number, body in enumerate(bodies):
+        builder.clock += 10
+        builder.put(Message("TopicA", 0, body, uniq=f"U{number:03}{body[:1]!r}"))
+    made = builder.write(root / "store")
+    (root / "broker.conf").write_text(made.broker_conf)
+    return made.root
+
+
+def test_a_donor_of_a_sound_copy_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = [bytes(60)] * 10
+    copy = sound(tmp_path / "copy", *same)
+    donors = {"equal": same, "longer": [*same, *[bytes(60)] * 4], "shorter": same[:6]}
+    for name, bodies in donors.items():
+        sound(tmp_path / name, *bodies)
+
+    def said(donor: str) -> tuple[int, str]:
+        code = typed(copy.parent, "--donor", str(tmp_path / donor / "store"))
+        return code, capsys.readouterr().out
+
+    code, text = said("equal")
+    assert code == 0 and "are equal up to physical offset" in text and "has more" not in text
+    code, text = said("longer")
+    assert code == 0 and "the donor holds 4 messages of 1 queue that store lacks" in text and "from physical offset " in text
+    assert "Nothing to repair: the copy is consistent by all checks. The donor has more" in text
+    code, text = said("shorter")
+    assert code == 0 and "store holds 4 messages of 1 queue that the donor lacks" in text and "has more" not in text
+    (tmp_path / "equal" / "store" / "config").mkdir(exist_ok=True)
+    (tmp_path / "equal" / "store" / "config" / "consumerOffset.json").write_text('{"offsetTable":{"TopicA@G":{0:7}}}')
+    code, text = said("equal")
+    assert code == 0 and "the donor has 1 consumer offset that store lacks" in text and "The donor has more" in text
+
+
+def test_a_sound_copy_whose_donor_has_diverged_is_never_called_fine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = [bytes(60)] * 10
+    copy = sound(tmp_path / "copy", *same, *[b"1" * 60] * 3)
+    sound(tmp_path / "donor", *same, *[b"2" * 60] * 3)
+    assert typed(copy.parent, "--donor", str(tmp_path / "donor" / "store"), "--yes") == 3
+    said = capsys.readouterr().out
+    assert "Nothing to repair" not in said and "differs from the donor" in said and "has other messages from there on" in said
+    assert not (tmp_path / "copy" / "store-rescued").exists()
 
 
 def test_a_donor_of_another_broker_is_named_once_and_left_out(
@@ -268,3 +337,41 @@ def test_a_rescue_keeps_the_offsets_that_can_be_read_and_empties_no_table(
         assert "TopicA@h, 0 (cannot be read)" in said.out and "table entries not kept" in said.out
     else:
         assert code == 3 and not new.exists() and "with --empty-config it begins empty" in said.err
+
+
+def test_a_form_of_a_table_that_cannot_be_read_leaves_the_way_without_it(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = store / "store" / "config"
+    config.mkdir(exist_ok=True)
+    (config / "consumerOffset.json").write_bytes(b"\0" * 2)
+    path = "config/consumerOffset.json"
+    sentence = "config/consumerOffsets/: not read this time"
+    unread = [Form("config/consumerOffsets/", path, whole=False, unread=[sentence], failed={"config/consumerOffsets/": sentence})]
+    monkeypatch.setattr(config_changes, "database_forms", lambda copy, table: unread if table == path else [])
+    assert typed(store, "--yes") == 0
+    said = capsys.readouterr().out
+    proposed = next(line for line in said.splitlines() if line.startswith("  Repair "))
+    assert "--fix-config" not in proposed
+    assert f"files of config/ stay as they are, as with --fix-config it does not go: {sentence}" in " ".join(said.split())
+    assert (store / "store-rescued" / path).read_bytes() == b"\0" * 2
+
+
+@pytest.mark.parametrize(("step", "left"), [("_audit", "nothing is left of it"), ("ways_text", "store-rescued.rescue")])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_interrupted_rescue_says_what_it_leaves(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], step: str, left: str, number: int, code: int
+) -> None:
+    real = getattr(run_rescue, step)
+
+    def stopped(*words: Any) -> Any:
+        os.kill(os.getpid(), number)
+        return real(*words)
+
+    monkeypatch.setattr(run_rescue, step, stopped)
+    before = content(store / "store")
+    assert typed(store, "--yes") == code
+    said = capsys.readouterr().err
+    assert "interrupted: " in said and left in said and "the copy is as it was" in said
+    found = sorted(path.name for path in store.glob("store-rescued*"))
+    assert found == (["store-rescued.rescue"] if step == "ways_text" else []) and content(store / "store") == before

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from store_io.base.errors import Denied, NotAFile, StoreChanged, StoreError, Unreadable
+from store_io.base.errors import Denied, NotAFile, StoreChanged, StoreError, UnfitDonor, Unreadable, UsageError
 from store_io.base.failed_reads import (
     MOST_NOTED,
     can_do_without,
     every_read,
     failed_reads,
     note,
+    noted_unless,
     noting,
     unless_denied,
     with_every_read,
@@ -80,11 +81,40 @@ def test_a_part_of_an_answer_is_not_given_after_a_read_that_failed() -> None:
     assert given == list("aabcabc") and len(failed) == 3
 
 
+@pytest.mark.parametrize("kind", [StoreError, UnfitDonor, UsageError])
+def test_what_may_only_follow_from_a_failed_read_is_not_said(kind: type[StoreError]) -> None:
+    for fails in (False, True):
+        with pytest.raises(StoreError) as raised, every_read():
+            if fails:
+                note("a", "a: fails")
+            raise kind("it does not fit")
+        assert str(raised.value) == ("a: fails" if fails and kind is not UsageError else "it does not fit")
+
+
 @pytest.mark.parametrize(("kind", "noted"), [(Denied, []), (Unreadable, ["a"]), (StoreChanged, ["a"])])
 def test_a_file_that_is_denied_may_not_be_needed(kind: type[StoreError], noted: list[str]) -> None:
-    with failed_reads() as failed, contextlib.suppress(StoreError), unless_denied(), noting("a"):
+    with failed_reads() as failed, contextlib.suppress(StoreError), noted_unless(Denied), noting("a"):
         raise kind("a: fails")
     assert list(failed) == noted
+
+
+@pytest.mark.parametrize("denials", [0, 1, 2])
+def test_a_file_that_is_denied_for_a_moment_is_read(denials: int) -> None:
+    left = [Denied("a: no permission")] * denials
+
+    def read() -> str:
+        with noting("a"):
+            if left:
+                raise left.pop()
+        return "bytes"
+
+    with failed_reads() as failed:
+        if denials < 2:
+            assert unless_denied(read) == "bytes"
+        else:
+            with pytest.raises(Denied):
+                unless_denied(read)
+    assert not failed
 
 
 def test_of_many_files_some_are_noted() -> None:

@@ -7,11 +7,12 @@ from typing import cast
 
 import pytest
 
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreError, Unreadable
 from store_io.repair.copy_under_way import CopyUnderWay
-from store_io.repair.repair_audit import audit_changed, audit_copy
+from store_io.repair.repair_audit import audit, audit_changed, audit_copy
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import plan_of, repaired
+from tests.support.failing_reads import failing_calls
 from tests.support.stores.small_repairs import SIZES, copied, small_store
 
 
@@ -48,3 +49,14 @@ def test_a_repair_knows_that_the_broker_has_no_timers(tmp_path: Path) -> None:
     plan = plan_of(root, "5.3.3", conf + "timerWheelEnable=false\n")
     assert plan.settings["timerWheelEnable"] is False
     assert repaired(root, tmp_path / "new", plan).exit_code == 0
+
+
+def test_an_audit_that_has_not_read_all_decides_nothing(tmp_path: Path) -> None:
+    """Also where its result is used whether it is complete or not: the queues to rebuild follow from it."""
+    root, conf = small_store(tmp_path)
+    with copied(root, conf, tmp_path / "new") as (work, _):
+        for fail_at in (0, 9, 30):
+            with failing_calls([Path(work.location.root)], ("preadv",), fail_at) as calls:
+                with pytest.raises(Unreadable, match="Input/output error"):
+                    audit(work, work.conf, "the repaired log")
+            assert calls.failed[0]

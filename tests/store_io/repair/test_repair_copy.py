@@ -14,7 +14,7 @@ import pytest
 
 from store_io.base.errors import StoreError
 from store_io.repair.copy_under_way import CopyUnderWay
-from store_io.repair.repair_copy import COPY_THREADS, check_source
+from store_io.repair.repair_copy import COPY_THREADS, check_source, mode_beside
 from store_io.repair.repair_plan import RepairPlan
 from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
@@ -154,3 +154,23 @@ def test_a_dledger_log_without_data_is_refused(tmp_path: Path) -> None:
         path.unlink()
     with pytest.raises(StoreError, match="no data file of DLedger"):
         check_source(StoreLocation(str(store.root)), store.broker_conf)
+
+
+@pytest.mark.parametrize(
+    ("root", "folder", "segment", "other", "most"),
+    [
+        (0o755, 0o755, 0o644, 0o644, 0o644), (0o755, 0o755, 0o600, 0o644, 0o600), (0o755, 0o755, 0o640, 0o600, 0o640),
+        (0o700, 0o755, 0o644, 0o644, 0o600), (0o755, 0o710, 0o666, 0o644, 0o640), (0o755, 0o755, 0o400, 0o644, 0o600),
+    ],
+)  # fmt: skip
+def test_a_file_beside_the_new_store_is_read_by_nobody_who_cannot_read_the_segments(
+    root: int, folder: int, segment: int, other: int, most: int, damaged: tuple[Path, RepairPlan, dict[str, str]], tmp_path: Path
+) -> None:
+    store = Path(shutil.copytree(damaged[0], tmp_path / "store"))
+    for path in store.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else other)
+    for path in (store / "commitlog").iterdir():
+        path.chmod(segment)
+    (store / "commitlog").chmod(folder)
+    store.chmod(root)
+    assert mode_beside(StoreLocation(str(store))) == most

@@ -11,7 +11,16 @@ import pytest
 from jobs.report.files.json_text import document
 from tests.support import damage
 from tests.support.answers import product
-from tests.support.answers.repaired import Served, content, numbers, plan_of, plan_with_steps, previewed, repaired
+from tests.support.answers.repaired import (
+    Served,
+    content,
+    numbers,
+    plan_of,
+    plan_with_steps,
+    planned_options,
+    previewed,
+    repaired,
+)
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 from tests.support.stores.corpus_tools import Case
@@ -65,11 +74,12 @@ def test_corpus(case: Case, policy: str, tmp_path: Path) -> None:
     root = case.unpack(tmp_path)
     before = content(root)
     plan = plan_with_steps(root, case.release, case.broker_conf, policy)
-    dry = previewed(root, tmp_path / "new", plan, policy, fix_offsets=True)
-    outcome = repaired(root, tmp_path / "new", plan, policy, fix_offsets=True)
+    asked = planned_options(plan, policy)
+    dry = previewed(root, tmp_path / "new", plan, policy, **asked)
+    outcome = repaired(root, tmp_path / "new", plan, policy, **asked)
     assert content(root) == before
     assert numbers(dry) == outcome.report and dry.exit_code == outcome.exit_code
-    assert list(plan.repair[policy]) == outcome.report["steps"] and outcome.report["steps_from"] == "plan"
+    assert list(plan.repair[policy].steps) == outcome.report["steps"] and outcome.report["steps_from"] == "plan"
     if (case.name, policy) in REFUSED:
         assert outcome.exit_code == 20 and not (tmp_path / "new").exists()
         return

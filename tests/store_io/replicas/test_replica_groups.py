@@ -15,6 +15,7 @@ from jobs.report.texts.words.replicas_words import pair_words
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
+from store_io.audit.outcome.safety import Safety, decide
 from store_io.base.tasks import run_task
 from store_io.replicas.replica_groups import ReplicaGroup, replica_groups
 from store_io.source.byte_source import StoreLocation
@@ -247,6 +248,9 @@ def test_what_no_checksum_covers_is_disputed_by_two_copies_and_settled_by_three(
         (finding,) = told(audit)
         assert (finding.code, finding.severity, finding.phy_offset) == ("replica_disputes", NOTE, record.at)
         assert finding.start is not None and finding.end == finding.start + 1  # the one byte
+        judged = decide(audit.outcome())
+        assert judged.safety == Safety.DIVERGED and judged.lacking is not None
+        assert "differ in 1 message, and nothing shows which copy is right" in judged.lacking.headline()
         assert audit.outcome().exit_code == 0  # neither can be called damaged
     assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (0, 0)
     assert (row(group, "a")["disputed"], row(group, "b")["disputed"]) == (1, 1)
@@ -355,6 +359,7 @@ def test_logs_that_went_on_apart(tmp_path: Path) -> None:
         assert {(f.code, f.severity) for f in findings} == {("replica_diverged", NOTE)}
         assert findings[0].phy_offset == at and sum(f.count for f in findings) <= count
         assert audit.outcome().exit_code == 0  # each is sound by itself
+        assert decide(audit.outcome()).safety == Safety.DIVERGED
     assert lack(group, "b", "a")["messages"] == 30 and lack(group, "a", "b")["messages"] == 90
 
 

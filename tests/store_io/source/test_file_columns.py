@@ -9,11 +9,10 @@ from schemas.rows import StoreFile
 from store_io.source import file_columns as subject
 from store_io.source.file_columns import Chosen, FileColumns, FilesByPath
 
+_MOST = (1 << 63) - 1
 _NAMES = st.text(st.sampled_from("ab/.0é\U00010000\ud800-["), min_size=1, max_size=6)
 _FILES = st.lists(
-    st.builds(
-        StoreFile, _NAMES, st.sampled_from(["file", "directory"]), st.integers(0, 1 << 70), st.integers(-(1 << 70), 1 << 70)
-    ),
+    st.builds(StoreFile, _NAMES, st.sampled_from(["file", "directory"]), st.integers(0, _MOST), st.integers(-_MOST, _MOST)),
     max_size=20,
 )
 

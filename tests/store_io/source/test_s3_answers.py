@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from itertools import count
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
+from botocore.exceptions import ClientError
 
 from store_io.base import waiting
 from store_io.base.errors import StoreError, Unreadable
@@ -221,3 +225,31 @@ def test_a_connection_is_used_again(server: Hostile) -> None:
         assert s3_client.client().get_object(Bucket="b", Key="a", Range=f"bytes=0-{SIZE - 1}")["Body"].read() == bytes(SIZE)
     pools = s3_client.client()._endpoint.http_session._manager.pools
     assert [pools[key].num_connections for key in pools.keys()] == [1]
+
+
+@pytest.mark.parametrize("missing", ["_endpoint", "http_session", "send", "_pool_classes_by_scheme", "https", "ConnectionCls"])
+def test_a_botocore_that_makes_its_connections_otherwise_is_refused(missing: str) -> None:
+    def one(**parts: object) -> SimpleNamespace:
+        return SimpleNamespace(**{name: part for name, part in parts.items() if name != missing})
+
+    pool = type("Pool", (), {} if missing == "ConnectionCls" else {"ConnectionCls": HTTPConnection})
+    pools = {scheme: pool for scheme in ("http", "https") if scheme != missing}
+    session = one(send=print, _pool_classes_by_scheme=pools)
+    made = one(_endpoint=one(http_session=session), meta=SimpleNamespace(events=mock.Mock()))
+    with pytest.raises(Unreadable, match=r"^S3 cannot be used: botocore [0-9.]+ makes its connections in another way"):
+        s3_answers.register(made)
+    assert not made.meta.events.register.called and all(each is pool for each in pools.values())
+
+
+@pytest.mark.parametrize("size", [0, 5])
+def test_only_an_object_without_bytes_is_taken_for_empty(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that finds no byte in an object that has some would make a table of config/ an empty one."""
+    client = mock.Mock()
+    client.get_object.side_effect = ClientError({"Error": {"Code": "InvalidRange"}}, "GetObject")
+    client.head_object.return_value = {"ContentLength": size}
+    monkeypatch.setattr(s3_folder, "client", lambda: client)
+    if not size:
+        assert s3_folder._get("b", "k", "config/topics.json", 0, 9, None) == (b"", 0, "")
+        return
+    with pytest.raises(Unreadable, match=r"^config/topics\.json: cannot be read: the server says that it has no bytes, and"):
+        s3_folder._get("b", "k", "config/topics.json", 0, 9, None)

@@ -107,7 +107,7 @@ def _of_numbers(outcome: AuditOutcome) -> Iterator[str]:
     for policy, repair in (outcome.plan.get("repair") or {}).items():
         before, after = repair["messages_before"], repair["messages_after"]
         if before is not None and repair["lost"] is not None:
-            if repair["lost"]["messages"] > before or after > before:
+            if repair["lost"]["messages"] > before or after > before + repair["healed"]:
                 yield f"repair {policy}: {before} messages before, {after} after, {repair['lost']} lost"
     for row in outcome.segments:
         if (row.get("damaged_bytes") or 0) > (row.get("size_bytes") or 0):

@@ -12,8 +12,10 @@ from typing import Any
 
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.tasks import Task, run_task
 from store_io.repair.plan_repair_section import StepsTask
+from store_io.repair.proposals import refused_section
 from store_io.repair.repair_plan import POLICIES, RepairPlan, read_plan
 from store_io.repair.repair_store import preview, repair
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
@@ -35,9 +37,15 @@ def plan_with_steps(root: Path, release: str, broker_conf: str | None, policy: s
     """The same plan with the steps of that policy, as an audit works them out."""
     plan = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf)).plan
     worked_out = StepsTask(0, StoreLocation(str(root)), json.dumps(plan), policy, 0).run()
-    parts = {other: {"refused": "not asked for"} for other in POLICIES} | {policy: worked_out}
+    parts = {other: refused_section("not asked for") for other in POLICIES} | {policy: worked_out}
     assert faults("plan", json.dumps({**plan, "repair": {"broker": worked_out, "salvage": worked_out}})) == []
     return read_plan(json.dumps({**plan, "repair": parts}).encode())
+
+
+def planned_options(plan: RepairPlan, policy: str) -> dict[str, Any]:
+    """What a repair is asked for so that it has the plan's own steps."""
+    words = plan.repair[policy].options
+    return {"fix_offsets": True, "fix_config": "--fix-config" in words, "heal_risk": DEFAULT_RISK if "--heal" in words else None}
 
 
 def repaired(root: Path, target: Path, plan: RepairPlan, policy: str = "broker", **more: Any) -> RepairOutcome:

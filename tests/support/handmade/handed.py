@@ -73,7 +73,8 @@ def lossy() -> HandOver:
     told = report(
         messages_after=1691, lost={"messages": 9, "bytes": 900}, given_up=given_up, bridges=[bridge], offsets=[group],
         offsets_set_back=["config/consumerOffset.json"], positions_set_back=1, answered=[{**row, "first": 5, "end": 8}],
-        moved=[{**row, "first": 3, "end": 4, "stored": 9, "phy_offset": 1}], unserved=[{**row, "phy_offset": 4}],
+        moved=[{**row, "first": 3, "end": 4, "stored": 9, "phy_offset": 1}],
+        unserved=[{**row, "first": 4, "end": 5, "phy_offset": 4, "reason": HOSTILE}],
         kept=[{"file": "commitlog/0", "message": HOSTILE}], topics_unknown=[HOSTILE, "TopicB"], not_copied=["fifo"],
         unblocked=["a file is too short"], healed={
             "risk": 1e-4, "total_risk": 1e-9, "records": [healed], "not_healed": [], "not_healed_count": 0, "more": 0,

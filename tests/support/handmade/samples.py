@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from jobs.report.files.result_json import RunInfo
-from schemas.rows import AuditOutcome, Finding, FurthestRun
+from schemas.rows import AuditOutcome, Finding, FurthestRun, Row
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\n'\"&"
 HOSTILE_NAMES = [
@@ -64,7 +65,7 @@ def damaged() -> AuditOutcome:
         20,
         True,
         verdict=f"RocketMQ 4.9.8 would start, cut the CommitLog at 1124 and lose 12 messages of {HOSTILE}",
-        plan=_plan("hurt", truncate_at=1124, lost=12),
+        plan={**_plan("hurt", truncate_at=1124, lost=12), "repair": proposed(6)},
         findings=findings,
         findings_dropped={"queue_entry_wrong": 5},
         counts={"loss": 1, "rebuildable": 25, "note": 1},
@@ -102,6 +103,23 @@ def damaged() -> AuditOutcome:
         damaged_extents=1,
         replica_group="g",
     )
+
+
+def proposed(by_broker: int = 18, **more: Any) -> Row:
+    """plan.json's section `repair` of a store with 18 messages, of which policy broker keeps so many. more: of both policies."""
+    return {"broker": worked_out(**{"messages_after": by_broker, **more}), "salvage": worked_out(**more)}
+
+
+def worked_out(**more: Any) -> Row:
+    """A policy's part of plan.json's section `repair`, of a repair that goes."""
+    step = {"number": 2, "action": "rebuild_queue", "file": "consumequeue/t/0", "start": None, "end": None, "reason": "r"}
+    copy = {**step, "number": 1, "action": "copy", "file": "", "kept": {"files": 2}, "lost": {}}
+    base: Row = {
+        "refused": None, "worked_out": True, "options": [], "messages_before": 18, "messages_after": 18, "healed": 0, "risk": 0.0,
+        "risk_left": 0.0, "config_left": "", "lost": {"messages": 0, "bytes": 0}, "given_up": 0, "config": [], "unserved": 0,
+        "steps": [copy, {**step, "kept": {"entries": 2}, "lost": {}}],
+    }  # fmt: skip
+    return base | more
 
 
 def lacking(outcome: AuditOutcome) -> AuditOutcome:
@@ -217,6 +235,7 @@ def refused() -> AuditOutcome:
     outcome.counts = {"loss": 1, "rebuildable": 1}
     outcome.verdict = "RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number"
     outcome.plan["broker"] = {"starts": False, "refusal": "commitlog/x.swp: the name is not a number", "exit": "clean"}
+    outcome.plan["repair"] = {"broker": worked_out(messages_after=6), "salvage": worked_out(messages_after=9)}
     outcome.findings = [
         Finding(
             "file_unrecognised",

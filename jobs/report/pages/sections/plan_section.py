@@ -14,6 +14,7 @@ from jobs.report.pages.page import View
 from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld
 from jobs.report.texts.step_text import VERBS, numbers_text
 from schemas.rows import AuditOutcome, Row
+from store_io.repair.proposals import proposals
 
 MAX_RUNS = 500
 _QUEUE_FOLDERS = {"consumequeue", "batchconsumequeue"}
@@ -59,14 +60,14 @@ def leaves_view(outcome: AuditOutcome) -> View:
     }
 
 
-def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str) -> View:
-    """What repair.html shows. words, plan: as `repair_commands` takes them."""
-    repairs, planned = repair_commands(outcome, words, plan), outcome.plan.get("repair") or {}
+def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str) -> View:
+    """What repair.html shows. words, plan, to: as `repair_commands` takes them."""
+    repairs, planned = repair_commands(outcome, words, plan, to), outcome.plan.get("repair") or {}
     return {
         "withheld": repair_withheld(outcome),
-        "unshown": not_shown((*words, plan)) if repairs else "",
+        "unshown": not_shown(words, [("--plan", plan)]) if repairs else "",
         "repairs": repairs,
-        "policies": [_policy(name, planned[name]) for name in ("salvage", "broker") if repairs and name in planned],
+        "policies": [_policy(one.policy, planned[one.policy]) for one in proposals(planned) if repairs],
     }
 
 

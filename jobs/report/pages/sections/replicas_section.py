@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.report.pages.page import View
-from jobs.report.texts.words.replicas_words import choice_words, lack_words, pair_words, rejoin_words
+from jobs.report.texts.words.replicas_words import choice_words, config_words, lack_words, pair_words, rejoin_words
 from schemas.rows import AuditOutcome
 
 MAX_ROWS = 100
@@ -21,6 +21,7 @@ def replicas_view(outcome: AuditOutcome) -> View:
         "pairs": [words for pair in pairs[:MAX_ROWS] for words in (pair_words(pair), *rejoin_words(pair))],
         "of_pairs": len(pairs),
         "lacks": list(lack_words(group, outcome.name))[:MAX_ROWS],
+        "config": list(config_words(group, outcome.name))[:MAX_ROWS],
         "problems": group["problems"][:MAX_ROWS],
         "parts": [{"holder": lack["holder"], **part} for lack in lacks for part in lack["ranges"]],
     }

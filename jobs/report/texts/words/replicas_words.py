@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jobs.report.texts.text import count_text
+from jobs.report.texts.text import bytes_text, count_text
 from schemas.rows import Row
 from store_io.base.wording import seen
 
+_NAMES = 3  # of topics and groups in a sentence
 _OTHER_HAS = {
     "missing": "has no file there",
     "unwritten": "has zeros there",
@@ -73,4 +74,45 @@ def lack_words(group: Row, store: str) -> Iterator[str]:
     for lack in group["lacks"]:
         if lack["store"] == store and lack["messages"]:
             queues = count_text(len(lack["by_queue"]), "queue")
-            yield f"{lack['holder']} holds {count_text(lack['messages'], 'message')} of {queues} that {store} lacks"
+            said = f"{lack['holder']} holds {count_text(lack['messages'], 'message')} of {queues} that {store} lacks"
+            first = next((part["start"] for part in lack["ranges"]), None)
+            yield said + (f" ({bytes_text(lack['bytes'])}, from physical offset {first:,} on)" if first is not None else "")
+
+
+def config_words(group: Row, store: str = "") -> Iterator[str]:
+    """Say of each table of config/ which copy has more of it, a sentence for each. store: only of pairs that it belongs to."""
+    rows = [row for row in group.get("config", ()) if not store or store in (row["store"], row["holder"])]
+    for row in rows:
+        own, holder, table = row["store"], row["holder"], row["table"]
+        if table in ("topics", "groups"):
+            kind = table.removesuffix("s")
+            names = ", ".join(seen(entry[kind]) for entry in row["entries"][:_NAMES])
+            more = f" and {row['lacks'] - _NAMES:,} more" if row["lacks"] > _NAMES else ""
+            yield f"{holder} has {count_text(row['lacks'], kind)} in {row['holder_file']} that {own} lacks: {names}{more}"
+            continue
+        noun = "consumer offset" if table == "offsets" else "delay level's offset"
+        parts = []
+        if row["behind"]:
+            be = "is" if row["behind"] == 1 else "are"
+            by = f", by {count_text(row['messages'], 'message')} in all" if row["behind"] > 1 else f", by {row['messages']:,}"
+            parts.append(f"{count_text(row['behind'], noun)} of {own} {be} smaller than those of {holder}{by}")
+        if row["lacks"]:
+            parts.append(f"{holder} has {count_text(row['lacks'], noun)} that {own} lacks")
+        yield "; ".join([*parts, _which_offsets(group, row)])
+
+
+def _which_offsets(group: Row, row: Row) -> str:
+    """Which file to take where one copy has all the greater offsets."""
+    own, holder, file = row["store"], row["holder"], row["holder_file"]
+    pairs = {frozenset((pair["left"], pair["right"])): pair["relation"] for pair in group["pairs"]}
+    back = any((r["store"], r["holder"], r["table"]) == (holder, own, row["table"]) for r in group["config"])
+    if pairs.get(frozenset((own, holder))) in ("diverged", "apart", "unknown"):
+        return "their logs differ, so neither table fits the other log as it is"
+    if back:
+        return f"{own} in turn has others that are greater or that {holder} lacks, so take the greatest of each from both"
+    if any(copy["store"] == own and copy["lacks"] for copy in group["copies"]):
+        return f"{holder} has the greater ones, and the longer log to which they belong"
+    whose = f"take {file} of {holder} before {own} is started as master"
+    if file.endswith("/"):
+        whose = f"take what {file} of {holder} shows before {own} is started as master"
+    return f"{holder} has the greater ones: {whose}; a slave takes smaller ones of its master over"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from schemas.rows import DEFAULT, NAMED, NOTE, AuditOutcome
+from store_io.audit.outcome.safety import lacks_of
 from store_io.base.exit_codes import CONSISTENT, DERIVED, INCOMPLETE, LOST
 from store_io.base.wording import count_text
 
@@ -33,7 +34,11 @@ def exit_meaning(code: int) -> str:
 
 
 def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
-    """What an exit code says of the stores that earned it; of LOST, whether messages are concerned or the start."""
+    """What an exit code says of the stores that earned it; of LOST, whether messages are concerned or the start. Copies that have
+    diverged are not just called consistent."""
+    outcomes = list(outcomes)
+    if code == CONSISTENT and any(lacks_of(outcome)[1] for outcome in outcomes):
+        return "each consistent by itself, diverged from another copy"
     grave = [o.plan.get("broker") for o in outcomes if o.exit_code == code == LOST]
     words = {_EXIT_WORDS[LOST].short if broker is None or broker.get("starts") else "no start" for broker in grave}
     return " or ".join(sorted(words, reverse=True)) or _EXIT_WORDS[code].short

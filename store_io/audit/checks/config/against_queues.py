@@ -18,7 +18,7 @@ from store_io.base.packed import PackedMap, items_of
 from store_io.base.wording import count_text, seen
 from store_io.formats.commitlog import bridges
 from store_io.formats.config_reader import StoreConfig
-from store_io.rules.config.built_in import SYSTEM_PREFIXES, built_in_topics
+from store_io.rules.config.built_in import built_in_topics, is_brokers_own
 from store_io.rules.config.files import DELAY_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules
 from store_io.rules.multi_dispatch import LMQ_PREFIX
@@ -75,7 +75,7 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[Queue
 
 def is_asked_for(topic: str) -> bool:
     """Whether clients ask for such a topic, so that a table has to name it."""
-    return topic != bridges.TOPIC and not topic.startswith((LMQ_PREFIX, *SYSTEM_PREFIXES))
+    return topic != bridges.TOPIC and not topic.startswith(LMQ_PREFIX) and not is_brokers_own(topic)
 
 
 def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
@@ -97,7 +97,7 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
         return not slave and bool(own) and not own & (config.topics or {}).keys()
     if done.odd is not None or done.name != TOPICS or version is not None and version > done.counter:
         return bool(done.name)
-    own = {topic for topic, _ in held if not topic.startswith(SYSTEM_PREFIXES)} - config.built_in_topics - {bridges.TOPIC}
+    own = {topic for topic, _ in held if not is_brokers_own(topic)} - config.built_in_topics - {bridges.TOPIC}
     named = (config.topics or {}).keys()
     return not slave and bool(named & config.built_in_topics) and not own & named
 

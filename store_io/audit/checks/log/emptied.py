@@ -20,6 +20,7 @@ the log reach furthest, not with the last one: else the second audit of an empti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import (
@@ -36,6 +37,7 @@ from schemas.rows import (
 )
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
+from store_io.audit.facts.missing_messages import missing_text, of_an_empty_log
 from store_io.base.wording import count_text
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
@@ -63,11 +65,14 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
     if not shown and not offsets:
         return [Finding("commitlog_empty", COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
-    whose = "this copy held some" if shown else "consumers of this broker or its master had read some"
+    number, more = of_an_empty_log(evidence)
+    some = missing_text({"messages": number, "at_least": more}) if number else "some"
+    whose = f"this copy held {some}" if shown else f"consumers of this broker or its master had read {some}"
     holds = evidence.copy.listing.get(COMMITLOG) or evidence.copy.ledger_data
     here = "the CommitLog holds no message" if holds else "there is no commitlog/ here"
     message = f"{here}, but {whose}: {'; '.join([*shown, *offsets])}"
-    return [Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)]
+    found = Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)
+    return [replace(found, expected=some, count=number) if number else found]
 
 
 def _traces(evidence: Evidence) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -42,7 +42,7 @@ def lost_findings(
     """Messages that an entry knows and the CommitLog lacks: in damaged bytes, in zeros, in missing or never copied segments."""
     by_name = {name_of(s.path): s for s in segments}
     damaged: dict[str, set[tuple[int, int]]] = {}  # of segments that were asked for
-    beyond: Counter[str] = Counter()  # segments after the last one that entries lead to
+    beyond: dict[str, set[int]] = defaultdict(set)  # by segment after the last one, the messages to which entries lead
     reported: set[int] = set()
     lost: list[_LostMessage] = []
 
@@ -55,7 +55,7 @@ def lost_findings(
             if kind == lm.MISSING:
                 continue  # the gap between the segments' names has said so
             if kind == lm.BEYOND:
-                beyond[log.segment_name(phy)] += 1
+                beyond[log.segment_name(phy)].add(phy)
                 continue
             if live.later and live.proven and phy >= log.data_end:
                 continue  # the finding on the whole copy counts all of these
@@ -71,15 +71,14 @@ def lost_findings(
                 continue  # the scan has found this very message damaged
             severity = REBUILDABLE if live.holes and phy >= log.data_end else ""
             lost.append(_LostMessage(segment, start, start + size, severity, kind, result.key, number, size))
-    gone = {name: count for name, count in sorted(beyond.items()) if all(s.path != name for s in segments)}
+    gone = {name: len(messages) for name, messages in sorted(beyond.items()) if all(s.path != name for s in segments)}
     return [*_folded_lost(lost), *live.findings(log), *_segments_gone(gone, log, live)]
 
 
 def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) -> Iterator[Finding]:
-    """Segments after the last one that this many entries lead to each."""
+    """Segments after the last one. counts: the messages of each to which entries lead."""
     for name, count in counts.items():
         phy_offset = int(name_of(name))
-        entries = count_text(count, "queue entry leads", "queue entries lead")
         yield Finding(
             "segment_missing",
             name,
@@ -89,7 +88,7 @@ def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) ->
             actual="no file",
             message="a copy of a running broker: queues and log differ in time"
             if live.holes
-            else f"{entries} to messages of this segment",
+            else f"queue entries lead to {count_text(count, 'message')} of this segment",
             next=END_GONE if phy_offset >= log.end and not live.holes else "",
             count=count,
         )

@@ -13,8 +13,8 @@ import numpy as np
 
 from schemas.finding_codes import BRIDGED
 from schemas.rows import LOSS, MATCH_EQUAL, NOTE, REBUILDABLE, RUN_QUEUE, Finding, SegmentSummary
-from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
+from store_io.audit.log_map import broken_between
 from store_io.audit.queue_runs import FAR
 from store_io.audit.queue_views import QueueView
 from store_io.base.ranges import subtract
@@ -95,7 +95,7 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
             before = run.end
             continue
         if first > expected:
-            if not _broken_between(log, before, run.position) and bisect_left(bridged, before) == bisect_left(
+            if not broken_between(log, before, run.position) and bisect_left(bridged, before) == bisect_left(
                 bridged, run.position
             ):
                 old = evidence.copy.rules.refused_appends_use_offsets or not subtract([(expected, first)], answered)
@@ -125,14 +125,6 @@ def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Seq
         " as after its topic was deleted and made again, or its files removed"
     )
     return [replace(note, count=count, message=message, expected=None)]
-
-
-def _broken_between(log: lm.LogMap, start: int, end: int) -> bool:
-    """Whether bytes between two physical offsets are damaged, missing or zero, so that messages may be gone there."""
-    low = int(np.searchsorted(log.starts, start, side="right")) - 1
-    high = int(np.searchsorted(log.starts, end, side="left"))
-    kinds = log.kinds[max(low, 0) : high]
-    return bool(np.isin(kinds, (lm.DAMAGED, lm.MISSING, lm.UNWRITTEN, lm.UNREAD)).any())
 
 
 def _sequence(view: QueueView, segments: Sequence[SegmentSummary], run: _Run, code: str, severity: str, expected: int) -> Finding:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from jobs.report.hand_over.rescue_text import audit_text, choice_text, ways_text
-from jobs.rescue.ways import Way, choose
-from schemas.rows import Comparison, Start
+from schemas.finding_codes import SWITCH_OFF
+from schemas.rows import AuditOutcome, Comparison, Finding, Row, Start
+from store_io.repair.proposals import refused_section
 from store_io.repair.repair_work import RepairOutcome
+from store_io.repair.ways import Way
 from tests.support.handmade import samples
 from tests.support.handmade.handed import report
+from tests.support.handmade.samples import worked_out
 
 
 def start(release: str, lost: int, **more: object) -> Start:
@@ -37,6 +42,31 @@ def test_the_ways_stand_beside_a_plain_start() -> None:
     refused = [Way("broker", None, "there is no end"), ways[1]]
     said = ways_text(samples.refused(), refused)
     assert "does not start" in said and "does not go: there is no end" in said
-    choice = choose(refused)
-    assert choice is not None
-    assert "policy broker does not go" in choice_text(choice, "./spark-submit.sh repair x", "/new.rescue", "")
+
+
+def reason(outcome: AuditOutcome, broker: Row, salvage: Row) -> str:
+    outcome.plan["repair"] = {"broker": broker, "salvage": salvage}
+    line, *_ = choice_text(outcome, "./spark-submit.sh repair x", "/new.rescue", "").splitlines()
+    return line.removeprefix("  Reason     ")
+
+
+def test_the_reason_says_what_decides_between_the_policies() -> None:
+    outcome = samples.damaged()
+    assert reason(outcome, worked_out(messages_after=11), worked_out()).startswith("it keeps 7 more of the messages, also those")
+    assert "both keep the same messages" in reason(outcome, worked_out(), worked_out())
+    assert reason(outcome, worked_out(given_up=3), worked_out(given_up=1)) == "it gives up 2 fewer messages"
+    assert reason(outcome, refused_section("why not"), worked_out()) == "policy broker does not go: why not"
+    healed = reason(outcome, worked_out(healed=1, risk=2e-6), worked_out(healed=1, risk=2e-6))
+    assert healed.endswith("--heal makes 1 damaged record whole, at a risk of 2.0e-06 in all")
+    assert "decide on repair --heal yourself" in reason(outcome, worked_out(risk_left=1.0), worked_out(risk_left=1.0))
+
+
+def test_the_reason_names_a_setting_and_not_damage_where_there_is_none() -> None:
+    outcome = replace(samples.damaged(), damaged_extents=0)
+    found = Finding("broker_drops_messages", "commitlog/0", severity="loss", actual="dup_info")
+    outcome.findings = [found]
+    more = "it keeps 7 more of the messages"
+    assert reason(outcome, worked_out(messages_after=11), worked_out()) == more  # the record may be damaged
+    outcome.findings = [replace(found, next=SWITCH_OFF["dup_info"])]
+    with_setting = f"{more}: those that a start with duplicationEnable=true cuts"
+    assert reason(outcome, worked_out(messages_after=11), worked_out()) == with_setting

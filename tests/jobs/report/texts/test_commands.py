@@ -13,19 +13,25 @@ import pytest
 from jobs.command_line import options
 from jobs.command_line.message_filters import read_filter
 from jobs.command_line.stores import StoreArgument
+from jobs.environment.installation import ENTRY
 from jobs.report.hand_over.words import HandOverFiles, hand_over_text
+from jobs.report.pages.sections.plan_section import repair_view
 from jobs.report.texts.commands import (
+    NOTHING_MENDS,
     closer_look,
     closer_withheld,
     command_line,
     not_shown,
     queue_query,
     repair_commands,
+    repair_withheld,
     shell_word,
     store_words,
 )
+from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.text import printable
 from schemas.rows import Finding
+from store_io.repair.proposals import config_helps
 from tests.support.handmade import samples
 from tests.support.handmade.handed import saved
 from tests.support.handmade.samples import HOSTILE_NAMES
@@ -42,7 +48,7 @@ HOSTILE_WORDS = [
 def words_in(shell: list[str], command: str, folder: Path) -> list[str]:
     """The words that a shell makes of a command after its first one."""
     assert printable(command) == command  # nothing in it steers a terminal
-    line = "printf '%s\\0' " + command.removeprefix("./spark-submit.sh ")
+    line = "printf '%s\\0' " + command.removeprefix(f"{ENTRY} ")
     done = subprocess.run([*shell, "-c", line], capture_output=True, check=True, cwd=folder)
     return done.stdout.decode("utf-8").split("\0")[:-1]
 
@@ -69,7 +75,7 @@ def test_no_printed_command_runs_anything_else(word: str, shell: list[str], tmp_
         lines = [text.strip() for text in hand_over_text(handed).splitlines()]
         commands = [closer_look(replace(entry, topic=topic), words), queue_query(words, topic, 3, 70, 71)[0]]
         commands += [command for _, command in repair_commands(outcome, words, f"{path}/plan.json")]
-        commands += [line for line in lines if line.startswith("./spark-submit.sh ")]
+        commands += [line for line in lines if line.startswith(f"{ENTRY} ")]
         sent = [line for line in lines if line.startswith("java ")]
         if not shell_word(path):
             assert not any(commands) and len(commands) == 4 and not sent
@@ -88,22 +94,32 @@ def test_no_printed_command_runs_anything_else(word: str, shell: list[str], tmp_
     assert list(tmp_path.iterdir()) == [conf]
 
 
+@pytest.mark.parametrize("option", ["--broker-conf", "--plan"])
+def test_a_file_whose_path_no_command_can_show_is_to_be_copied(option: str) -> None:
+    words, path = ("/s", "--release", "4.9.8"), "/d/a\x1bb"
+    conf = (*words, "--broker-conf", path if option == "--broker-conf" else "/b")
+    plan = path if option == "--plan" else "/plan.json"
+    outcome = samples.damaged()
+    assert [command for _, command in repair_commands(outcome, conf, plan)] == ["", ""]
+    said = next_steps(outcome, conf, plan).unshown
+    assert said.startswith("No command line can show the path ") and "copy the file to a path without such letters" in said
+    assert repair_view(outcome, conf, plan)["unshown"] == said and "\x1b" not in said
+
+
 def test_what_no_shell_can_be_given_is_looked_at_where_it_lies() -> None:
     entry = Finding("queue_entry_missing", "consumequeue/t/3/0", topic="a\n", queue_id=3, queue_offset=70, phy_offset=5)
-    assert closer_look(entry, ("/s",)) == "./spark-submit.sh explain /s --phy-offset 5" and not closer_withheld(entry, ("/s",))
+    assert closer_look(entry, ("/s",)) == f"{ENTRY} explain /s --phy-offset 5" and not closer_withheld(entry, ("/s",))
     assert "--queue " not in closer_look(replace(entry, topic="t", queue_id=-1), ("/s",))
 
 
 def test_the_command_that_looks_closer() -> None:
     damaged = Finding("commitlog_damaged", "commitlog/0", 5, 9, phy_offset=5)
     quoted = "'/copies/a b' --release 4.9.8 --broker-conf '/conf/b'\"'\"'c.conf'"
-    assert closer_look(damaged, WORDS) == f"./spark-submit.sh explain {quoted} --phy-offset 5"
+    assert closer_look(damaged, WORDS) == f"{ENTRY} explain {quoted} --phy-offset 5"
     entry = Finding(
         "queue_entry_missing", "consumequeue/t/3/0", 5, 9, phy_offset=5, topic="-t", queue_id=3, queue_offset=70, count=9
     )
-    assert closer_look(entry, ("/s",)) == (
-        "./spark-submit.sh query /s --topic=-t --queue 3 --from-queue-offset 70 --to-queue-offset 79"
-    )
+    assert closer_look(entry, ("/s",)) == (f"{ENTRY} query /s --topic=-t --queue 3 --from-queue-offset 70 --to-queue-offset 79")
     assert closer_look(replace(entry, count=10**9), ("/s",)).endswith("--from-queue-offset 70 --to-queue-offset 170")
     assert "--topic 'a\\,b' --queue" in closer_look(replace(entry, topic="a,b"), ("/s",))  # one topic, not two
     assert closer_look(Finding("checkpoint_missing", "checkpoint"), WORDS) == ""
@@ -148,7 +164,7 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     outcome.plan["steps"] = [{"action": "delete", "file": "x"}]
     assert [what for what, _ in repair_commands(outcome, WORDS, "/p")] == [
         "Repair with --policy salvage: keeps 9 messages and removes what stops the release",
-        "Repair with --policy broker: removes what stops the release, then keeps what the release keeps",
+        "Repair with --policy broker: keeps 6 messages and removes what stops the release",
     ]
     for store in ("s3://b", "s3://b/", "hdfs://h:1/", "gs://b/s"):
         assert repair_commands(outcome, (store, "--release", "5.3.3"), "/p") == []
@@ -162,15 +178,12 @@ def test_a_repair_is_offered_where_there_is_something_to_do() -> None:
     assert repair_commands(replace(outcome, segment_count=0), WORDS, "/p") == []  # nothing to repair from
 
 
-def test_fix_config_is_offered_for_files_alone() -> None:
+def test_fix_config_helps_files_alone() -> None:
     outcome = samples.damaged()
     outcome.findings.append(Finding("config_table_lost", "config/topics.json", severity="loss"))
-    assert all(command.endswith("--fix-config") for _, command in repair_commands(outcome, WORDS, "/p"))
-    in_database = repair_commands(replace(outcome, config_database="config/topics"), WORDS, "/p")
-    assert in_database and not any("--fix-config" in what + command for what, command in in_database)
+    assert config_helps(outcome) and not config_helps(replace(outcome, config_database="config/topics"))
     outcome.findings.append(Finding("config_table_lost", "config/delayOffset.json", severity="rebuildable"))
-    beside = repair_commands(replace(outcome, config_database="config/topics"), WORDS, "/p")
-    assert all(command.endswith("--fix-config") for _, command in beside)
+    assert config_helps(replace(outcome, config_database="config/topics"))
 
 
 def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
@@ -178,8 +191,9 @@ def test_a_repair_is_offered_where_a_start_leaves_every_file_as_it_is() -> None:
     outcome.plan["steps"] = [{"action": "keep", "file": "commitlog/0"}]
     outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
     outcome.findings = [Finding("epoch_file_damaged", "epochFileCheckpoint", severity="rebuildable")]
-    assert len(repair_commands(outcome, WORDS, "/p")) == 1  # of a large store: its plan has no steps of a repair
-    outcome.plan["repair"] = {name: {"steps": [{"action": "copy"}]} for name in ("broker", "salvage")}
-    assert repair_commands(outcome, WORDS, "/p") == []
-    outcome.plan["repair"]["broker"]["steps"] += [{"action": "write_epochs"}]
-    assert len(repair_commands(outcome, WORDS, "/p")) == 1
+    ((_, command),) = repair_commands(outcome, WORDS, "/p")  # of a large store: its plan has no steps of a repair
+    assert command.startswith(f"{ENTRY} rescue ")
+    outcome.plan["repair"] = samples.proposed(steps=[{"action": "copy"}])
+    assert repair_commands(outcome, WORDS, "/p") == [] and repair_withheld(outcome) == NOTHING_MENDS
+    outcome.plan["repair"]["broker"] = samples.worked_out(options=["--fix-offsets"])
+    assert repair_commands(outcome, WORDS, "/p")[0][1].endswith("--policy broker --fix-offsets")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jobs.environment.installation import ENTRY
 from jobs.report.pages.index_html import index_html
 from jobs.report.texts.judgement import judge, most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
@@ -54,7 +55,7 @@ def test_what_is_gone_is_never_called_safe() -> None:
     acting = samples.emptied()
     acting.segment_count = 1
     acting.plan["steps"] = [{"action": "rebuild", "file": "checkpoint"}]
-    assert "Repair" not in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+    assert f"{ENTRY} repair" not in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
     acting.findings = []
     assert "Repair" in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
 
@@ -76,7 +77,8 @@ def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bo
     assert [outcome.name for outcome, _ in most_dangerous_first(others)] == ["stuck", "calm", "calm"]
     assert [j.kind for _, j in most_dangerous_first(others)][1:] == [slave.kind, "safe"]
     page = "".join(index_html(samples.RUN, [samples.behind(samples.clean(), parted)]))
-    assert "1 of 1 store lacks messages of its group: do not start it as master" in page
+    of_group = "has diverged from another copy: choose a master first" if parted else "lacks messages of its group: do not"
+    assert f"1 of 1 store {of_group}" in page
     text = summary_text(samples.RUN, others, "out")
     assert ("diverged" if parted else "not as master") in text and "lacks 300 messages of its group" in text
 

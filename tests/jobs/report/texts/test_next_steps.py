@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jobs.environment.installation import ENTRY
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import judge
@@ -16,6 +17,7 @@ from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
 from schemas.finding_codes import CATALOGUE, CORRECT_LINE, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
+from store_io.repair.proposals import refused_section
 from tests.support.handmade import samples
 
 WORDS = ("/copies/hurt", "--release", "4.9.8")
@@ -37,6 +39,8 @@ def hurt(code: str = "broker_drops_messages", **broker: Any) -> AuditOutcome:
     outcome = samples.damaged()
     outcome.plan["steps"].append({"action": "delete", "file": "commitlog/x", "reason": "r"})
     outcome.plan["broker"] |= broker
+    if code == "broker_skips_messages":
+        outcome.plan["repair"] = samples.proposed()
     outcome.findings.insert(0, Finding(code, "commitlog/x", severity="loss", count=12, next=REPAIR))
     return outcome
 
@@ -102,9 +106,31 @@ def test_the_summary_sends_to_the_repair_first(outcome: AuditOutcome, sentence: 
     assert labels[:3] == ["Next", "Repair", "Closer"]
 
 
-def test_messages_that_only_lack_their_entries_need_no_policy() -> None:
-    text = summary(replace(hurt("broker_skips_messages"), name="hurt"))  # its folder's name, in a command
-    assert "  Repair     ./spark-submit.sh repair " in text and "--policy" not in text
+def test_the_repair_that_is_recommended_comes_first_with_its_options() -> None:
+    outcome = replace(hurt(), name="hurt")  # its folder's name, in a command
+    assert "--policy salvage\n" in summary(outcome) and f"  Repair     {ENTRY} repair " in summary(outcome)
+    outcome.plan["repair"] = samples.proposed(messages_after=19, healed=1, risk=1e-6, options=["--heal", "--fix-config"])
+    text = re.sub(r"\s+", " ", summary(outcome))
+    assert "--policy broker --heal --fix-config " in text
+    assert "it keeps the 12 messages that a start would cut; --heal makes 1 damaged record whole, at a risk of 1.0e-06" in text
+    what = "Repair with --policy broker --heal --fix-config: keeps 19 messages, 13 more than a start would; --heal makes"
+    assert what in re.sub(r"\s+", " ", page_text(outcome))
+
+
+def test_where_no_repair_was_worked_out_rescue_does_it() -> None:
+    outcome = replace(hurt(), name="hurt")
+    outcome.plan["repair"] = {policy: refused_section("too large", worked_out=False) for policy in ("broker", "salvage")}
+    assert f"  Repair     {ENTRY} rescue {WORDS[0]} --release 4.9.8\n" in summary(outcome)
+    assert "it works out a repair by each policy" in re.sub(r"\s+", " ", summary(outcome))
+
+
+def test_where_no_repair_goes_that_is_said() -> None:
+    outcome = hurt()
+    outcome.plan["repair"] = {policy: refused_section("There is no end.") for policy in ("broker", "salvage")}
+    for text in (page_text(outcome), summary(outcome)):
+        told = re.sub(r"\s+", " ", text)
+        assert "No repair goes: there is no end. The copy is as it was; look for another copy of this broker, and name" in told
+        assert "spark-submit.sh repair" not in told and "Run the Repair line" not in told
 
 
 def test_consumer_offsets_are_counted_and_set_back_by_a_repair() -> None:

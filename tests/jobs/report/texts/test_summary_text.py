@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from jobs.environment.installation import ENTRY
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
 from jobs.report.texts.judgement import meaning_of
@@ -66,7 +67,7 @@ def test_notes_are_named_by_kind_where_they_are_counted() -> None:
 def test_a_summary_names_the_command_that_looks_closer_and_breaks_only_its_own_lines() -> None:
     words = ("/copies/" + "x" * 150, "--release", "4.9.8", "--broker-conf", "/c d")
     text = summary_text(samples.RUN, [samples.damaged()], "/out", words=words)
-    assert f"  Closer     ./spark-submit.sh explain {words[0]} --release 4.9.8 --broker-conf '/c d' --phy-offset 1124\n" in text
+    assert f"  Closer     {ENTRY} explain {words[0]} --release 4.9.8 --broker-conf '/c d' --phy-offset 1124\n" in text
     assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith(("  Closer", "  Repair")))
 
 

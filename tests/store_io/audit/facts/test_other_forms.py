@@ -16,6 +16,7 @@ from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.outcome.safety import Safety
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired
+from tests.support.failing_reads import failing_reads
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 from tests.support.stores.rocksdb_stores import keyed_store, write_database
 
@@ -311,3 +312,20 @@ def test_a_form_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     audit = audited(made, conf)
     assert not audit.above_note
     assert any(f.file == "config/topics" and "not known" in f.message for f in audit.findings)
+
+
+@pytest.mark.parametrize("files", [{}, {"files": Tables()}], ids=["no file", "files"])
+def test_a_failed_read_of_a_database_that_no_setting_uses_is_named(files: dict[str, Tables], tmp_path: Path) -> None:
+    """It may show more than a start holds, so that without it nobody knows the answer."""
+    pytest.importorskip("rocksdict")
+    made, conf = store(tmp_path / "s", "files", {**files, "separate": Tables(**NEWER, time=2000, counter=9)})  # type: ignore[arg-type]
+    folder = made.root / "config" / "consumerOffsets"
+    whole = audited(made, conf).outcome
+    with failing_reads(folder) as reads:
+        assert audited(made, conf).outcome.complete
+    assert reads.count
+    for fail_at in range(reads.count):
+        with failing_reads(folder, fail_at) as failing:
+            outcome = audited(made, conf).outcome
+        assert failing.failed[0]
+        assert outcome.findings == whole.findings if outcome.complete else "consumerOffsets" in outcome.incomplete[0]

@@ -38,6 +38,22 @@ def test_any_other_size_is_another_stores(line: str) -> None:
     assert "Correct" not in found.step
 
 
+@pytest.mark.parametrize(
+    ("conf", "works"),
+    [
+        ("mappedFileSizeConsumeQueue=4000", True),
+        ("mappedFileSizeConsumeQueue=4000\nduplicationEnable=true", False),  # which no file shows
+        ("mappedFileSizeConsumeQueue=4000\nmappedFileSizeCommitLog=1024", False),
+        ("mappedFileSizeConsumeQueue=4000\nduplicationEnable=false", True),
+    ],
+)
+def test_to_leave_the_file_out_is_advised_only_if_the_files_show_all_that_it_says(conf: str, works: bool) -> None:
+    listing = listing_of(QUEUES)
+    settings = read_settings(conf, listing)
+    (found,) = size_misfits(conf, listing, settings, left_out=lambda: read_settings(None, listing))
+    assert ("Without --broker-conf" in found.step) == works and found.step.startswith("Find this store's own broker.conf")
+
+
 MISFIT = Misfit("commitlog/0", "2 bytes", "1 bytes", Part.LOG, "broker.conf says 2; all are 1")
 
 

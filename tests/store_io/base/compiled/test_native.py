@@ -9,6 +9,7 @@ import weakref
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -254,21 +255,29 @@ def made(folder: Path) -> Path:
     return path
 
 
-def test_what_others_may_have_written_is_not_run(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def shared_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are in this user's group."""
+    monkeypatch.setattr(code_files, "_private_group", lambda: None)
+
+
+def test_what_others_may_have_written_is_not_run(made: Path, monkeypatch: pytest.MonkeyPatch, shared_group: None) -> None:
     folder = str(made.parent)
     for mode in (0o664, 0o646):
         made.chmod(mode)
         assert read_code(str(made)) is None
     made.chmod(0o644)
-    for mode, safe in ((0o775, False), (0o757, False), (0o1777, True), (0o755, True)):
+    for mode, safe in ((0o775, False), (0o757, False), (0o1777, False), (0o755, True)):
         made.parent.chmod(mode)
-        assert code_files.is_safe_folder(folder) == safe
+        assert (code_files.writable_by_others(folder) == "") == safe
     made.parent.chmod(0o777)
     monkeypatch.setattr(native, "_linked", None)
     _nothing._code.clear()
+    code_files._writable.cache_clear()
     _nothing(np.zeros(1, np.uint8))  # numba's way
     made.parent.chmod(0o755)
-    assert code_files.is_safe_folder(folder + "/new") and not code_files.is_safe_folder(str(made))
+    code_files._writable.cache_clear()
+    assert not code_files.writable_by_others(folder + "/new") and code_files.writable_by_others(str(made)) == str(made)
     os.chown(made, 65534, -1) if os.geteuid() == 0 else monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert read_code(str(made)) is None
 
@@ -325,7 +334,7 @@ def test_crcs_are_multiplied_alike_on_all_processors() -> None:
             assert set(_products(value, shift)) == {crc32_combine(value, 0, length)}
 
 
-def test_who_else_may_have_put_code_into_a_folder_is_found(tmp_path: Path) -> None:
+def test_who_else_may_have_put_code_into_a_folder_is_found(tmp_path: Path, shared_group: None) -> None:
     inner = tmp_path / "top" / "inner"
     inner.mkdir(parents=True)
     file = inner / "code"
@@ -347,3 +356,53 @@ def test_who_else_may_have_put_code_into_a_folder_is_found(tmp_path: Path) -> No
             os.chown(path, 65534, 65534, follow_symlinks=False)
             assert found(0o700, 0o700, 0o600) == str(path)
             os.chown(path, 0, 0, follow_symlinks=False)
+
+
+def test_a_group_of_this_user_alone_may_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, file = tmp_path / "folder", tmp_path / "folder" / "code"
+    folder.mkdir()
+    file.touch()
+    own = tmp_path.stat().st_gid
+    for path in (folder, file):
+        path.chmod(0o775)
+    for group, blamed in ((own, ""), (own + 1, str(folder)), (None, str(folder))):
+        monkeypatch.setattr(code_files, "_private_group", lambda group=group: group)
+        assert code_files.writable_by_others(str(folder)) == blamed
+    monkeypatch.setattr(code_files, "_private_group", lambda: own)
+    monkeypatch.setattr(code_files, "_has_list", lambda place: place == str(file))
+    assert code_files.writable_by_others(str(folder)) == str(file)
+    monkeypatch.setattr(code_files, "_has_list", lambda place: False)
+    file.chmod(0o777)
+    assert code_files.writable_by_others(str(folder)) == str(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "private"),
+    [("u", [], True), ("u", ["u"], True), ("u", ["u", "v"], False), ("users", [], False), ("users", ["u"], False)],
+)
+def test_which_group_is_of_this_user_alone(name: str, members: list[str], private: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_files.pwd, "getpwuid", lambda user: SimpleNamespace(pw_gid=7, pw_name="u"))
+    monkeypatch.setattr(code_files.grp, "getgrgid", lambda group: SimpleNamespace(gr_gid=7, gr_name=name, gr_mem=members))
+    assert code_files._private_group() == (7 if private else None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives folders to others")
+def test_a_folder_around_that_another_user_could_replace_is_blamed(tmp_path: Path) -> None:
+    around = tmp_path / "around"
+    folder = around / "deeper" / "code"
+    folder.mkdir(parents=True)
+    (tmp_path / "link").symlink_to("around/deeper")
+    through = str(tmp_path / "link" / "code")
+    assert code_files.writable_by_others(str(folder)) == code_files.writable_by_others(through) == ""
+    for mode, blamed in ((0o757, str(around)), (0o1777, "")):  # the folder is not theirs to rename
+        around.chmod(mode)
+        assert code_files.writable_by_others(str(folder)) == code_files.writable_by_others(through) == blamed
+    around.chmod(0o755)
+    os.chown(around, 65534, 65534)
+    for asked in (str(folder), through, f"{folder}/none"):
+        assert code_files.writable_by_others(asked) == str(around) and not code_files.writable_by_others(asked, around=False)
+    os.chown(around, 0, 0)
+    os.chown(tmp_path / "link", 65534, 65534, follow_symlinks=False)
+    assert code_files.writable_by_others(through) == str(tmp_path / "link") and not code_files.writable_by_others(str(folder))
+    (tmp_path / "circle").symlink_to("circle")
+    assert code_files.writable_by_others(str(tmp_path / "circle" / "x"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store_io.formats.config.salvage import LAYOUTS, PULL_OFFSETS, UNKNOWN_TABLE, Salvaged, entries_of, salvaged
+from store_io.formats.config.salvage import LAYOUTS, UNKNOWN_TABLE, Salvaged, entries_of, salvaged
 from tests.support.stores.config_texts import FILES, ConfigText, config_text
 from tests.support.stores.random_config import TEXTS, VALUES, WHOLE
 
@@ -64,12 +64,12 @@ def test_each_whole_entry_is_kept_and_none_is_invented(path: str, pretty: bool, 
         (b"{'offsetTable':{'a@g':{0:5L,1:6}}}", {0: 5, 1: 6}),
         (b'{offsetTable:{"a@g":{"0":5/*c*/,}//\n}}', {0: 5}),
         (b'{"offsetTable":{"a@g":{0:5,1:1.5,2:9223372036854775808,3:null}}}', {0: 5}),
-        (b'\xff' * 40 + b'7,2:7},"a@g":{0:5}}}', {0: 5}),
-        (b'{"lost@g:{0:1},"a@g":{0:5}}', {0: 5}),
+        (b'\xff' * 40 + b'7,2:7},"a@g":{0:5\n\t\t}}}', {0: 5}),  # in the form of a release that writes no pull offsets
+        (b'{"lost@g:{0:1},"a@g":{0:5\n\t\t}}', {0: 5}),
     ],
 )  # fmt: skip
 def test_a_pair_counts_whole_or_not_at_all(text: bytes, kept: dict[int, int]) -> None:
-    assert salvaged(text, OFFSETS, {PULL_OFFSETS}).tables["offsetTable"]["a@g"] == kept
+    assert salvaged(text, OFFSETS).tables["offsetTable"]["a@g"] == kept
 
 
 def test_tables_are_told_apart_after_damage() -> None:
@@ -101,6 +101,43 @@ def test_a_table_whose_name_is_lost_gives_nothing_to_the_one_before() -> None:
     assert len(sure.tables["pullOffsetTable"]) == 200 > len(sure.tables["offsetTable"]) > 175 and sure.broken_count < 2
 
 
+def written(form: str) -> tuple[bytes, dict[str, set[str]]]:
+    """A file with both tables, of different entries; (the text, table -> the names of its entries)."""
+    newer, older = form == "newer", form == "older"
+    pair, row, table = ("\n\t\t\t", "\n\t\t", "\n\t") if newer else ("", "\n\t\t", "\n\t") if older else ("", "", "")
+    entries = {"offsetTable": {f"T{n}@g" for n in range(5)}, "pullOffsetTable": {f"P{n}@q" for n in range(0 if older else 5)}}
+    parts = [f'{table}"dataVersion":{{"counter":1}}']
+    for name, names in entries.items():
+        if names:
+            rows = (f'{row}"{each}":{{{pair}0:{n},{pair}1:{n}{row}}}' for n, each in enumerate(sorted(names)))
+            parts.append(f'{table}"{name}":{{{",".join(rows)}{table}}}')
+    return f"{{{','.join(parts)}{table[:1]}}}".encode(), entries
+
+
+@pytest.mark.parametrize("seeds", [range(400), pytest.param(range(400, 40_000), marks=pytest.mark.soak)], ids=["few", "many"])
+@pytest.mark.parametrize("form", ["newer", "a line"])
+def test_whatever_release_reads_the_file_no_entry_goes_to_the_other_table(form: str, seeds: range) -> None:
+    text, entries = written(form)
+    name = text.index(b'"pullOffsetTable"')
+    for seed in seeds:
+        random, data = Random(seed), bytearray(text)
+        for _ in range(random.choice([1, 1, 2, 3])):
+            start = name + random.randrange(-40, 40) if random.random() < 0.7 else random.randrange(len(data))
+            end = min(len(text), start + random.choice([1, 1, 2, 3, 5, 8, 20, 40, 80]))
+            signs = random.choice([b"\0", b"\xff", b'{}[]:,"0123456789ab@\n', bytes(range(256))])
+            data[start:end] = bytes(random.choice(signs) for _ in range(end - start))
+        found = salvaged(bytes(data), OFFSETS).tables
+        for own, other in (("offsetTable", "pullOffsetTable"), ("pullOffsetTable", "offsetTable")):
+            assert not found.get(own, {}).keys() & entries[other], (seed, bytes(data))
+
+
+def test_a_file_in_the_form_of_an_older_release_holds_no_pull_offsets() -> None:
+    text, _ = written("older")
+    start = text.index(b'"T2@g"')
+    found = salvaged(text[:start] + bytes(12) + text[start + 12 :], OFFSETS)
+    assert set(found.tables["offsetTable"]) == {"T0@g", "T1@g", "T3@g", "T4@g"} and set(found.tables) == {"offsetTable"}
+
+
 @pytest.mark.parametrize("filler", [0, 0xFF])
 @pytest.mark.parametrize("path", [path for path in FILES if len(LAYOUTS[path]) > 1])
 def test_damage_around_the_begin_of_a_table_moves_no_entry_to_another_one(path: str, filler: int) -> None:
@@ -117,7 +154,7 @@ def test_damage_around_the_begin_of_a_table_moves_no_entry_to_another_one(path: 
 
 
 def test_a_table_under_a_damaged_name_is_known_by_its_entries() -> None:
-    found = salvaged(b'{"dataVersion":{"counter":4},"g":{"x":["a"]},"offsexTable":{"a@g":{0:5}}}', OFFSETS, {PULL_OFFSETS})
+    found = salvaged(b'{"dataVersion":{"counter":4},"g":{"x":["a"]},"offsexTable":{"a@g":{0:5\n\t\t}}}', OFFSETS)
     assert found.tables == {"offsetTable": {"a@g": {0: 5}}} and not found.whole
 
 

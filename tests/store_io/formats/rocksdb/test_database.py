@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import sys
@@ -248,3 +249,11 @@ def test_any_bytes(store: Path, seed: int) -> None:
         entries(store)
     except StoreError as error:
         assert "\n" not in str(error) and "Traceback" not in str(error)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EUCLEAN, errno.EBADMSG, errno.ENODATA, errno.EREMOTEIO, errno.EACCES])
+def test_what_the_system_says_of_the_medium_is_a_read_that_failed(number: int) -> None:
+    said, is_of_medium = "IO error: While pread offset 0 len 53: 000012.sst: ", database_module._OF_MEDIUM.search
+    assert is_of_medium(said + os.strerror(number)) and not is_of_medium(f"Corruption: 000012.sst: {os.strerror(number)}")
+    for of_bytes in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL):
+        assert not is_of_medium(said + os.strerror(of_bytes))

@@ -19,7 +19,9 @@ from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
 from store_io.formats.config.salvage import LAYOUTS, entries_of, entry_name, salvaged
+from store_io.formats.config.table_forms import Form
 from store_io.formats.config_reader import StoreConfig
+from store_io.repair.config import config_changes
 from store_io.repair.config.written_tables import written_tables
 from store_io.repair.repair_work import RepairOutcome
 from store_io.rules.config.reading import ConfigRules, config_rules
@@ -492,3 +494,20 @@ def test_a_database_that_no_setting_uses_and_that_is_too_large_to_read_stops_no_
     assert outcome.exit_code == 0 and row["left_out"] is (file == "\0\0")
     unread = [str(each["entries"]) for each in row["not_kept"] if each["file"] == "config/consumerOffsets/"]
     assert unread and "17,825,795 bytes" in unread[0]
+
+
+def test_without_the_option_no_database_is_read_that_no_setting_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("rocksdict")
+    made = store(tmp_path / "store", "5.3.3", {"consumerOffset.json": "\0\0"})
+    write_database(made.root / "config" / "consumerOffsets", {"default": [(b"T@g", b'{"offsetTable":{0:3}}')]})
+    plan = plan_of(made.root, made.release, made.broker_conf)
+    told = repaired(made.root, tmp_path / "with", plan, fix_config=True).report["config"]
+
+    def read(copy: object, path: str) -> list[Form]:
+        raise AssertionError("a database is read that nothing needs")
+
+    monkeypatch.setattr(config_changes, "database_forms", read)
+    plain = repaired(made.root, tmp_path / "plain", plan).report["config"]
+    assert plain == told and plain[0]["taken_from"] == ["config/consumerOffsets/"]
+    with pytest.raises(AssertionError):
+        repaired(made.root, tmp_path / "again", plan, fix_config=True)

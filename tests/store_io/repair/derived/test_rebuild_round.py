@@ -8,6 +8,7 @@ import pytest
 
 from jobs.report.files.json_text import document
 from jobs.report.texts.commands import repair_commands
+from jobs.report.texts.judgement import judge
 from store_io.repair.derived.index_plan import IndexPlan
 from store_io.repair.derived.queue_plan import QueuePlan
 from store_io.repair.derived.rebuild_round import Rebuilt
@@ -76,10 +77,32 @@ def test_one_bad_topic_keeps_no_other_queue_from_its_repair(topic: str, release:
         assert queues == {"A", "B"} | {topic} & FOUND_AGAIN
         left = [(row["topic"], row["phy_offset"]) for row in outcome.report["unserved"]]
         assert left == ([] if topic in FOUND_AGAIN else [(topic, at)])
+        ends = [row["reason"] for row in outcome.report["unserved"]]
+        assert all((" puts nothing into queues from there on and refuses new messages" in reason) is stops for reason in ends)
         again = audit(tmp_path / policy, release, builder.broker_conf()).outcome
         assert again.loss["messages"] == len(left) and again.complete
         words = (str(tmp_path / policy), "--release", release)
         assert not repair_commands(again, words, "/plan.json")  # another one would change nothing
+        head = "Neither a start nor a repair brings 1 message of this copy into a queue"
+        assert not left or judge(again).headline == head
+        said = [f.message for f in again.findings if f.code == "broker_skips_messages"]
+        assert len(said) == len(left) and all(("refuses new messages" in message) is stops for message in said)
+
+
+@pytest.mark.parametrize(("release", "at_once"), [("4.9.8", True), ("5.3.3", False)])
+def test_a_repair_says_when_a_start_ends_all_writing_of_queues(release: str, at_once: bool, tmp_path: Path) -> None:
+    """The last message is one of which no queue can be made: some releases come to it at each start, others after a crash."""
+    builder = StoreBuilder(release, Sizes(segment=131072))
+    builder.put(Message("A", body=b"1"))
+    at = builder.put(Message("a\0b", body=b"2")).at
+    builder.write(tmp_path / "store", clean=False, undispatched=2)
+    plan = plan_with_steps(tmp_path / "store", release, builder.broker_conf(), "salvage")
+    (row,) = repaired(tmp_path / "store", tmp_path / "new", plan, "salvage").report["unserved"]
+    assert row["phy_offset"] == at and ("; the next start puts nothing into queues" in row["reason"]) is at_once
+    assert at_once or "; a start that reads it again, as the first one after a crash may, puts nothing" in row["reason"]
+    again = audit(tmp_path / "new", release, builder.broker_conf()).outcome
+    (said,) = (f.message for f in again.findings if f.code == "broker_skips_messages")
+    assert ("no file can be made for the queue" in said) is at_once and "refuses new messages" in said
 
 
 def test_a_light_queue_whose_file_cannot_be_made_is_left_out_alone(tmp_path: Path) -> None:

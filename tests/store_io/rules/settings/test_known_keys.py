@@ -5,22 +5,12 @@ from __future__ import annotations
 import pytest
 
 from store_io.rules.releases import ALL_DEFAULTS, KNOWN_RELEASES, parse_known
-from store_io.rules.settings.given_settings import FIRST_KNOWN
 from store_io.rules.settings.known_keys import RENAMED, known_span, meant_by, reads
-
-FROM_5_3_4 = {("5.4.0", "5.3.4")}  # that release took over what 5.4.0 had
 
 
 @pytest.mark.parametrize("key", sorted(ALL_DEFAULTS))
-def test_the_table_has_every_modelled_setting_since_its_first_release(key: str) -> None:
-    span = known_span(key)
-    assert span is not None
-    first = FIRST_KNOWN.get(key)
+def test_the_table_has_every_modelled_setting(key: str) -> None:
     assert reads(key, parse_known(KNOWN_RELEASES[-1]))
-    if first is None:
-        assert parse_known(span[0]) <= parse_known("4.8.0")
-    else:
-        assert first == span[0] or (first, span[0]) in FROM_5_3_4
 
 
 def test_a_name_is_known_between_its_releases() -> None:

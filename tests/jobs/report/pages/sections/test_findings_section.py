@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobs.environment.installation import ENTRY
 from jobs.report.pages.sections.findings_section import findings_view
 from jobs.report.texts.finding_groups import finding_groups
 from tests.support.handmade import samples
@@ -12,4 +13,4 @@ def test_each_finding_has_the_command_that_looks_closer() -> None:
     view = findings_view(outcome, ("/s",))
     assert view["groups"] == finding_groups(outcome) != []
     closer = view["closer"]
-    assert callable(closer) and any("./spark-submit.sh explain /s " in closer(f) for f in outcome.findings)
+    assert callable(closer) and any(f"{ENTRY} explain /s " in closer(f) for f in outcome.findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jobs.environment.installation import ENTRY
 from jobs.report.pages.page import MAX_ROWS
 from jobs.report.pages.sections.lost_section import MAX_COMMANDS, lost_view
 from tests.support.handmade import samples
@@ -18,7 +19,7 @@ def test_those_that_lose_most_come_first_and_a_command_lists_what_each_queue_los
     assert [queue["queue_id"] for queue in view["queues"]] == [8, 7, 6, 5, 4, 3, 2, 1, 0]  # type: ignore[attr-defined]
     commands = view["commands"]
     assert isinstance(commands, list) and len(commands) == MAX_COMMANDS - 1  # queue 8 has all its entries
-    assert commands[0] == "./spark-submit.sh query /s --topic b --queue 7 --from-queue-offset 13 --to-queue-offset 20"
+    assert commands[0] == f"{ENTRY} query /s --topic b --queue 7 --from-queue-offset 13 --to-queue-offset 20"
     assert view["levels"] == outcome.loss["delay_levels"]
     many = [{"topic": "b", "queue_id": i, "messages": 1 + i // 2} for i in range(MAX_ROWS + 5)]
     view = lost_view(outcome, {"lost": {"by_queue": many}}, ("/s",))

@@ -6,6 +6,7 @@ from typing import Any
 
 from jobs.report.pages.report_html import PageContext
 from schemas.rows import DEFAULT, AuditOutcome
+from store_io.repair.proposals import refused_section
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
 
@@ -47,8 +48,8 @@ def test_the_steps_of_a_repair_by_each_policy() -> None:
         step(1, "copy", "", kept={"files": 3}),
         step(2, "rebuild_queue", "consumequeue/<i>/0", start=0, end=1200, kept={"entries": 60}, lost={"positions": 1}),
     ]
-    salvage = {"refused": None, "messages_before": 100, "messages_after": 99, "lost": None, "given_up": 1, "steps": steps}
-    outcome.plan["repair"] = {"broker": {"refused": "no <segment>", "steps": []}, "salvage": salvage}
+    salvage = samples.worked_out(messages_before=100, messages_after=99, given_up=1, steps=steps)
+    outcome.plan["repair"] = {"broker": refused_section("no <segment>"), "salvage": salvage}
     page = page_of(outcome, OFFERED)
     assert page.problems() == []
     assert "The steps by policy broker: no <segment>." in page.text
@@ -60,10 +61,7 @@ def test_the_steps_of_a_repair_by_each_policy() -> None:
 
 def test_no_steps_are_shown_where_no_repair_is_offered() -> None:
     outcome = to_repair()
-    outcome.plan["repair"] = {
-        "broker": {"refused": "never shown", "steps": []},
-        "salvage": {"refused": "never shown", "steps": []},
-    }
+    outcome.plan["repair"]["broker"] = refused_section("never shown")
     assert "never shown" in page_of(outcome, OFFERED).text
     outcome.release_from = DEFAULT
     assert "never shown" not in page_of(outcome, OFFERED).text

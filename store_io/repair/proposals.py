@@ -1,0 +1,90 @@
+"""What plan.json says of a repair by each policy, and which of the two is recommended: the one place that decides it.
+
+An audit's text, its page and a rescue all read the recommendation from the section `repair` of the plan, so that they print the
+same command. `ways` makes the section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from schemas.rows import NOTE, AuditOutcome, Row
+from store_io.repair.repair_plan import BROKER, POLICIES
+from store_io.repair.repair_steps import COPY
+from store_io.rules.config.databases import DATABASE_TABLES
+from store_io.rules.config.files import CONFIG_FILES
+
+HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, DONOR = (
+    "--heal", "--heal-risk", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier", "--donor",
+)  # fmt: skip
+_CONFIG_CODES = frozenset(
+    {
+        "config_damaged", "config_backup_taken", "config_table_lost", "config_older", "topic_not_in_table",
+        "delayed_messages_again",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RepairProposal:
+    """What the section says of one policy. refused: why it does not go, None if it does.  worked_out: whether that was tried.
+
+    options: words of the command besides --policy.  changes: whether the new store is anything else than a copy.
+    unserved: messages of an earlier life of their queue, which get no entry.  config_left: why files of config/ are not mended.
+    """
+
+    policy: str
+    refused: str | None = None
+    worked_out: bool = True
+    options: tuple[str, ...] = ()
+    kept: int = 0
+    given_up: int = 0
+    healed: int = 0
+    risk: float = 0.0
+    risk_left: float = 0.0
+    unserved: int = 0
+    config_left: str = ""
+    changes: bool = False
+
+
+def proposals(section: Mapping[str, Row] | None) -> list[RepairProposal]:
+    """The proposals of plan.json's section `repair`, the recommended one first."""
+    found = [_proposal(policy, section[policy]) for policy in POLICIES if policy in section] if section else []
+    return sorted(found, key=lambda one: (one.refused is not None, -one.kept, one.given_up, one.policy != BROKER))
+
+
+def recommended(section: Mapping[str, Row] | None) -> RepairProposal | None:
+    """The proposal that keeps most; if both keep the same, that of the policy which surprises consumers least. None if none
+    goes, or none changes anything."""
+    return next((one for one in proposals(section) if one.refused is None and one.changes), None)
+
+
+def _proposal(policy: str, row: Row) -> RepairProposal:
+    if row["refused"] is not None:
+        return RepairProposal(policy, row["refused"], row["worked_out"])
+    return RepairProposal(
+        policy, options=tuple(row["options"]), kept=row["messages_after"], given_up=row["given_up"], healed=row["healed"],
+        risk=row["risk"], risk_left=row["risk_left"], unserved=row["unserved"],
+        config_left=row["config_left"],
+        changes=any(step["action"] != COPY for step in row["steps"]),
+    )  # fmt: skip
+
+
+def refused_section(sentence: str, worked_out: bool = True) -> Row:
+    """A policy's part of the section if it has no steps. worked_out: whether a repair refuses; else nobody tried."""
+    return {
+        "refused": sentence, "worked_out": worked_out, "options": [], "messages_before": None, "messages_after": None,
+        "healed": None, "risk": None, "risk_left": None, "config_left": "", "lost": None, "given_up": None, "config": [],
+        "unserved": None, "steps": [],
+    }  # fmt: skip
+
+
+def config_helps(outcome: AuditOutcome) -> bool:
+    """Whether --fix-config writes a file of config/ that is damaged, lost or older; it writes no database."""
+    refused_by = ((outcome.plan.get("broker") or {}).get("config") or {}).get("refused_by")
+    files = [f.file for f in outcome.findings if f.code in _CONFIG_CODES and f.severity != NOTE]
+    files += [f"config/{refused_by}"] if refused_by else []
+    if outcome.config_database:
+        return any(file in {each.path for each in CONFIG_FILES} - {*DATABASE_TABLES} for file in files)
+    return bool(files)

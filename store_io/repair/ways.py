@@ -1,0 +1,175 @@
+"""A repair by one policy, worked out without writing a new store: what it would keep, lose and change.
+
+ways = [work_out_way(replace(request, policy=policy), config_helps(outcome), run_tasks) for policy in POLICIES]
+outcome.plan["repair"] = {way.policy: section_of(way) for way in ways}
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from schemas.rows import Row
+from store_io.audit.healing.changes import DEFAULT_RISK
+from store_io.base.errors import StoreError, UnfitDonor, Unreadable
+from store_io.formats.config.table_forms import FROM_FILE, FormUnread
+from store_io.repair.derived.queue_plan import EARLIER
+from store_io.repair.proposals import refused_section
+from store_io.repair.repair_steps import COPY
+from store_io.repair.repair_store import work_out
+from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
+
+MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a person who asked for it
+WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned with
+
+
+class _Reported(Protocol):
+    @property
+    def report(self) -> Row: ...
+
+
+class RepairFigures:
+    """Count what a repair's report says. A class that has the report as `report` inherits them."""
+
+    @property
+    def given_up(self: _Reported) -> int:
+        """Messages that the new store does not hold, although the copy holds them or shows that they were there."""
+        return int(self.report["given_up"]["messages"])
+
+    @property
+    def healed(self: _Reported) -> int:
+        """Damaged records that were made whole."""
+        return len((self.report.get("healed") or {}).get("records", ()))
+
+
+@dataclass(frozen=True)
+class Way(RepairFigures):
+    """A repair by one policy, worked out. refused: why it does not go, a sentence; else outcome is there.
+
+    options: words of its command besides --policy.  seconds: what working it out took.
+    risk_left: the sum of the risks of records that one change each makes whole, if they are left because it is too high; else 0.
+    config_left: why the files of config/ stay as they are, although --fix-config would mend some, a sentence; else empty.
+    """
+
+    policy: str
+    outcome: RepairOutcome | None
+    refused: str = ""
+    seconds: float = 0.0
+    options: tuple[str, ...] = ()
+    risk_left: float = 0.0
+    config_left: str = ""
+
+    @property
+    def report(self) -> Row:
+        """Of a way that goes."""
+        assert self.outcome is not None
+        return self.outcome.report
+
+    @property
+    def consistent(self) -> bool:
+        """Whether a run would put a new store in place."""
+        return self.outcome is not None and self.outcome.exit_code == 0
+
+    @property
+    def kept(self) -> int:
+        return int(self.report["messages_after"])
+
+    @property
+    def risk(self) -> float:
+        """How likely one of these changes is not the right one, at most: the sum of their risks."""
+        return float((self.report.get("healed") or {}).get("total_risk", 0.0)) if self.outcome is not None else 0.0
+
+    @property
+    def offsets(self) -> int:
+        """How many offsets of consumers, delay levels and timers it sets back."""
+        return int(self.report.get("positions_set_back", 0))
+
+    @property
+    def not_kept(self) -> int:
+        """How many entries of tables of config/ are in a form that is not taken, and in no table of the new store."""
+        return sum(int(form["count"]) for row in self.report["config"] for form in row["not_kept"])
+
+    @property
+    def written(self) -> int:
+        """Bytes of the copy that it writes; what it makes anew replaces some of them."""
+        return sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)
+
+    @property
+    def run_seconds(self) -> float:
+        """What a run takes, about: the same work, and the writing."""
+        return self.seconds + self.written / WRITING_SPEED
+
+    def problem(self) -> str:
+        """Why it cannot be taken; "" where it can."""
+        if self.outcome is None:
+            return self.refused
+        return "" if self.consistent else "the new store would not be consistent: " + "; ".join(self.report["problems"][:3])
+
+
+def work_out_way(request: RepairRequest, mends_config: bool, run_tasks: RunTasks) -> Way:
+    """Work out a repair by the request's policy with all options that mend something and need no person to decide.
+
+    The first of these that gives a consistent store: with --fix-config if `mends_config`, and with --heal; without the first;
+    without --heal; without both. --heal is left out if the risks of all records together are not below the bound of one.
+    Raises UnfitDonor, with which no policy goes, and Unreadable; a form of a table that cannot be read only refuses a repair with
+    --fix-config.
+    """
+    first: Way | None = None
+    left, config_left = 0.0, ""
+    for heal_risk in (DEFAULT_RISK, None):
+        differs = False  # whether it is worth to try without --heal
+        for fix_config in (True, False) if mends_config else (False,):
+            way = _worked_out(replace(request, heal_risk=heal_risk, fix_config=fix_config, fix_offsets=True), run_tasks)
+            first = first or way
+            differs = differs or way.outcome is None or way.healed > 0
+            if way.risk >= MOST_RISK:
+                left = way.risk
+                break
+            if way.consistent:
+                return replace(way, risk_left=left, config_left="" if fix_config else config_left)
+            if fix_config:
+                config_left = way.problem()
+        if not differs:
+            break
+    assert first is not None
+    return first
+
+
+def _worked_out(request: RepairRequest, run_tasks: RunTasks) -> Way:
+    began = time.monotonic()
+    try:
+        outcome = work_out(request, run_tasks, tempfile.gettempdir())
+    except StoreError as problem:
+        if isinstance(problem, UnfitDonor | Unreadable) and not isinstance(problem, FormUnread):
+            raise  # a read that fails says nothing of the policy
+        return Way(request.policy, None, str(problem))
+    healed, set_back = bool((outcome.report.get("healed") or {}).get("records")), bool(outcome.report.get("offsets"))
+    asked = replace(request, heal_risk=request.heal_risk if healed else None, fix_offsets=set_back)
+    return Way(request.policy, outcome, seconds=time.monotonic() - began, options=asked.options)
+
+
+def section_of(way: Way) -> Row:
+    """A policy's part of the section."""
+    if not way.consistent:
+        return refused_section(way.problem())
+    report = way.report
+    return {
+        "refused": None, "worked_out": True, "options": list(way.options), "messages_before": report["messages_before"],
+        "messages_after": report["messages_after"], "healed": way.healed, "risk": way.risk, "risk_left": way.risk_left,
+        "config_left": way.config_left,
+        "lost": report["lost"], "given_up": report["given_up"]["messages"],
+        "config": [_timeless(row) for row in report["config"]], "unserved": _unserved(report), "steps": report["steps"],
+    }  # fmt: skip
+
+
+def _unserved(report: Row) -> int:
+    """How many messages of an earlier life of their queue get no entry: those that were in no queue before are no loss."""
+    return sum(row["end"] - row["first"] for row in report["unserved"] if row["reason"] == EARLIER)
+
+
+def _timeless(row: Row) -> Row:
+    """A row of the report without modification times: the same bytes have the same plan."""
+    found = {**row, "not_kept": [_timeless(form) for form in row["not_kept"]]} if "not_kept" in row else row
+    return {**found, "time_ms": None} if row["time_from"] == FROM_FILE else found

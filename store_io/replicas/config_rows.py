@@ -1,0 +1,82 @@
+"""Compares the tables of config/ of copies of one log: whose offsets are greater, and which topics and groups a copy lacks.
+
+A slave copies its master's tables every few seconds (SlaveSynchronize.syncAll), offsets that are smaller than its own too. So the
+greater ones are lost, unless they are taken from the copy that has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from schemas.rows import Row
+from store_io.audit.facts.other_forms import NewestTable, newest_table
+from store_io.replicas.compared_copies import Copy
+from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+
+MOST_NAMED = 100  # entries of a row
+_PATHS = {
+    "topics": (TOPICS,),
+    "groups": (GROUPS,),
+    "offsets": (LMQ_OFFSETS, CONSUMER_OFFSETS),  # settings decide which of them a broker reads
+    "delay_offsets": (DELAY_OFFSETS,),
+}
+
+
+def config_rows(copies: Sequence[Copy]) -> tuple[list[Row], list[str]]:
+    """Return a row for each table of a copy of which another copy has more, and sentences about what could not be compared."""
+    rows: list[Row] = []
+    problems: list[str] = []
+    for table, paths in _PATHS.items():
+        shown: list[NewestTable | None] = []
+        for copy in copies:
+            found = None
+            with copy.audit.no_fault_beyond():
+                opened = copy.audit.copy
+                found = newest_table(opened, next((path for path in paths if path in opened.config.loads), paths[0]))
+            shown.append(found)
+            problems += [f"{copy.name}: {why}" for why in (found.unread if found is not None else (f"{paths[0]}: not read",))]
+        for store, own in zip(copies, shown, strict=True):
+            for holder, other in zip(copies, shown, strict=True):
+                if own is not None and other is not None and own.entries != other.entries:
+                    rows += _row(table, store.name, holder.name, own, other)
+    return rows, problems
+
+
+def _row(table: str, store: str, holder: str, own: NewestTable, other: NewestTable) -> Iterator[Row]:
+    """The row of what the holder has more; none where that is nothing."""
+    lacks = sorted((key for key in other.entries if key not in own.entries), key=str)
+    behind: list[tuple[int, Any]] = []
+    if table in ("offsets", "delay_offsets"):
+        for key, theirs in other.entries.items():
+            ours = own.entries.get(key)
+            if type(ours) is int and type(theirs) is int and ours < theirs:
+                behind.append((ours - theirs, key))
+    if not lacks and not behind:
+        return
+    named = [*(key for _, key in sorted(behind, key=lambda each: (each[0], str(each[1])))), *lacks][:MOST_NAMED]
+    yield {
+        "store": store,
+        "holder": holder,
+        "table": table,
+        "file": own.form or None,
+        "holder_file": other.form,
+        "lacks": len(lacks),
+        "behind": len(behind),
+        "messages": -sum(difference for difference, _ in behind),
+        "entries": [{**_place(table, key), "own": _offset(own, key), "other": _offset(other, key)} for key in named],
+    }
+
+
+def _place(table: str, key: Any) -> Row:
+    """The entry's own names; null for what a table of this kind does not have."""
+    group, topic, queue_id = key if table == "offsets" else (None, None, None)
+    level = key if table == "delay_offsets" else None
+    topic = key if table == "topics" else topic
+    group = key if table == "groups" else group
+    return {"topic": topic, "group": group, "queue_id": queue_id, "delay_level": level}
+
+
+def _offset(table: NewestTable, key: Any) -> int | None:
+    value = table.entries.get(key)
+    return value if type(value) is int else None

@@ -1,0 +1,84 @@
+"""Finds stores that are copies of one log although nobody said so: they hold the same message at the same physical offset.
+
+A few places of a few segments are read, whatever the stores' sizes. Two logs of different brokers share no message: its header
+alone has the broker's address and two times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from schemas.commitlog_layout import (
+    BODY_POSITION,
+    MAGIC_POSITION,
+    MAGIC_V1_BYTES,
+    MAGIC_V2_BYTES,
+    PHY_OFFSET_POSITION,
+    SYS_FLAG_POSITION,
+)
+from schemas.rows import MappedFile
+from store_io.audit.audit_store import StoreAudit
+
+_READ_AT, _READ_BYTES = (0, 1 << 20), 1 << 14  # of a segment
+_SEGMENTS = 6  # of a store
+_Header = tuple[int, bytes]  # of a message, with its physical offset
+_Edges = tuple[StoreAudit, list[MappedFile]]
+
+
+def same_logs(
+    audits: Sequence[StoreAudit],
+    each: Callable[[Callable[[_Edges], set[_Header]], Iterable[_Edges]], Iterable[set[_Header]]] = map,
+) -> list[list[int]]:
+    """Return the places of audits that are copies of one log, two or more together, in the order of the first of each.
+
+    audits: opened ones. A store that is named twice is no copy of itself. What cannot be read makes its audit incomplete.
+    each: as `map`, perhaps by several threads.
+    """
+    files = [{file.start: file for file in reversed(audit.segment_files) if file.size} for audit in audits]
+    own_edges = [[*sorted(own)[:1], *sorted(own)[-2:]] for own in files]
+    edges = {base for own in own_edges for base in own}
+    asked = []
+    for audit, own, bases in zip(audits, files, own_edges, strict=True):
+        read = list(dict.fromkeys((*bases, *sorted(own.keys() & edges))))[:_SEGMENTS]
+        asked.append((audit, [own[base] for base in read]))
+    group_of = list(range(len(audits)))
+    met: dict[_Header, int] = {}
+    roots: set[tuple[str, ...]] = set()
+    for number, headers in enumerate(each(_headers_of, asked)):
+        addresses = tuple(sorted(audits[number].source.address(file.path) for file in files[number].values()))
+        if addresses in roots:
+            continue
+        roots.add(addresses)
+        for header in headers:
+            pair = {group_of[met.setdefault(header, number)], group_of[number]}
+            if len(pair) > 1:
+                group_of = [min(pair) if group in pair else group for group in group_of]
+    found: dict[int, list[int]] = {}
+    for number, group in enumerate(group_of):
+        found.setdefault(group, []).append(number)
+    return [places for places in found.values() if len(places) > 1]
+
+
+def _headers_of(asked: _Edges) -> set[_Header]:
+    audit, files = asked
+    found: set[_Header] = set()
+    with audit.no_fault_beyond():
+        for file in files:
+            found.update(_headers(audit, file))
+    return found
+
+
+def _headers(audit: StoreAudit, file: MappedFile) -> Iterator[_Header]:
+    """Headers of messages that name the physical offset at which they lie."""
+    with audit.source.open(file.path) as opened:
+        for start in _READ_AT:
+            data = opened.read(start, _READ_BYTES)
+            for magic in (MAGIC_V1_BYTES, MAGIC_V2_BYTES):
+                at = data.find(magic)
+                while at >= 0:
+                    header = data[max(0, at - MAGIC_POSITION) :][:BODY_POSITION]
+                    place = file.start + start + at - MAGIC_POSITION
+                    named = int.from_bytes(header[PHY_OFFSET_POSITION:SYS_FLAG_POSITION], "big")
+                    if len(header) == BODY_POSITION and named == place:
+                        yield place, header
+                    at = data.find(magic, at + 1)

@@ -1,0 +1,107 @@
+"""Which repair is recommended, and with which options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from schemas.rows import Row
+from store_io.repair import ways
+from store_io.repair.proposals import RepairProposal, proposals, recommended, refused_section
+from store_io.repair.repair_plan import BROKER, SALVAGE
+from store_io.repair.repair_work import RepairOutcome, RepairRequest
+from store_io.repair.ways import Way, section_of, work_out_way
+from store_io.source.byte_source import StoreLocation
+from tests.support.handmade.handed import report
+
+
+def way(policy: str, kept: int = 10, given_up: int = 0, exit_code: int = 0, **more: Any) -> Way:
+    counts = {"messages": given_up, "missing": given_up, "cut": 0, "earlier": 0, "signs": []}
+    told = report(policy=policy, messages_after=kept, given_up=counts, **more)
+    return Way(policy, RepairOutcome(exit_code, told), seconds=1.0)
+
+
+def best_of(*found: Way) -> RepairProposal | None:
+    return recommended(section(*found))
+
+
+def section(*found: Way) -> dict[str, Row]:
+    return {one.policy: section_of(one) for one in found}
+
+
+@pytest.mark.parametrize(
+    ("broker", "salvage", "policy"),
+    [
+        (way(BROKER, 10), way(SALVAGE, 17), SALVAGE),
+        (way(BROKER, 17), way(SALVAGE, 17), BROKER),  # which surprises consumers least
+        (way(BROKER, 17, 3), way(SALVAGE, 17, 1), SALVAGE),
+        (Way(BROKER, None, "why not"), way(SALVAGE, 1), SALVAGE),
+        (way(BROKER, 10), way(SALVAGE, 17, exit_code=20, problems=["a queue is wrong"]), BROKER),
+    ],
+)
+def test_what_keeps_most_is_recommended(broker: Way, salvage: Way, policy: str) -> None:
+    best = best_of(broker, salvage)
+    assert best is not None and best.policy == policy
+
+
+def test_nothing_is_recommended_that_does_not_go_or_changes_nothing() -> None:
+    wrong = way(SALVAGE, 17, exit_code=20, problems=["a queue is wrong"])
+    assert best_of(Way(BROKER, None, "why not"), wrong) is None
+    assert [one.refused for one in proposals(section(Way(BROKER, None, "why not"), wrong))] == [
+        "why not", "the new store would not be consistent: a queue is wrong"
+    ]  # fmt: skip
+    copied = [step for step in report()["steps"] if step["action"] == "copy"]
+    assert best_of(way(BROKER, steps=copied), way(SALVAGE, steps=copied)) is None
+    assert best_of(way(BROKER, steps=copied), way(SALVAGE)) is not None
+    assert recommended(None) is None
+    tried = proposals({BROKER: refused_section("too large", worked_out=False)})
+    assert [(one.refused, one.worked_out) for one in tried] == [("too large", False)]
+
+
+REQUEST = RepairRequest("s", StoreLocation("/s"), "/new", None, SALVAGE)  # type: ignore[arg-type]
+
+
+def healed(risk: float) -> Row:
+    return {"records": [{}], "not_healed": [], "total_risk": risk}
+
+
+@pytest.mark.parametrize(
+    ("answers", "options", "tried"),
+    [
+        ({}, ("--fix-config",), 1),
+        ({"offsets": [{}]}, ("--fix-config", "--fix-offsets"), 1),
+        ({"healed": healed(1e-6)}, ("--heal", "--fix-config"), 1),
+        ({"healed": healed(1.0)}, ("--fix-config",), 2),  # nobody asked for such a risk
+        ({"wrong": ["--fix-config"]}, (), 2),
+        ({"healed": healed(1e-6), "wrong": ["--heal"]}, ("--fix-config",), 3),
+        ({"healed": healed(1e-6), "wrong": ["--heal", "--fix-config"]}, (), 4),
+        ({"wrong": ["--fix-config", ""]}, None, 2),
+    ],
+)
+def test_options_are_asked_for_that_mend_something_and_go(
+    answers: dict[str, Any], options: tuple[str, ...] | None, tried: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def work_out(request: RepairRequest, *_: object) -> RepairOutcome:
+        seen.append(request)
+        wrong = answers.get("wrong", [])
+        heals = request.heal_risk is not None and "healed" in answers
+        stops = heals and "--heal" in wrong or request.fix_config and "--fix-config" in wrong or "" in wrong
+        told = {"healed": answers["healed"] if heals else None, "offsets": answers.get("offsets", [])}
+        return RepairOutcome(20 if stops else 0, report(**told, problems=["p"]))
+
+    monkeypatch.setattr(ways, "work_out", work_out)
+    found = work_out_way(REQUEST, True, lambda *_: [])
+    assert found.consistent == (options is not None) and (options is None or found.options == options)
+    assert len(seen) == tried and len(set(map(repr, seen))) == tried
+    assert bool(found.risk_left) == (answers.get("healed", {}).get("total_risk") == 1.0)
+
+
+def test_a_plan_has_the_steps_of_a_run_with_its_own_options_alone() -> None:
+    request = replace(REQUEST, heal_risk=1e-4, fix_config=True, with_earlier=True, empty_config=True, fix_offsets=True)
+    assert request.options == ("--heal", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier")
+    risky = replace(REQUEST, heal_risk=0.5, donor=StoreLocation("/a b"))
+    assert risky.options == ("--heal", "--heal-risk", "0.5", "--donor", "/a b")
