@@ -47,6 +47,7 @@ def linked(markdown: str, name: str) -> str:
             return found[0]
         inside = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
         place = PAGES.get(inside, inside.removeprefix("docs/") if inside.startswith("docs/") else "")
-        return f"{picture}[{text}]({place}{hash_}{anchor})" if place else text
+        here = posixpath.dirname(PAGES.get(name, name.removeprefix("docs/")))
+        return f"{picture}[{text}]({posixpath.relpath(place, here or '.')}{hash_}{anchor})" if place else text
 
     return _LINK.sub(replaced, markdown)

@@ -178,7 +178,7 @@ class FindingCode:
 _REMOVED = "Look at this file. A repair removes it: repair this copy before a start."  # of a file that no release writes
 _DATABASE_STEP = "Rebuild this database from the CommitLog: a repair does it."
 _SET_ASIDE = (  # of a compacted topic's log that the CommitLog may still hold
-    "Nothing rebuilds it by itself. Where the CommitLog still holds all messages, do as docs/compaction.md 6 says; else compare"
+    "Nothing rebuilds it by itself. Where the CommitLog still holds all messages, do as docs/kinds/compaction.md 6 says; else"
     " with another copy of this broker."
 )
 END_GONE = (  # the next step of a missing segment after the copy's last one
@@ -420,7 +420,7 @@ _ROWS = (
                 "A record of a compacted topic's log is damaged. Consumers of the topic read from there alone. Severity"
                 " rebuildable: the CommitLog still holds the message.",
                 "Compare with another copy of this broker. Where the CommitLog holds the message, send it again, or do as"
-                " docs/compaction.md 6 says."),
+                " docs/kinds/compaction.md 6 says."),
     FindingCode(COMPACTED_UNLISTED, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "Bytes of a compacted topic's log that have no entry: no consumer gets them.", _SET_ASIDE),
     FindingCode(COMPACTED_ENTRY, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from jobs.command_line.options import Command
 from jobs.command_line.values import near
 from jobs.environment.installation import COMMAND
-from jobs.report.texts.words.code_words import CodeWords, all_codes, page
+from jobs.report.texts.words.code_words import CodeWords, all_codes, page, section
 from store_io.base.errors import UsageError
 
 _WIDTH = 110
@@ -30,7 +30,7 @@ def run(command: Command) -> int:
         for words in chosen.values():
             print(json.dumps(asdict(words), ensure_ascii=False))
     elif form == "markdown":
-        print(page(chosen), end="")
+        print("\n".join(map(section, chosen.values())) if command.arguments else page(chosen), end="")
     elif command.arguments:
         print("\n\n".join(map(text, chosen.values())))
     else:

@@ -1,7 +1,7 @@
 """Files in config/ as the release's managers load them: topics, groups, how far consumers and delay levels have come.
 
 A broker keeps the state before the last as .bak and takes that where the file itself is empty or cannot be decoded.
-Source: ConfigManager.load and loadBak, RocksDBTopicConfigManager.merge (docs/config.md 2, 6).
+Source: ConfigManager.load and loadBak, RocksDBTopicConfigManager.merge (config.md 2, 6).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Step:
     kept, lost: what the step puts or leaves there, and what it takes away: counts of "messages", "bytes", "entries" (of queues,
     index and tables of config/), "files", "queues" and "positions" (queue offsets, or offsets of consumers). Only those that
     apply to the action are present.
-    sha256: of what a rebuilt database holds, whose files are others in each run (docs/rocksdb.md 9); else empty.
+    sha256: of what a rebuilt database holds, whose files are others in each run (rocksdb.md 9); else empty.
     """
 
     action: str

@@ -173,7 +173,7 @@ def test_the_plan_is_what_load_does(
 def test_a_log_is_made_anew_as_the_document_says(
     release: str, written: Callable[[str, bool], Path], jvm_of: JvmOf, tmp_path: Path
 ) -> None:
-    """docs/compaction.md 6: both folders aside, no checkpoint, an abort file."""
+    """compaction.md 6: both folders aside, no checkpoint, an abort file."""
     root = Path(shutil.copytree(written(release, True), tmp_path / "store"))
     for folder in folders(root, QUEUE):
         shutil.rmtree(folder)

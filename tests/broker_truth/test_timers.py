@@ -1,4 +1,4 @@
-"""Timers of a repaired store: the real release delivers every one that was not delivered yet, once (docs/timer.md 8)."""
+"""Timers of a repaired store: the real release delivers every one that was not delivered yet, once (timer.md 8)."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.support.texts.own_code import said_in
 DOCS = ROOT / "docs"
 PACKAGES = ("schemas", "store_io", "jobs", "tests")
 CODE = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
 HERE = Path(__file__).resolve()  # its broken samples are no citations
 
 NUMBER = r"\d+(?:\.\d+)?[a-z]?"
@@ -68,17 +68,24 @@ def expanded(marks: str) -> Iterator[str]:
 def unresolved_sections(text: str) -> list[str]:
     """Citations of documents, and of their sections, that lead nowhere."""
     text = re.sub(r"\s*\n\s*(?:#\s*)?", " ", text)
-    missing = [f"{name}.md" for name in sorted(set(_NAMED.findall(text))) if known(name) and not (DOCS / f"{name}.md").is_file()]
+    missing = [f"{name}.md" for name in sorted(set(_NAMED.findall(text))) if known(name) and page_of(name) is None]
     for found in _DOCUMENT.finditer(text):
-        page = DOCS / f"{found[1]}.md"
-        if page.is_file():
+        page = page_of(found[1])
+        if page is not None:
             missing += [f"{found[1]}.md {mark}" for mark in expanded(found["marks"]) if mark not in anchors(page) and cited(mark)]
     return missing
 
 
+@cache
+def page_of(name: str) -> Path | None:
+    """The page of that name in docs/ or docs/kinds/, if there is one."""
+    return next((page for page in (DOCS / f"{name}.md", DOCS / "kinds" / f"{name}.md") if page.is_file()), None)
+
+
 def known(name: str) -> bool:
     """Whether a name with .md behind it means a document: not a file of a test, or a page beside the code."""
-    return name in ("formats", "recovery", "pitfalls", "contract", "architecture", "glossary", "performance", "versioning")
+    pages = ("formats", "recovery", "pitfalls", "contract", "architecture", "glossary", "performance", "versioning")
+    return name in (*pages, "rocksdb", "timer", "dledger", "controller", "compaction", "config", "heal")
 
 
 def cited(mark: str) -> bool:
@@ -157,6 +164,7 @@ def test_citations_are_found_at_all() -> None:
         ("recovery.md 7.9", ["recovery.md 7.9"]),
         ("recovery.md section 4, 5.8 and 6", ["recovery.md 5.8"]),
         ("formats.md 12 to 15", ["formats.md 15"]),
+        ("rocksdb.md 9 and timer.md 10", ["timer.md 10"]),
         ("(recovery.md 3,\n    # 5.3c)", ["recovery.md 5.3c"]),
         ("pitfalls.md, P2 and P99", ["pitfalls.md P99"]),
         ("pitfalls.md, audit D to E", []),  # E is no audit: see the labels
@@ -203,7 +211,7 @@ def test_every_java_class_of_the_recovery_rules_comes_with_a_method() -> None:
 
 def test_numbered_headings_have_their_anchor() -> None:
     """So that "recovery.md 7.3" and a link to recovery.md#7.3 mean the same place."""
-    for page in DOCS.glob("*.md"):
+    for page in DOCS.rglob("*.md"):
         text = page.read_text("utf-8")
         for number in re.findall(rf"^#{{2,4}} ({NUMBER})\.? ", text, re.MULTILINE):
             assert number in _ID.findall(text), f"{page.name} {number}"

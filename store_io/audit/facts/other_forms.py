@@ -1,7 +1,7 @@
 """Tables of config/ of which another form in the copy shows topics, groups or offsets that a start does not hold.
 
 A sound store has older forms, too: the .bak, a file from before its tables went into a database. So a form counts only where a
-start holds no entry of the table at all, or where the form is known to be newer than what a start takes (docs/config.md 8).
+start holds no entry of the table at all, or where the form is known to be newer than what a start takes (config.md 8).
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ NEXT_STEP_BACKUP = f"Copy its .bak over the file, as this start does not take th
 
 
 def refusal_step(done: Load, rules: BrokerRules, late: bool) -> str:
-    """What to do about a file that ends the broker, and what a start destroys before that is done (docs/config.md 5, 6)."""
+    """What to do about a file that ends the broker, and what a start destroys before that is done (config.md 5, 6)."""
     own = config_rules(rules)
     if own.refusal_saves_all and not late:
         lost = "topics, groups, offsets and filters, and the second one starts without them"
@@ -119,7 +119,7 @@ def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None
 
 def _matters(source: ByteSource, rules: BrokerRules) -> bool:
     """Whether a table of rocksdbstore/ is in use, or has entries although none is. Else it is what every broker makes, and a
-    start comes out the same whatever lies there: docs/rocksdb.md 10."""
+    start comes out the same whatever lies there: rocksdb.md 10."""
     if rules.timers_in_rocksdb or keeps_other_tables(rules):
         return True
     try:

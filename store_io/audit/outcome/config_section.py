@@ -1,6 +1,6 @@
 """What the managers of config/ hold after the load: plan.json's `broker.config`, and the tables of config.json.
 
-Source: ScheduleMessageService.correctDelayOffset (docs/config.md 1, 2).
+Source: ScheduleMessageService.correctDelayOffset (config.md 1, 2).
 """
 
 from __future__ import annotations

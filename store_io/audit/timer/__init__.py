@@ -1,4 +1,4 @@
-"""The timer store of one copy (docs/timer.md).
+"""The timer store of one copy (timer.md).
 
 * `timer_files`: which of its files there are, and whether the release takes them.
 * `timer_view`: all that is known of it once everything was read, and what a start makes of it.

@@ -1,4 +1,4 @@
-"""Entries of timers in RocksDB against the messages that they lead to (docs/timer.md 9).
+"""Entries of timers in RocksDB against the messages that they lead to (timer.md 9).
 
 Source: TimerMessageRocksDBStore.TimerSysTopicScanService, Timeline.TimelineIndexBuildService (5.4.0, 5.5.0): what an entry takes
 over of its message.

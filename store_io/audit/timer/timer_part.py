@@ -1,4 +1,4 @@
-"""A part of a store's timer messages, where they are too many to be held together: one of several tasks (docs/timer.md 6).
+"""A part of a store's timer messages, where they are too many to be held together: one of several tasks (timer.md 6).
 
 Each reads the log and the timer log once more and keeps the messages of its own identities, and the units of its own places.
 Source: as `rules.timer.timer_fates` and `timer_units_check`.

@@ -1,4 +1,4 @@
-"""Units of the timer log against the messages that they lead to (docs/timer.md 6).
+"""Units of the timer log against the messages that they lead to (timer.md 6).
 
 Source: TimerMessageStore.doEnqueue (5.1.4 to 5.5.0): what a unit takes over of its message.
 """

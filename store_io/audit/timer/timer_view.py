@@ -1,4 +1,4 @@
-"""All that is known of a copy's timer store once everything was read, and what a start makes of it (docs/timer.md 5, 6).
+"""All that is known of a copy's timer store once everything was read, and what a start makes of it (timer.md 5, 6).
 
 Source: TimerMessageStore.recover, reviseQueueOffset, getMessageByCommitOffset (5.1.4 to 5.5.0).
 """

@@ -2,7 +2,7 @@
 
 As the release's parser lists them of its classes: TopicConfig, SubscriptionGroupConfig, GroupRetryPolicy, DataVersion,
 ConsumerFilterData, BloomFilterData, TimerMetrics.Metric, OrderInfo, TopicQueueMappingSerializeWrapper,
-TopicQueueMappingDetail, LogicQueueMappingItem, and the managers' own setters and getters (docs/config.md 3).
+TopicQueueMappingDetail, LogicQueueMappingItem, and the managers' own setters and getters (config.md 3).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A text as a release's parser reads it: fastjson 1 and fastjson2 take much that is no JSON.
 
 `parse_written` is for what a broker writes, and fast; `parse_tolerant` for all else, token by token, without recursion.
-Source: com.alibaba.fastjson.parser.JSONLexerBase and DefaultJSONParser, com.alibaba.fastjson2.JSONReaderUTF16 (docs/config.md 3).
+Source: com.alibaba.fastjson.parser.JSONLexerBase and DefaultJSONParser, com.alibaba.fastjson2.JSONReaderUTF16 (config.md 3).
 """
 
 from __future__ import annotations

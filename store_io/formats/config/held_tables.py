@@ -1,6 +1,6 @@
 """Tables of config/ that a release keeps in RocksDB: a key for each topic, group, or topic and group, its value in JSON.
 
-Source: as in store_io/rules/config/databases.py (docs/config.md 6).
+Source: as in store_io/rules/config/databases.py (config.md 6).
 """
 
 from __future__ import annotations

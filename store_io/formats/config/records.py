@@ -1,4 +1,4 @@
-"""Keys and values of a database of the second version, config/rdb/ (docs/config.md 6).
+"""Keys and values of a database of the second version, config/rdb/ (config.md 6).
 
 A key: 1, the table's number (2 bytes), 1 for the version or 2 for an entry, then a name with its length (2 bytes) before it; of
 an offset the group, 1, the topic, 1, and the queue id (4 bytes). A value: 1 and JSON; of an offset 8 bytes. All big-endian.

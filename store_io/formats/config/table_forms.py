@@ -2,7 +2,7 @@
 
 A form is a file, its .bak, a text that a kill left as .tmp, the file that takes its place with other settings, or a table in a
 database. One is taken, never a mixture: what is in the file itself, else in its .bak, else in another form. What no parser
-takes is read by `formats.config.salvage` (docs/config.md 9).
+takes is read by `formats.config.salvage` (config.md 9).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a parser read -> the tables of a broker's managers; what a manager refuses is a fault.
 
 Source: TopicConfigManager.decode, SubscriptionGroupManager.decode, ConsumerOffsetManager.decode, LmqConsumerOffsetManager.decode,
-ScheduleMessageService.decode (docs/config.md 2, 3).
+ScheduleMessageService.decode (config.md 2, 3).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: com.alibaba.fastjson.util.TypeUtils (castToInt, castToLong, castToBoolean, intValue), IntegerCodec, LongCodec,
 EnumDeserializer, MapDeserializer, JavaBeanDeserializer; com.alibaba.fastjson2.JSONReader (readInt32Value, readInt64Value,
-readBoolValue), ObjectReaderImplEnum, ObjectReaderImplMapTyped (docs/config.md 3).
+readBoolValue), ObjectReaderImplEnum, ObjectReaderImplMapTyped (config.md 3).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: RemotingSerializable.toJson(.., prettyFormat), TopicConfigSerializeWrapper, SubscriptionGroupManager.encode,
 ConsumerOffsetManager.encode, DelayOffsetSerializeWrapper, DataVersion; fastjson's SerializeWriter and fastjson2's
-JSONWriterUTF16 (docs/config.md 4).
+JSONWriterUTF16 (config.md 4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The timer store's files (docs/timer.md).
+"""The timer store's files (timer.md).
 
 * `timer_check`: config/timercheck.
 * `timer_units`: units of the timer log, window by window.

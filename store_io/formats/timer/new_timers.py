@@ -1,4 +1,4 @@
-"""The bytes of a new timer log and wheel, of units in their order (docs/timer.md 3, 4, 8).
+"""The bytes of a new timer log and wheel, of units in their order (timer.md 3, 4, 8).
 
 Source: TimerLog.append, TimerMessageStore.doEnqueue, TimerWheel.putSlot, TimerCheckpoint.flush (5.0.0 to 5.5.0).
 """

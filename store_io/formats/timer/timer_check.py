@@ -1,4 +1,4 @@
-"""config/timercheck: how far the timer store had come (docs/timer.md 2).
+"""config/timercheck: how far the timer store had come (timer.md 2).
 
 Source: TimerCheckpoint, the constructor: it maps 4096 bytes, so a shorter file reads as zeros.
 """

@@ -1,4 +1,4 @@
-"""Slots of the timer wheel: those that hold anything, with the index where they lie (docs/timer.md 4).
+"""Slots of the timer wheel: those that hold anything, with the index where they lie (timer.md 4).
 
 Source: TimerWheel.getSlot, putSlot, getSlotIndex; Slot. The file is sparse: holes cost nothing.
 """

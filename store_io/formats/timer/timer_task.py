@@ -1,4 +1,4 @@
-"""One task that reads the timer log and the wheel, and holds them against each other (docs/timer.md 3 to 5).
+"""One task that reads the timer log and the wheel, and holds them against each other (timer.md 3 to 5).
 
 Its memory is bounded by the wheel's fixed number of slots and by a window; units leave it up to a limit that the task is given.
 Source: TimerMessageStore.recoverAndRevise, doEnqueue, dequeue; TimerWheel.checkPhyPos (5.1.4 to 5.5.0).

@@ -1,4 +1,4 @@
-"""Units of the timer log, window by window (docs/timer.md 3).
+"""Units of the timer log, window by window (timer.md 3).
 
 Source: TimerLog.append, TimerMessageStore.recoverAndRevise (5.1.4 to 5.5.0). Units lie on a grid of their own size in each file,
 so what follows a damaged one is found again.

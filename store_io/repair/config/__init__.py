@@ -1,4 +1,4 @@
-"""The files of config/ that a repair with --fix-config writes (docs/config.md 9).
+"""The files of config/ that a repair with --fix-config writes (config.md 9).
 
 * `config_changes`: which files of a copy are to be replaced, by what, and what that leaves unproven. Nothing is written.
 * `written_tables`: the text of such a file, of which the release takes every entry.

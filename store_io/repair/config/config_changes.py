@@ -1,7 +1,7 @@
 """Which files of config/ a repair replaces, by which form of their table and what the log shows, and why.
 
 A file that the release reads as it was written stays; so does one of which nothing can be read. Source: ConfigManager.load,
-loadBak and persist (docs/config.md 2, 4, 9).
+loadBak and persist (config.md 2, 4, 9).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A broker delivers the messages of a level in the order of its queue, and writes 
 in the log shows that its message and all before it were delivered. Message and copy have the same unique key, real topic and
 queue, born time, body and number of vain consumptions; the copy lies in its real topic. What was sent twice has two copies.
 With enableScheduleAsyncDeliver a few messages before the last copy may lack theirs, where a crash came between.
-Source: ScheduleMessageService.DeliverDelayedMessageTimerTask.executeOnTimeUp, messageTimeup (docs/config.md 9).
+Source: ScheduleMessageService.DeliverDelayedMessageTimerTask.executeOnTimeUp, messageTimeup (config.md 9).
 """
 
 from __future__ import annotations

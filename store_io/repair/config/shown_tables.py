@@ -1,7 +1,7 @@
 """Topics and groups that a copy shows apart from their tables: by its queues, its messages and its consumers' offsets.
 
 Source: TopicConfigManager.createTopicInSendMessageMethod, createTopicInSendMessageBackMethod; MixAll.getRetryTopic;
-KeyBuilder.buildPopRetryTopic; AttributeParser, TopicAttributes (docs/config.md 7, 9).
+KeyBuilder.buildPopRetryTopic; AttributeParser, TopicAttributes (config.md 7, 9).
 """
 
 from __future__ import annotations

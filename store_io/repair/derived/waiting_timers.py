@@ -1,5 +1,5 @@
 """The timer messages of a new store that are not delivered yet: from the audit where it holds them all, else by tasks, each for a
-part of them (docs/timer.md 8)."""
+part of them (timer.md 8)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The topics and groups that a broker makes by itself before it reads a file: no file has to name them.
 
-Source: the constructors or init() of TopicConfigManager and SubscriptionGroupManager, 4.8.0 to 5.5.0 (docs/config.md 2).
+Source: the constructors or init() of TopicConfigManager and SubscriptionGroupManager, 4.8.0 to 5.5.0 (config.md 2).
 """
 
 from __future__ import annotations

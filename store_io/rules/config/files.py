@@ -1,6 +1,6 @@
 """Which files in config/ a broker reads when it starts, and without which of them it does not start.
 
-Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerMessageStore.load (docs/config.md 1).
+Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerMessageStore.load (config.md 1).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recovery of the timer store: pure functions of its checkpoint (docs/timer.md 5).
+"""Recovery of the timer store: pure functions of its checkpoint (timer.md 5).
 
 Source: TimerMessageStore.recover, reviseQueueOffset (5.1.4, 5.3.2 to 5.5.0); TimerMessageRocksDBStore.start (5.4.0).
 """

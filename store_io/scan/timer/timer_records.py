@@ -1,4 +1,4 @@
-"""Timer messages of a segment and their delivered copies, as small rows that can be matched (docs/timer.md 6).
+"""Timer messages of a segment and their delivered copies, as small rows that can be matched (timer.md 6).
 
 Source: TimerMessageStore.enqueue, convert, convertMessage (5.1.4 to 5.5.0). A delivered copy keeps body, born time, unique key
 and TIMER_OUT_MS of its message; so has a timer message that was rolled on. TIMER_DEQUEUE_MS has only what the wheel delivers,

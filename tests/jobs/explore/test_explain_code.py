@@ -67,6 +67,12 @@ def test_a_code_that_does_not_exist() -> None:
         explain_code.run(options.parse(["explain-code", "queue_entry_mising"]))
 
 
+def test_single_codes_in_markdown_have_a_section_each(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(capsys, "segment_missing", "body_crc", "--format", "markdown")
+    assert text.startswith("## segment_missing\n\nFinding, loss; CommitLog.\n\n* **Meaning**: ") and "\n\n## body_crc\n" in text
+    assert "* **What to do**: " in text
+
+
 def test_the_document_has_what_the_catalogue_has() -> None:
     written = (ROOT / "docs" / "findings.md").read_text("utf-8")
     assert written == page(all_codes()), "write it anew: ./spark-submit.sh explain-code --format markdown > docs/findings.md"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -133,28 +134,49 @@ def _stop_reasons(reasons: Mapping[str, str]) -> dict[str, CodeWords]:
 
 # ---- as a document -----------------------------------------------------------------------------------------------------
 
-_HEAD = """\
+_HEAD = f"""\
 # Findings and stop reasons
 
-Every code that an audit writes: in `findings.jsonl`, on its pages, in the tables, and as `stop_reason` in `plan.json`.
-`./spark-submit.sh explain-code CODE` prints the same. Codes are stable, sentences are not ([versioning.md](versioning.md)).
+Every code that an audit writes: in `findings.jsonl`, on its pages, in the tables, and as `stop_reason` in `plan.json`. Codes are
+stable, sentences are not ([versioning.md](versioning.md)). `./spark-submit.sh explain-code CODE` says what follows from a code
+and what to do; so do the step `next` of each finding, the report page, and the page of each code on the site.
 
-A severity says what follows: a *note* by itself leaves the exit code at 0, what is *rebuildable* can be made of the CommitLog, a
-*loss* is about messages. The exit code of an audit follows from the highest one ([contract.md](contract.md)).
+| severity | what follows |
+|---|---|
+| `note` | {_FOLLOWS[NOTE]} |
+| `rebuildable` | {_FOLLOWS[REBUILDABLE]} |
+| `loss` | {_FOLLOWS[LOSS]} |
+
+The severity after a code is the usual one; a finding may have a higher one. The exit code of an audit follows from the highest
+severity ([contract.md 2](contract.md#2)).
 """
+_REASONS = (
+    "Why the scan of a start's recovery ends. Valid messages after that place would be lost: `broker_drops_messages` says so."
+)
 
 
 def page(codes: Mapping[str, CodeWords]) -> str:
-    """The document of these codes, in Markdown: a list by subject, then a section for each code, whose anchor is the code."""
+    """The document of these codes, in Markdown: for each subject a list of codes with their meaning. Anchors are the codes."""
     groups: dict[str, list[CodeWords]] = {}
     for words in codes.values():
-        groups.setdefault(words.about or "stop reasons", []).append(words)
+        groups.setdefault(words.about, []).append(words)
     lines = [_HEAD]
     for about, members in groups.items():
-        lines.append(f"**{_title(about)}**: " + ", ".join(f"[{words.code}](#{words.code})" for words in members) + "\n")
-    for words in codes.values():
-        lines.append(section(words))
+        parts = CATALOGUE[members[0].code].about if about else ()
+        lines += [
+            f"## {_title(about or STOP_REASON + 's')}\n",
+            *_wrapped(" ".join(_ABOUT[part][1] for part in parts) or _REASONS),
+            "",
+        ]
+        for words in members:
+            kind = f", {words.severity}" if words.severity else ""
+            lines += _wrapped(f'* <a id="{words.code}"></a>`{words.code}`{kind}: {words.meaning}', "  ")
+        lines.append("")
     return "\n".join(lines)
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, 130, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def _title(about: str) -> str:

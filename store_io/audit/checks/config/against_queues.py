@@ -1,6 +1,6 @@
 """Tables of config/ against the queues that a start would have: topics that clients cannot find, delayed messages again.
 
-Source: docs/config.md 7, 8; ScheduleMessageService.start, TopicConfigManager.selectTopicConfig.
+Source: config.md 7, 8; ScheduleMessageService.start, TopicConfigManager.selectTopicConfig.
 """
 
 from __future__ import annotations

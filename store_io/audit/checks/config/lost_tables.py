@@ -1,4 +1,4 @@
-"""Tables that a start takes from a .bak, begins without, or holds less of than another form shows (docs/config.md 2, 6, 7, 8)."""
+"""Tables that a start takes from a .bak, begins without, or holds less of than another form shows (config.md 2, 6, 7, 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queues with messages beyond the numbers of queues that a topic has in its table (docs/config.md 7)."""
+"""Queues with messages beyond the numbers of queues that a topic has in its table (config.md 7)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Timers in RocksDB against the CommitLog: entries, checkpoints, what a start delivers again, and for what it may come too late.
 
-`file` is the database's folder; the message names an entry by its key's delivery time and by where it leads (docs/timer.md 9).
+`file` is the database's folder; the message names an entry by its key's delivery time and by where it leads (timer.md 9).
 """
 
 from __future__ import annotations

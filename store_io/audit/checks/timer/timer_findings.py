@@ -1,7 +1,7 @@
 """The timer store against the CommitLog: units, wheel, checkpoint, and the messages that a start would never deliver.
 
 Log and wheel can be made again from the messages of the timer topic; a message whose time is past by the
-checkpoint, and of which no copy is left, is delivered by nothing (docs/timer.md 6).
+checkpoint, and of which no copy is left, is delivered by nothing (timer.md 6).
 """
 
 from __future__ import annotations

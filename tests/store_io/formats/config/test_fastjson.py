@@ -1,4 +1,4 @@
-"""Texts as the releases' parsers read them: each row is what real brokers of these releases did (docs/config.md 3)."""
+"""Texts as the releases' parsers read them: each row is what real brokers of these releases did (config.md 3)."""
 
 from __future__ import annotations
 
