@@ -13,6 +13,7 @@ COPY schemas schemas
 COPY store_io store_io
 COPY jobs jobs
 COPY examples/damaged-store examples/damaged-store
+COPY examples/schedule examples/schedule
 
 # Made by the user who runs it: compiled code is used from a folder of one's own alone.
 USER audit

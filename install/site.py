@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 
 from jobs.report.texts.words.code_words import all_codes, section  # noqa: E402
 
-PAGES = {"README.md": "index.md", **{name: name for name in ("INCIDENT.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}}
+PAGES = {"README.md": "index.md", **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}}
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # One night: audit the copies, keep the history, compare with the night before. What cron, systemd and Kubernetes call here.
 #
-#   FLEET    the fleet file (README.md, What comes out)
+#   FLEET    the fleet file (docs/nightly.md, Many stores)
 #   OUT      where results go: latest/ (this night's), tables/ (every night's), fleet.html, diff.txt, audit.log
 #   KEEP     how long nights stay in tables/, such as 90d; left out: without end, and their files are not put together
 #   METRICS  a file in the folder that node_exporter's textfile collector reads; left out: none is written

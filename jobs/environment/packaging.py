@@ -38,7 +38,7 @@ def run(command: Command) -> int:
     """The command pack: write the archive that executors get by --archives."""
     target = places.absolute(command.options["--out"])
     size = pack_environment(target)
-    print(f"{target}: {size / 1e6:.0f} MB; use it with --archives {target}#environment (see README.md, Clusters)")
+    print(f"{target}: {size / 1e6:.0f} MB; use it with --archives {target}#environment (see docs/clusters.md)")
     return 0
 
 

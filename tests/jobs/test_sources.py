@@ -317,10 +317,10 @@ def test_traffic_and_transactions_of_several_stores(spark: SparkSession, tmp_pat
 
 
 @spark_test
-def test_the_readme_shows_what_its_lines_print(
+def test_the_page_of_data_sources_shows_what_its_lines_print(
     spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (environment.ROOT / "README.md").read_text("utf-8")
+    text = (environment.ROOT / "docs" / "notebooks.md").read_text("utf-8")
     found = re.search(r"```python\n(?:.*\n)+?with session.start\(\) as started:\n((?:    .*\n)+)```\n```\n((?:.*\n)+?)```", text)
     assert found
     monkeypatch.chdir(environment.ROOT)

@@ -1,4 +1,4 @@
-"""The README's first command, run as it stands there: its output is the real one, but for times, paths and the run's id."""
+"""The commands of README and of the pages for tasks print what is shown there, but for times, paths and ids."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from store_io.audit.audit_store import run_local
 from store_io.source.byte_source import StoreLocation
 
 README = environment.ROOT / "README.md"
+MESSAGES, REPAIR = (environment.ROOT / "docs" / name for name in ("messages.md", "repair.md"))
 BLOCK = re.compile(r"^```console\n\$ (.+)\n((?:.*\n)*?)```$", re.MULTILINE)
 CHANGING = (
     (re.compile(r"( in )[\d.]+ (s|min).*"), r"\1TIME"),
     (re.compile(r"run [0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}"), "run ID"),
     (re.compile(r"/\S*?/out\b"), "OUT"),
     (re.compile(r"/\S*?/examples/damaged-store/"), "EXAMPLE/"),
+    (re.compile(r"/\S*?/spark-submit\.sh\b"), "ENTRY"),
 )
 
 
@@ -32,10 +34,16 @@ def steady(text: str) -> str:
     return text
 
 
+def commands_of_readme() -> list[tuple[str, str]]:
+    """(command, what it prints) of each block that begins with the tool."""
+    blocks = BLOCK.findall(README.read_text("utf-8"))
+    return [(command, shown) for command, shown in blocks if command.startswith("./spark-submit.sh ")]
+
+
 @pytest.mark.spark
 @pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
 def test_the_first_command_shows_its_real_output(tmp_path: Path) -> None:
-    (command, shown), *_ = BLOCK.findall(README.read_text("utf-8"))
+    (command, shown), *_ = commands_of_readme()
     words = shlex.split(command)
     assert words[:2] == ["./spark-submit.sh", "audit"] and words[-2:] == ["--out", "out"]
     out = tmp_path / "out"
@@ -49,11 +57,8 @@ def test_commands_about_single_messages_show_their_real_output(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(environment.ROOT)
-    sections = [
-        README.read_text("utf-8").partition(f"## {head}\n")[2].partition("\n## ")[0]
-        for head in ("Single messages", "The lost messages")
-    ]
-    shown = re.findall(r"^\$ \./spark-submit\.sh (.+)\n((?:(?!\$ |```).*\n)+)", "\n".join(sections), re.MULTILINE)
+    text = MESSAGES.read_text("utf-8")
+    shown = re.findall(r"^\$ \./spark-submit\.sh ((?:explain|query) .+)\n((?:(?!\$ |```).*\n)+)", text, re.MULTILINE)
     assert len(shown) == 4
     for command, lines in shown:
         command, _, head = command.partition(" | head -")
@@ -62,7 +67,7 @@ def test_commands_about_single_messages_show_their_real_output(
 
 
 def test_the_repair_shows_its_real_output(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    section = README.read_text("utf-8").partition("## Repair")[2].partition("\n## ")[0]
+    section = REPAIR.read_text("utf-8").partition("## Repair\n")[2].partition("\n## ")[0]
     (command, shown), *_ = BLOCK.findall(section)
     words = shlex.split(command)
     folder = environment.ROOT / "examples" / "damaged-store"
@@ -82,7 +87,7 @@ def test_the_repair_shows_its_real_output(capsys: pytest.CaptureFixture[str], tm
 
 
 def test_the_rescue_shows_its_real_output(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    section = README.read_text("utf-8").partition("## Rescue")[2].partition("\n## ")[0]
+    section = REPAIR.read_text("utf-8").partition("## Rescue\n")[2].partition("\n## ")[0]
     (command, shown), *_ = BLOCK.findall(section)
     words = [str(environment.ROOT / word if word.startswith("examples/") else word) for word in shlex.split(command)]
     words[words.index("new")] = str(tmp_path / "new")
@@ -95,8 +100,10 @@ def test_the_rescue_shows_its_real_output(capsys: pytest.CaptureFixture[str], tm
 
 
 def test_the_second_command_is_what_ci_runs() -> None:
-    commands = [command for command, _ in BLOCK.findall(README.read_text("utf-8"))]
-    assert commands[1] in (environment.ROOT / ".ci" / "run").read_text("utf-8")
+    commands = [command for command, _ in commands_of_readme()]
+    assert commands == [commands[0], "./spark-submit.sh test"] and commands[1] in (environment.ROOT / ".ci" / "run").read_text(
+        "utf-8"
+    )
 
 
 def test_the_changelog_names_the_rules_of_this_version() -> None:

@@ -150,11 +150,6 @@ def test_sentences_in_the_code(folder: str) -> None:
     assert [row for row in told if row[3]] == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "INCIDENT.md"])
-def test_documents(name: str) -> None:
-    assert found(prose((ROOT / name).read_text("utf-8"))) == []
-
-
 PATHS = sorted(
     path
     for folder in READ_WHOLE

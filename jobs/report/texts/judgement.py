@@ -151,7 +151,7 @@ def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
     """The answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
     headline, why = _gone(outcome) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
     if outcome.missing and decision.alone != Safety.GONE and decision.start not in (Start.MISSING, Start.DAMAGED):
-        why = (*why, f"{_already(outcome, 'missing')} from this copy already.")
+        why = (*why, f"{_already(outcome, 'missing from this copy already')}.")
     if decision.start != Start.LOSES_CONFIG or decision.alone == Safety.GONE:
         why = (*why, *_entries_lost(outcome))
     lacking = decision.lacking
@@ -233,7 +233,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
                 return "A start loses no message and mends what differs", why
             return "A start loses no message, but queues, index or other derived files need a rebuild", why
         case Start.MISSING:
-            return f"{_already(outcome, 'missing')} from this copy already; a start loses none of the others", _FIND_THEM
+            return f"{_already(outcome, 'missing from this copy already')}; a start loses none of the others", _FIND_THEM
         case Start.DAMAGED if outcome.missing:
             return f"{_already(outcome, 'already damaged')} in this copy; a start makes nothing worse", _ALWAYS_THE_SAME[start][1]
         case Start.CONFIG_LOST:

@@ -254,8 +254,8 @@ def test_an_export_without_a_message_still_has_its_columns(
 
 
 @pytest.mark.spark
-def test_the_readmes_export(here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = (environment.ROOT / "README.md").read_text("utf-8")
+def test_the_export_of_the_page_of_messages(here: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (environment.ROOT / "docs" / "messages.md").read_text("utf-8")
     found = re.search(r"\$ \./spark-submit\.sh export (\S+) --to (\S+) (.+)\n(.+)\n", text)
     assert found
     assert run(environment.ROOT / found[1], tmp_path / "out", *found[3].split()) == 0
