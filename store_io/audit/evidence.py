@@ -129,6 +129,11 @@ class Evidence:
         return self._not_opened(INDEX)
 
     @cached_property
+    def queues_not_opened(self) -> bool:
+        """The same for folders of ConsumeQueues."""
+        return self._not_opened(QUEUES, BATCH_QUEUES, EXT)
+
+    @cached_property
     def queues_whole(self) -> bool:
         """The same for ConsumeQueues of every kind."""
         problems = chain((queue.problem for queue in self.queues.values()), (left.problem for left in self.leftovers.values()))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
-from schemas.finding_codes import INDEX_MISSING
+from schemas.finding_codes import INDEX_BEYOND, INDEX_DANGLING, INDEX_MISSING
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.scan import torn_copies
 
+_NO_MESSAGE, _NO_ENTRY = (INDEX_BEYOND, INDEX_DANGLING), (INDEX_MISSING,)  # say that something is not there
 UNSETTLED_SEGMENTS = 2  # the newest, whose first record may be torn
 
 
@@ -19,13 +21,14 @@ def unread_heads(evidence: Evidence) -> list[Finding]:
 
 
 def scan_findings(evidence: Evidence) -> Iterator[Finding]:
-    """Of segments, queues and index files that were read. An entry may lie in an index file that was not opened."""
+    """Of segments, queues and index files that were read. An entry may lie in an index file that was not opened, and lead to a
+    message of a segment that was not opened."""
     of_segments = torn_copies.told_once(evidence.segments)
-    yield from (f for f in of_segments if f.code != INDEX_MISSING or not evidence.index_not_opened)
+    of_files = chain(of_segments, *(index.findings for index in evidence.index.values()))
+    absent = (*_NO_MESSAGE * evidence.log_not_opened, *_NO_ENTRY * evidence.index_not_opened)
+    yield from (f for f in of_files if f.code not in absent)
     for queue in evidence.every_queue:
         yield from queue.findings
-    for index in evidence.index.values():
-        yield from index.findings
 
 
 def unwritten_ends(evidence: Evidence) -> list[Finding]:

@@ -55,6 +55,8 @@ def read_held(
     database = find_database(files, place.folder)
     held = HeldTable(place.folder, present=not database.absent, refusal=_folder_refusal(files, place.folder))
     if database.absent:
+        if any(file.kind == "unreadable" and file.path == place.folder for file in files):
+            held.problem = f"{place.folder}: cannot be read or listed"
         return held
     try:
         with database.open(source, skips_bad_log=True) as opened:  # ConfigHelper.createConfigDBOptions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,3 +75,29 @@ def test_a_read_that_fails_once_is_told_or_changes_nothing(
         came[judged(true, got, failing, root)] += 1
     assert came["incomplete"], "no failure was told"
     print(f"{case.name}: {reads.count} reads, {dict(came)}")
+
+
+UNLISTED = [
+    ("g78-", "batchconsumequeue/BatchTopic"),  # without it nobody knows that the topic has several messages in a record
+    ("g106-", "dledger-n0/data"),  # entries of the index lead there
+    ("k02-", "config/topics"),
+    ("k02-", "config/consumerOffsets"),
+]
+
+
+@pytest.mark.parametrize(("store", "folder"), UNLISTED)
+def test_what_lies_in_a_folder_that_is_not_listed_is_not_called_missing(
+    store: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = next(case for case in CASES if case.name.startswith(store))
+    root = case.unpack(tmp_path)
+    true = audit(root, case.release, case.broker_conf).outcome
+    with failing_calls([root], ("scandir",)) as listings:
+        places: list[str] = []
+        monkeypatch.setattr(listings, "meets", lambda call, what, dir_fd: places.append(listings._path(what, dir_fd)))
+        audit(root, case.release, case.broker_conf)
+    number = [place for place in places if place.startswith(str(root))].index(str(root / folder))
+    with failing_calls([root], ("scandir",), number, errno.EIO) as failing:
+        got = audit(root, case.release, case.broker_conf).outcome
+    assert failing.failed == (folder, "scandir")
+    assert judged(true, got, failing, root) == "incomplete"

@@ -26,7 +26,7 @@ def sequences(evidence: Evidence) -> list[Finding]:
 
     What a repair has bridged counts as damaged. Nor is a gap serious whose positions a repair made lead to the next message.
     """
-    if not evidence.log_whole:
+    if not evidence.log_whole or evidence.queues_not_opened:  # a folder of queues shows which topics have several in one record
         return []
     found: list[Finding] = []
     bridged = sorted(f.phy_offset or 0 for s in evidence.segments for f in s.findings if f.code == BRIDGED)
