@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,10 +42,10 @@ def test_a_full_disk_leaves_the_verdict_and_one_sentence(
         damage.zero_range(segment, 150, 190)
     out, real = tmp_path / "out", output.write_local
 
-    def full(path: str, parts: Iterable[bytes], for_all: bool = False) -> None:
+    def full(path: str, parts: Iterable[bytes], **words: Any) -> None:
         if not path.endswith(fits or ("/",)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-        real(path, parts, for_all)
+        real(path, parts, **words)
 
     monkeypatch.setattr(output, "write_local", full)
     words = ["audit", str(root), "--release", "5.3.3", "--broker-conf", str(tmp_path / "broker.conf"), "--out", str(out)]

@@ -22,7 +22,7 @@ from tests.support.stores.builders import Message, Sizes, StoreBuilder
 pytestmark = pytest.mark.spark
 Do = Callable[..., dict[str, Any]]
 COMMIT = "before replace_run runs 2"  # the first takes out what an earlier run of this id left
-CHANGING = ("started_at", "seconds", "verified_at", "out")  # times; and the folder is another one
+CHANGING = ("started_at", "finished_at", "run_started_at", "seconds", "verified_at", "out")  # times; and the folder is another one
 
 
 @pytest.fixture
@@ -88,7 +88,8 @@ def test_a_fleet_goes_on_where_it_was_killed(do: Do, tmp_path: Path) -> None:
     for number in range(4):
         builder = StoreBuilder("5.3.3", Sizes(segment=4096, queue_file=200))
         for message in range(40):
-            builder.put(Message(queue_id=message % 3, body=b"%04d" % message * 10, uniq=f"u{message}"))
+            body = b"%d%03d" % (number, message) * 10  # copies of one log would be compared
+            builder.put(Message(queue_id=message % 3, body=body, uniq=f"u{message}"))
         store = builder.write(fleet / f"store-{number}")
         if number in (1, 3):  # damaged ones are taken over like others
             with open(store.root / "commitlog" / f"{0:020d}", "r+b") as file:
