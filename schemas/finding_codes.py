@@ -179,7 +179,7 @@ _REMOVED = "Look at this file. A repair removes it: repair this copy before a st
 _DATABASE_STEP = "Rebuild this database from the CommitLog: a repair does it."
 _SET_ASIDE = (  # of a compacted topic's log that the CommitLog may still hold
     "Nothing rebuilds it by itself. Where the CommitLog still holds all messages, do as docs/kinds/compaction.md 6 says; else"
-    " with another copy of this broker."
+    " compare with another copy of this broker."
 )
 END_GONE = (  # the next step of a missing segment after the copy's last one
     "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"

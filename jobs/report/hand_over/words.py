@@ -213,11 +213,11 @@ def hand_over_text(handed: HandOver) -> str:
         lines += ["  First: what is assumed", *(f"    {printable(text, _SENTENCE)}" for text in handed.assumed)]
     for part in parts(handed):
         lines += [f"  {part.title}", *(f"    {'[ ] ' if part.to_do else ''}{printable(text, 600)}" for text in part.lines)]
-        if part.key == "done":  # its steps are in the text before this one
-            lines += _unsaved_text(handed)
-        else:
+        if part.key != "done":  # whose steps are in the text before this one
             lines += [f"        {printable(text, _SENTENCE)}" for text in part.details]
         lines += [f"        {command}" for command in part.commands]
+        if part.key == "done":
+            lines += _unsaved_text(handed)
     return "\n".join(lines) + "\n" + next_text(handed)
 
 

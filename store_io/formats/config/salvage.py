@@ -43,7 +43,7 @@ _PAIR = re.compile(rb"[\t\n\r ]*+(-?[0-9]{1,19})[\t\n\r ]*+:[\t\n\r ]*+(-?[0-9]{
 _FLAT = rb'(?:[^{}"\x00-\x08]|"(?:[^"\\\x00-\x1f]|\\[\x20-\xff])*+")'
 _ROW = re.compile(rb"\{(?:" + _FLAT + rb"|\{" + _FLAT + rb"*+\})*+\}")
 # A release that writes PULL_OFFSETS begins a line for each queue's offset; earlier ones write them on one line.
-_OLDER_FORM = re.compile(rb"@[^\"\n]*+\":\{-?[0-9]{1,10}:-?[0-9]{1,19}(?:,-?[0-9]{1,10}:-?[0-9]{1,19})*+\r?\n\t\t\}")
+_OLDER_FORM = re.compile(rb"@[^@\"\n]*+\":\{-?[0-9]{1,10}:-?[0-9]{1,19}(?:,-?[0-9]{1,10}:-?[0-9]{1,19})*+\r?\n\t\t\}")
 _NEWER_FORM = re.compile(rb"[{,]\r?\n\t*-?[0-9]{1,10}:-?[0-9]")
 _WORDS = {"true": True, "false": False, "null": None}
 _NUMBER = re.compile(r"([+-]?[0-9]{1,40})(\.[0-9]*)?([eE][+-]?[0-9]+)?[LSBFD]?")

@@ -170,6 +170,7 @@ HOSTILE = {
     "quotes": b'"' * 300_000, "single": b"'\"" * 300_000, "braces": b"}" * 300_000,
     "rows": b'{"topicConfigTable":{"a":{' * 30_000,
     "names": b'{"offsetTable":{' + b'"a":{' * 50_000, "digits": b'{"offsetTable":{"a":{0:' + b"9" * 1_000_000 + b"}}}",
+    "signs": b'{"offsetTable":{"' + b"@" * 1_000_000, "half names": b'{"offsetTable":{"' + b'@a":{x,' * 50_000,
     "spaces": b'"a"' + b" " * 1_000_000 + b"x",
 }  # fmt: skip
 
