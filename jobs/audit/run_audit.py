@@ -79,6 +79,7 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         output.begin([store.name for store in asked.stores], keep=True)
     finished = FinishedStores(output, asked)
     outcomes: list[AuditOutcome] = []
+    unwritten: set[str] = set()
     counters = SparkCounters(started.context)
     runner = Runner(started.context, counters.report)
     shown = sys.stderr if asked.progress or asked.progress_json else None
@@ -90,7 +91,9 @@ def run_with(started: Session, asked: AuditOptions) -> int:
             outcomes.append(outcome)
             plan = f"{asked.out}/{outcome.name}/plan.json"
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
-            problems += write_store(output, outcome, context)
+            failed = write_store(output, outcome, context)
+            problems += failed
+            unwritten |= {outcome.name} if failed else set()
             if len(asked.stores) > 1:
                 put_away(outcome)
         problems += [problem for problem in (reading.past.result().problem,) if problem] if reading.past is not None else []
@@ -101,9 +104,10 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     info = replace(info, copies=tuple(copies.sentences))
     problems += write_run_files(output, info, outcomes)
     info = replace(info, problems=tuple(said_once(problems)))
-    with _noted(full_disk=True) as unwritten:
+    with _noted(full_disk=True) as failed:
         output.write(RESULT, result_json(info, outcomes))
-    info = replace(info, problems=tuple(said_once([*problems, *unwritten])), no_result=bool(unwritten))
+    unwritten |= {RESULT} if failed else set()
+    info = replace(info, problems=tuple(said_once([*problems, *failed])), unwritten=frozenset(unwritten))
     finished.forget()
     words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
     print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)

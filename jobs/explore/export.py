@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.text import bytes_text, count_text
 from schemas.rows import NAMED, MappedFile
 from schemas.sources import LOST
+from schemas.tables import Column
 from store_io.audit.premises import assumed_sentence
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError, parsed
@@ -387,7 +388,7 @@ class Export:
             "tool_version": VERSION,
             "store": self.asked.store.name,
             "asked": self.asked.words,
-            "columns": [asdict(COLUMNS[name]) for name in self.asked.columns],
+            "columns": [_column(COLUMNS[name]) for name in self.asked.columns],
             "messages": sum(note["rows"] for note in notes),
             "bytes": sum(note["bytes"] for note in notes),
             "files": notes,
@@ -399,6 +400,11 @@ class Export:
             yield
         except OSError as problem:
             raise StoreError(f"{problem.filename or self.asked.to}: cannot write: {problem.strerror or problem}") from None
+
+
+def _column(column: Column) -> dict[str, Any]:
+    """What the manifest says of a column."""
+    return {"name": column.name, "type": column.type, "comment": column.comment}
 
 
 def named_parts(segments: Sequence[MappedFile]) -> list[NamedSegment]:

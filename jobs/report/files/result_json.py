@@ -29,7 +29,7 @@ class RunInfo:
     out: str = ""
     problems: tuple[str, ...] = ()
     copies: tuple[str, ...] = ()
-    no_result: bool = False  # result.json could not be written
+    unwritten: frozenset[str] = frozenset()  # result.json, and names of stores of which files could not be written
     finished_at: datetime | None = None  # UTC; None as long as stores are audited
     taken_over: int = 0  # stores that were finished before the run was killed, and were not read again
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from jobs.output import RESULT
 from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import groups_of
 from jobs.report.texts.commands import closer_look, closer_withheld, effect_clauses, more_than_a_start, words_of
@@ -77,7 +78,8 @@ def summary_text(
     paint = Paint(colour)
     lines: list[str] = []
     if len(outcomes) == 1:
-        lines += _store(outcomes[0], paint, words, f"{out}/{outcomes[0].name}/plan.json")
+        plan = "" if outcomes[0].name in run.unwritten else f"{out}/{outcomes[0].name}/plan.json"
+        lines += _store(outcomes[0], paint, words, plan)
     else:
         lines += _fleet(outcomes, paint)
         lines += [line for said in run.copies[:_LINES] for line in _rows("Replicas", printable(said), 2)]
@@ -89,11 +91,13 @@ def summary_text(
     folder, found = printable(out), "index.html to read; plan.json, findings.jsonl and report.html of each store in its folder"
     if len(outcomes) == 1:
         found = f"{printable(outcomes[0].name)}/report.html to read; plan.json and findings.jsonl beside it"
-    if run.no_result:
-        lines.append(_row("Results", f"not all are in {folder}: result.json is missing there"))
+    if run.unwritten:
+        missing = names_text([printable(name) for name in sorted(run.unwritten)])
+        lines += _rows("Results", f"not all are in {folder} ({missing}): audit again with another --out before a repair")
     else:
         lines.append(_row("Results", f"{folder}/{found}"))
-        lines.append(_row("", f"{folder}/result.json"))
+    if RESULT not in run.unwritten:
+        lines.append(_row("", f"{folder}/{RESULT}"))
     if run.tables and not run.problems:
         lines.append(_row("", f"tables in {printable(run.tables)}, run {printable(run.run_id)}"))
     colour_of_run = code_colour(code, any(lacks_of(outcome)[1] for outcome in outcomes))

@@ -56,6 +56,8 @@ def test_a_full_disk_leaves_the_verdict_and_one_sentence(
     both = said.out + said.err
     assert both.count(os.strerror(errno.ENOSPC)) == 1 and "  Verdict    RocketMQ 5.3.3 would start" in said.out
     assert f"  Exit code  {code} (" in said.out
+    repairs = "  Repair " in said.out, "before a repair" in said.out  # a repair needs plan.json
+    assert repairs == (False, True)
     result = results.read_result(str(out), asked.run_id)
     assert (result is not None) == ("result.json" in fits) == (f"{out}/result.json" in said.out)
     if result is not None:
