@@ -37,7 +37,7 @@ from store_io.rules.config.reading import config_rules
 
 LOG = "log"  # what a file was made of, beside names of files
 _UNPROVEN = {
-    TOPICS: "permissions and attributes of added topics, and their queues beyond the last one with messages; topics without messages",
+    TOPICS: "permissions, attributes and empty last queues of added topics; topics without messages",
     GROUPS: "the settings of groups: those that are added have a broker's defaults",
     CONSUMER_OFFSETS: "what groups had consumed: nothing else in a store says it, so they begin as new groups do",
     DELAY_OFFSETS: "deliveries whose copies are no longer in the log: those messages come again",
