@@ -325,7 +325,7 @@ def _places(handed: HandOver) -> Iterator[str]:
     config = [row["file"] for row in handed.report["config"] if row["file"] not in left]
     if config and not handed.report["config_written"]:
         names = ", ".join(config[:MOST_SEEN])
-        yield f"Put the broker's own {names} into it, from another copy, or make them with repair --fix-config."
+        yield f"Put the broker's own {names} into it, from another copy, or have repair --fix-config write what the log shows."
     if left:
         names = ", ".join(sorted(left))
         yield f"Put the broker's own {names} into it, from another copy: this copy's file could not be read."
@@ -341,7 +341,7 @@ def _settings(handed: HandOver) -> Iterator[str]:
     yield from (f"{change}." for change in handed.unsafe)
     same = "For all else use the same broker.conf" if handed.unsafe else "Use the same broker.conf"
     yield f"{same}. The settings of this repair: {handed.report['settings']}."
-    yield "Compare it with the settings below. Those that recovery reads and that are not listed had the release's defaults."
+    yield "Compare it with the settings below. Settings that recovery reads and that are not listed had the release's defaults."
 
 
 def _checks(handed: HandOver) -> Iterator[str]:
@@ -357,7 +357,7 @@ def _ends(handed: HandOver) -> Iterator[str]:
     yield from (f"{seen(topic)}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
     if handed.queues > len(shown):
         left = count_text(handed.queues - len(shown), "more queue")
-        yield f"and {left}: the audit below, before the start, lists all in its plan.json"
+        yield f"and {left}. Run the audit below before the start: its plan.json lists all."
 
 
 def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
