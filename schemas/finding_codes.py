@@ -386,7 +386,7 @@ _ROWS = (
                 " one, and RocksDB opens an older state of the queues without an error.",
                 step=_DATABASE_STEP),
     FindingCode("queue_end_wrong", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
-                "The maximum of a queue in the database of the ConsumeQueues is not the offset of its last entry.",
+                "The maximum of a queue in the database of the ConsumeQueues leads to no entry, or does not fit the entry there.",
                 step=_DATABASE_STEP),
     FindingCode("queue_end_undecided", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "The database of the ConsumeQueues is ahead of the CommitLog: a race inside the broker decides which end the"
@@ -617,8 +617,8 @@ _ROWS = (
                         " producers. A broker that gave a transaction up after many questions leaves the same, without a trace in"
                         " the log."),
     FindingCode(HALF_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
-                meaning="An entry of transactions in RocksDB leads to no half message or does not fit it, or should have been removed."
-                        " The broker asks the producer about whatever lies there, or removes the entry."),
+                meaning="An entry of transactions in RocksDB leads to no half message or does not fit it, or should have been"
+                        " removed. The broker asks the producer about whatever lies there, or removes the entry."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
                 raised_step=_REMOVED),

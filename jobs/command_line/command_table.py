@@ -101,7 +101,9 @@ COMMAND_TABLE["audit"] = CommandSpec(
 Spark's own options are passed on: --master, --deploy-mode, --conf, --properties-file, --archives, --py-files, --files,
 --jars, --packages, memory and core settings. Without --master everything runs on this machine.""",
     rare=(
-        Option("--run-id", "ID", "a name for this run; that of an earlier run replaces it, or continues it if it was killed", run_id),
+        Option(
+            "--run-id", "ID", "a name for this run; that of an earlier run replaces it, or continues it if it was killed", run_id
+        ),
         *PART_OPTIONS,
         STORAGE_OPTION._replace(
             help=f"a setting for S3 or HDFS, for this command alone; may be given often. Keys: {', '.join(STORAGE_KEYS)}"

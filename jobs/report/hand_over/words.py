@@ -372,8 +372,8 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
         ]
         if handed.report.get("timers"):
             said.append(
-                "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Do not send a copy whose timer"
-                " message still waits in the new store: the broker delivers it once more, and consumers would get it twice."
+                "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Do not send a copy whose"
+                " timer message still waits in the new store: the broker delivers it once more, and consumers would get it twice."
             )
         if withheld:
             return [*said, withheld], []

@@ -56,7 +56,7 @@ def test_all_that_is_lost_is_named_or_counted_and_no_name_acts_on_the_terminal()
         "1 placeholder record of topic STORE_AUDIT_BRIDGE",
         "PHYSICALOFFSET: 1e becomes 0e",
         "Donor /donor: 3 ranges were taken",
-        "and 980 more queues: the audit below",
+        "and 980 more queues. Run the audit below",
         "Resend.java --namesrv HOST:9876 --dry-run /new/broker-a.resend.jsonl",
         "Not copied, as they are no files: fifo",
     ):
