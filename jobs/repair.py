@@ -309,7 +309,7 @@ def _compare_settings(text: str | None, plan: RepairPlan) -> str:
         return f"the plan's, {made}; no --broker-conf was given to compare them with"
     if wrong := other_settings(plan, read_given(text, plan.release)):
         raise UsageError(f"--broker-conf: {wrong[0]}. Name the file that the audit was given, or audit again with this one")
-    return "the plan's, which are those of --broker-conf too"
+    return "the plan's; --broker-conf has the same"
 
 
 # ---- where tasks run -------------------------------------------------------------------------------------------------

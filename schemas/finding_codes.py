@@ -66,8 +66,8 @@ HALF_WRONG = "transaction_entry_wrong"
 
 
 REBUILD_TWIN = (
-    "Consumers are served from the other kind of queues. Let no broker read or take numbers from this one before it is"
-    " rebuilt: a repair does it."
+    "Repair this copy: a repair rebuilds this kind of queues. Until then let no broker serve consumers from it; the other kind"
+    " is right."
 )
 STARTS_DISPATCH = "Nothing by hand: a start of the release puts these entries."
 NO_QUEUE = (
@@ -228,7 +228,7 @@ _ROWS = (
                 meaning="A message's header holds what no release writes; no checksum covers it. loss: consumers cannot read"
                         " the message.",
                 step="Compare this message with another copy: the disk or the copying changed bytes that no check covers.",
-                follows="Bytes of it were changed. As a note: consumers can read the message all the same.",
+                follows="Bytes of the header were changed. As a note: consumers can still read the message.",
                 raised_step="Compare this message with another copy: consumers cannot read it, and a repair keeps it as it is."),
     FindingCode(HOST_ODD, NOTE, Part.LOG, Cure.BY_HAND,
                 "One message's store host differs from that of all messages around it: damage, a broker's copy of an older"
@@ -386,17 +386,17 @@ _ROWS = (
                 " one, and RocksDB opens an older state of the queues without an error.",
                 step=_DATABASE_STEP),
     FindingCode("queue_end_wrong", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
-                "The maximum that the database of the ConsumeQueues has of a queue is not that of an entry.",
+                "The maximum of a queue in the database of the ConsumeQueues leads to no entry, or does not fit the entry there.",
                 step=_DATABASE_STEP),
     FindingCode("queue_end_undecided", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "The database of the ConsumeQueues is ahead of the CommitLog: a race inside the broker decides which end the"
                 " queue has after a start.",
                 step=_DATABASE_STEP),
     FindingCode("queue_twin_missing", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
-                "Queues that are written twice, in files and in RocksDB: those that are not read lack entries.",
+                "Queues are written twice, in files and in RocksDB: the kind from which no consumer is served lacks entries.",
                 step=REBUILD_TWIN),
     FindingCode("queue_twin_differs", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
-                "Queues that are written twice, in files and in RocksDB: the two differ in an entry.",
+                "Queues are written twice, in files and in RocksDB: the two kinds differ in an entry.",
                 step=REBUILD_TWIN),
     FindingCode("queue_without_files", REBUILDABLE, Part.QUEUE, Cure.LEAVE_OUT,
                 "A queue's folder without a file. A broker lists it as a queue.",
@@ -432,8 +432,8 @@ _ROWS = (
                 "Messages of the CommitLog that a compacted topic's log should hold and does not. Consumers of the topic do not"
                 " get them. Severity note: the broker was killed, and puts them at its next start.", _SET_ASIDE),
     FindingCode(COMPACTED_AHEAD, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
-                "A compacted topic's log would reach beyond its queue after a start: new messages up to there are not put into"
-                " it.",
+                "A compacted topic's log would reach beyond its queue after a start: new messages are left out of it until the"
+                " queue is as long.",
                 "Set the queue's two folders below compaction/ aside before a start."),
     FindingCode(TIERED_MESSAGES, NOTE, Part.COPY, Cure.BY_HAND,
                 "By its metadata a tiered store holds messages of this broker. They lie outside of this copy and were not read.",
@@ -614,11 +614,11 @@ _ROWS = (
                 follows="No message of the CommitLog is lost by it. Exit code 10; 20 if these settings keep timers there."),
     FindingCode(HALF_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="Half messages that nothing marks as done, and that have no entry in RocksDB: the broker never asks their"
-                        " producers. Each broker gives transactions up after so many questions, without a trace in the log."),
+                        " producers. A broker that gave a transaction up after many questions leaves the same, without a trace in"
+                        " the log."),
     FindingCode(HALF_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
-                meaning="An entry of transactions in RocksDB that is not that of the half message to which it leads, that leads"
-                        " to none, or that was to be removed. The broker asks the producer about what lies there, or removes"
-                        " it."),
+                meaning="An entry of transactions in RocksDB leads to no half message or does not fit it, or should have been"
+                        " removed. The broker asks the producer about whatever lies there, or removes the entry."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
                 raised_step=_REMOVED),

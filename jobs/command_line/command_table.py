@@ -101,7 +101,9 @@ COMMAND_TABLE["audit"] = CommandSpec(
 Spark's own options are passed on: --master, --deploy-mode, --conf, --properties-file, --archives, --py-files, --files,
 --jars, --packages, memory and core settings. Without --master everything runs on this machine.""",
     rare=(
-        Option("--run-id", "ID", "the run's id; an earlier run's replaces that run, or continues it if it was killed", run_id),
+        Option(
+            "--run-id", "ID", "a name for this run; that of an earlier run replaces it, or continues it if it was killed", run_id
+        ),
         *PART_OPTIONS,
         STORAGE_OPTION._replace(
             help=f"a setting for S3 or HDFS, for this command alone; may be given often. Keys: {', '.join(STORAGE_KEYS)}"
@@ -116,8 +118,8 @@ COMMAND_TABLE["rescue"] = CommandSpec(
     usage="COPY [--broker-conf FILE] [options]",
     about="""\
 Make a new store from a damaged copy in one command: audit it, compare both policies, repair.
-Without --yes it shows what it would do, and changes nothing; at a terminal it asks. The copy is only read. Beside NEW:
-NEW.handover.html, to be gone through box by box, and all names of messages that could not be saved.""",
+Without --yes it shows what it would do, and changes nothing; at a terminal it asks. The copy is only read. Beside NEW
+it leaves NEW.handover.html, a checklist for the start, and a list of the messages that could not be saved.""",
     heading="Examples: see what is recommended; do it:",
     examples=(
         f"{COMMAND} rescue {_COPY} \\\n    {_SETTINGS} --to new",
@@ -280,8 +282,8 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
     ),
     write=(Option("--to", "NEWSTORE", "the folder to make; it must not exist"),),
     rare=(
-        Option("--empty-config", "", "with --fix-config: a table of which nothing can be read begins empty, else it is left"),
-        Option("--heal-risk", "R", f"how likely at most other damage may look like one that is healed ({DEFAULT_RISK:g})", risk),
+        Option("--empty-config", "", "with --fix-config: a table begins empty if nothing of it can be read; else its file stays"),
+        Option("--heal-risk", "R", f"heal only where the risk of a wrong change is below R ({DEFAULT_RISK:g})", risk),
         Option("--with-earlier", "", "also append messages of a queue from before its topic was deleted and made again"),
         *_ELSEWHERE,
     ),

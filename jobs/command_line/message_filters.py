@@ -16,7 +16,7 @@ from store_io.explore.message_filter import MessageFilter, Range
 
 FILTER_OPTIONS = (
     Option("--topic", "NAME[,NAME]", "messages of these topics (write a comma in a name as \\,)"),
-    Option("--topic-file", "FILE", "of the one topic whose name is all of this file, but for a line end at its end", read_topic),
+    Option("--topic-file", "FILE", "of the topic whose name is all that FILE holds (less one line end)", read_topic),
     Option("--queue", "ID[,ID]", "of these queue ids"),
     Option("--tag", "TAG[,TAG]", "with one of these tags, also as 'TAG || TAG'; '*' is any (write a comma in a tag as \\,)"),
     Option("--from-queue-offset", "N", "from this queue offset on"),

@@ -168,7 +168,9 @@ def _why(outcome: AuditOutcome) -> str:
     best, other = proposals(outcome.plan["repair"])
     why = _why_this_policy(outcome, best, other)
     if best.healed:
-        why += f"; --heal makes {count_text(best.healed, 'damaged record')} whole, at a risk of {risk_text(best.risk)} in all"
+        why += (
+            f"; --heal makes {count_text(best.healed, 'damaged record')} whole (risk of a wrong change: {risk_text(best.risk)})"
+        )
     if best.risk_left:
         left = f"risks of {risk_text(best.risk_left)} in all, not below {MOST_RISK:g}"
         why += f"; damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself"

@@ -188,7 +188,7 @@ def unsaved_lines(handed: HandOver) -> list[str]:
     if not lines:
         return ["Nothing: every message that the copy holds or shows is in the new store."]
     if handed.not_named:
-        lines.append(f"{count_text(handed.not_named, 'message')} of them are known by number alone.")
+        lines.append(f"Only counted, as nothing shows where they were: {count_text(handed.not_named, 'message')} of these.")
     if handed.files.unsaved:
         lines.append(f"All names: {handed.files.unsaved}")
     return lines
@@ -277,7 +277,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
     offsets, set_back = report.get("offsets", []), bool(report.get("offsets_set_back"))
     if offsets and set_back:
         number = count_text(report["positions_set_back"], "offset")
-        yield f"{number} beyond the new ends of queues were set back to these: groups continue with the first new message."
+        yield f"Set back to the new ends of their queues: {number}. These groups continue with the first new message."
     elif offsets:
         yield "These offsets lie ahead of the new ends: groups would skip new messages. repair --fix-offsets sets them back."
     yield from _some(offsets, lambda row: f"{'Was: ' if set_back else ''}{row['sentence']}", "offset", handed)
@@ -325,7 +325,7 @@ def _places(handed: HandOver) -> Iterator[str]:
     config = [row["file"] for row in handed.report["config"] if row["file"] not in left]
     if config and not handed.report["config_written"]:
         names = ", ".join(config[:MOST_SEEN])
-        yield f"Put the broker's own {names} into it, from another copy, or make them with repair --fix-config."
+        yield f"Put the broker's own {names} into it, from another copy, or have repair --fix-config write what the log shows."
     if left:
         names = ", ".join(sorted(left))
         yield f"Put the broker's own {names} into it, from another copy: this copy's file could not be read."
@@ -341,7 +341,7 @@ def _settings(handed: HandOver) -> Iterator[str]:
     yield from (f"{change}." for change in handed.unsafe)
     same = "For all else use the same broker.conf" if handed.unsafe else "Use the same broker.conf"
     yield f"{same}. The settings of this repair: {handed.report['settings']}."
-    yield "Compare it with the settings below. Those that recovery reads and that are not listed had the release's defaults."
+    yield "Compare it with the settings below. Settings that recovery reads and that are not listed had the release's defaults."
 
 
 def _checks(handed: HandOver) -> Iterator[str]:
@@ -349,7 +349,7 @@ def _checks(handed: HandOver) -> Iterator[str]:
     yield "store.log must not report a truncation, and no file may be deleted by recovery."
     yield f"The CommitLog must end at physical offset {handed.report['log_end']:,} before the first new message."
     yield "mqadmin topicStatus must show these minimum and maximum offsets, and consumerProgress no group beyond them."
-    yield "Slaves: make new ones from this store, or empty. One that holds other bytes at the same offsets must not continue."
+    yield "Slaves: make new ones from this store, or empty. Do not start a slave that holds other bytes at the same offsets."
 
 
 def _ends(handed: HandOver) -> Iterator[str]:
@@ -357,7 +357,7 @@ def _ends(handed: HandOver) -> Iterator[str]:
     yield from (f"{seen(topic)}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
     if handed.queues > len(shown):
         left = count_text(handed.queues - len(shown), "more queue")
-        yield f"and {left}: the audit below, before the start, lists all in its plan.json"
+        yield f"and {left}. Run the audit below before the start: its plan.json lists all."
 
 
 def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
@@ -368,12 +368,12 @@ def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
         said = [
             f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
             " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already.",
-            "HOST below is that of a name server which knows the started broker: without one nothing can be sent.",
+            "Put the address of your name server in the place of HOST. The repaired broker must have started and be known to it.",
         ]
         if handed.report.get("timers"):
             said.append(
-                "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Of those that wait in the new"
-                " store the broker delivers another copy by itself: sent as well, they come twice."
+                "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Do not send a copy whose"
+                " timer message still waits in the new store: the broker delivers it once more, and consumers would get it twice."
             )
         if withheld:
             return [*said, withheld], []
@@ -395,7 +395,7 @@ _UNKNOWN = (
     "Headers, topics, tags and properties have no checksum: a message with a sound body may be wrong there. What contradicts its"
     " neighbours was reported.",
     "What was acknowledged and never reached this disk. A replica may have it.",
-    "What consumers did before the crash: they must bear to get a message twice.",
+    "What consumers had done before the crash. Some messages come to them a second time.",
 )
 
 

@@ -261,7 +261,7 @@ def effect_clauses(proposal: RepairProposal) -> list[str]:
     found = []
     if proposal.healed:
         whole = f"--heal makes {count_text(proposal.healed, 'damaged record')} whole"
-        found.append(f"{whole}, at a risk of {risk_text(proposal.risk)} in all")
+        found.append(f"{whole} (risk of a wrong change: {risk_text(proposal.risk)})")
     if proposal.unserved:
         found.append(f"{proposal.unserved:,} of an earlier life of their queue get no entry without {WITH_EARLIER}")
     if FIX_CONFIG in proposal.options:

@@ -186,7 +186,7 @@ def healed_text(row: Row) -> str:
 def healing_text(healed: Row) -> str:
     """What came of --heal, in numbers. healed: of a repair's report."""
     made = count_text(len(healed["records"]), "damaged record")
-    text = f"{made} made whole by a single change each, each at a risk below {healed['risk']:g}"
+    text = f"{made} made whole (one change a record, each at a risk below {healed['risk']:g})"
     if healed["records"]:
         text += f"; the risks together are {risk_text(healed['total_risk'])}"
     left, listed = healed["not_healed_count"], len(healed["not_healed"])

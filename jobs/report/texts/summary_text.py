@@ -134,7 +134,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
     if broker and broker.get("starts"):
         lines += _loss(outcome, paint)
     if outcome.missing:
-        what = "shown by queues or tables of this copy, and not in its CommitLog"
+        what = "that queues or tables of this copy show, and its CommitLog does not hold"
         lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.missing))} {what}"))
     lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)

@@ -37,15 +37,15 @@ from store_io.rules.config.reading import config_rules
 
 LOG = "log"  # what a file was made of, beside names of files
 _UNPROVEN = {
-    TOPICS: "of added topics: queues beyond the last one with messages, permissions, attributes; topics without messages",
+    TOPICS: "permissions, attributes and empty last queues of added topics; topics without messages",
     GROUPS: "the settings of groups: those that are added have a broker's defaults",
     CONSUMER_OFFSETS: "what groups had consumed: nothing else in a store says it, so they begin as new groups do",
     DELAY_OFFSETS: "deliveries whose copies are no longer in the log: those messages come again",
 }
 _UNPROVEN[LMQ_OFFSETS] = _UNPROVEN[CONSUMER_OFFSETS]
 _OLDER = "what changed after this form was written"
-_LEFT_OUT = "what it held: take it from another copy of this broker, or let the table begin empty with --empty-config"
-_OTHER = "what it held: a start begins without it"
+_LEFT_OUT = "what it held. Take the file from another copy of this broker, or let the table begin empty with --empty-config"
+_OTHER = "what it held. A start begins without it"
 
 
 @dataclass

@@ -164,7 +164,7 @@ def test_a_single_wrong_byte_is_healed(tmp_path: Path, capsys: pytest.CaptureFix
     damage.invert_byte(path, body + 20)
     assert typed(tmp_path, "--yes") == 0
     said = capsys.readouterr().out
-    assert "--heal makes 1 damaged record whole, at a risk of" in said and "all that the copy shows" in said
+    assert "--heal makes 1 damaged record whole (risk of a wrong change:" in said and "all that the copy shows" in said
 
 
 def test_records_whose_risks_together_are_too_high_are_left_to_a_person(

@@ -11,7 +11,7 @@ from schemas.rows import LOSS, NOTE, REBUILDABLE
 
 FINDING, STOP_REASON = "finding", "stop reason"
 _FOLLOWS = {
-    NOTE: "A healthy broker leaves such a state, or it changes nothing. The exit code stays 0.",
+    NOTE: "A healthy broker leaves this, too, or it has no effect. The exit code stays 0.",
     REBUILDABLE: "No message of the CommitLog is lost by it. Exit code 10.",
     LOSS: "Bytes of the CommitLog are damaged or missing, or a start would drop messages, or would fail. Exit code 20.",
 }
@@ -26,7 +26,7 @@ _ABOUT = {
     Part.CONFIG: ("config/, settings", "These tables say which topics, groups and offsets the broker knows."),
     Part.START: ("start", "It is what a start of the audited release does with this copy."),
     Part.REPLICAS: ("copies of one log", "It compares this copy with others of its replica group."),
-    Part.COPY: ("copy", "It is about the copy, or a file of it, and not one part of a broker."),
+    Part.COPY: ("copy", "It is about how the copy was made, or about a file that belongs to no part of a broker."),
     Part.TIMER: ("timers", "Timer messages wait in the log for their time: they may come late, again, or never."),
 }
 _STAYS = {
@@ -108,7 +108,7 @@ def _of_finding(row: FindingCode) -> CodeWords:
     follows += [sentence for _, sentence in parts]
     act = [row.next]
     if row.raised_step:
-        follows.append("An audit may find it worse than a note: its own severity is in findings.jsonl.")
+        follows.append("Some findings with this code are graver than a note: findings.jsonl has the severity of each.")
         act.append(f"Above a note: {row.raised_step}")
     if row.wrong_size_of:
         act.append("First compare the file sizes in broker.conf with the copy's: a wrong one causes this finding, too.")

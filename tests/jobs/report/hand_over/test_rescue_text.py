@@ -57,7 +57,7 @@ def test_the_reason_says_what_decides_between_the_policies() -> None:
     assert reason(outcome, worked_out(given_up=3), worked_out(given_up=1)) == "it gives up 2 fewer messages"
     assert reason(outcome, refused_section("why not"), worked_out()) == "policy broker does not go: why not"
     healed = reason(outcome, worked_out(healed=1, risk=2e-6), worked_out(healed=1, risk=2e-6))
-    assert healed.endswith("--heal makes 1 damaged record whole, at a risk of 2.0e-06 in all")
+    assert healed.endswith("--heal makes 1 damaged record whole (risk of a wrong change: 2.0e-06)")
     assert "decide on repair --heal yourself" in reason(outcome, worked_out(risk_left=1.0), worked_out(risk_left=1.0))
 
 

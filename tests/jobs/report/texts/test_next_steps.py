@@ -112,7 +112,10 @@ def test_the_repair_that_is_recommended_comes_first_with_its_options() -> None:
     outcome.plan["repair"] = samples.proposed(messages_after=19, healed=1, risk=1e-6, options=["--heal", "--fix-config"])
     text = re.sub(r"\s+", " ", summary(outcome))
     assert "--policy broker --heal --fix-config " in text
-    assert "it keeps the 12 messages that a start would cut; --heal makes 1 damaged record whole, at a risk of 1.0e-06" in text
+    assert (
+        "it keeps the 12 messages that a start would cut; --heal makes 1 damaged record whole (risk of a wrong change: 1.0e-06)"
+        in text
+    )
     what = "Repair with --policy broker --heal --fix-config: keeps 19 messages, 13 more than a start would; --heal makes"
     assert what in re.sub(r"\s+", " ", page_text(outcome))
 
