@@ -128,13 +128,13 @@ def test_another_question_takes_nothing_over(
 
 
 def test_an_earlier_run_that_is_another_one_counts(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
-    store = asked.stores[0].name
+    store = asked.stores[0].key
     assert taken(asked, {store: EarlierRun("before", "5.3.3", {}, {})}) == {1: outcomes[1]}
 
 
 def test_what_other_runs_have_found_meanwhile_counts(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
     """The run that is named is still the same: the segment must be read now."""
-    store, known = asked.stores[0].name, EarlierSegment(1, 7, "e", False, "before")
+    store, known = asked.stores[0].key, EarlierSegment(1, 7, "e", False, "before")
     before = EarlierRun("before", "5.3.3", {}, {"commitlog/0": known})
     found = EarlierRun("before", "5.3.3", {}, {"commitlog/0": replace(known, damaged=True)})
     on_a_queue = replace(before, derived=[("consumequeue/T/0/0", 7, 1)])

@@ -14,6 +14,7 @@ from jobs.report.texts.commands import repair_commands
 from jobs.report.texts.judgement import judge
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.outcome.safety import Safety
+from store_io.repair.proposals import config_helps
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired
 from tests.support.failing_reads import failing_reads
@@ -168,8 +169,7 @@ def test_a_repair_takes_the_database_over(there: str, tmp_path: Path) -> None:
     pytest.importorskip("rocksdict")
     made, conf = store(tmp_path / "s", "files", {there: Tables()})
     before = audited(made, conf)
-    commands = repair_commands(before.outcome, ("/s", "--release", RELEASE, "--broker-conf", "/b"), "/plan.json")
-    assert commands and all(command.endswith("--fix-config") for _, command in commands)
+    assert config_helps(before.outcome)
     repaired(made.root, tmp_path / "new", plan_of(made.root, RELEASE, conf), fix_config=True)
     after = product.audit(tmp_path / "new", RELEASE, conf)
     assert not after.above_note and after.broker is not None
