@@ -46,7 +46,7 @@ def said(store: Path) -> list[str]:
 
 
 def test_an_old_copy_shows_no_broker(store: Path) -> None:
-    assert said(store) == [] and running_broker._holder_of(str(store / "none")) == 0
+    assert said(store) == [] and not running_broker._holder_of(str(store / "none"))
     assert not broker_signs("s3://bucket/store", ())
 
 
@@ -54,6 +54,14 @@ def test_a_lock_that_a_process_holds_is_seen(held: Path) -> None:
     assert said(held) == [
         f"{held}: process {os.getpid()} holds the file lock in it, so a broker runs on this directory and changes it"
     ]
+
+
+def test_a_lock_of_an_open_file_names_no_process(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, locks = (store / "lock").stat(), tmp_path / "locks"
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+    locks.write_text(f"1: OFDLCK  ADVISORY  WRITE -1 {device}:{status.st_ino} 0 EOF\n")
+    monkeypatch.setattr(running_broker, "_LOCKS", str(locks))
+    assert said(store) == [f"{store}: a process holds the file lock in it, so a broker runs on this directory and changes it"]
 
 
 def test_fresh_files_beside_old_ones_are_seen(store: Path) -> None:
