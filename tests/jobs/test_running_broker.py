@@ -16,6 +16,7 @@ from jobs import cli, running_broker
 from jobs.running_broker import broker_signs
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
+from tests.support import damage
 from tests.support.stores.small_repairs import small_store
 
 OLD = time.time() - 3600
@@ -92,11 +93,15 @@ def test_a_held_lock_ends_what_would_make_a_store(held: Path, command: str, caps
     (held.parent / "plan.json").write_text("{}")
     words = [command, str(held), "--release", "5.3.3", "--broker-conf", str(held.parent / "broker.conf")]
     if command == "repair":
+        damage.zero_range(held / "commitlog" / f"{0:020d}", 60, 160)
         plan = held.parent / "o" / "store" / "plan.json"
         audit = [sys.executable, "-m", "jobs.cli", "audit", *words[1:], "--out", str(held.parent / "o")]
         done = subprocess.run(audit, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 20, done.stderr
         assert f"process {os.getpid()} holds the file lock" in done.stderr, "an audit says it and goes on"
+        shown = " ".join(done.stdout.split())
+        assert "Repair A repair refuses a directory that a broker uses. " in shown and "and audit and repair the copy." in shown
+        assert "spark-submit.sh repair" not in shown and "Repair line" not in shown
         words += ["--plan", str(plan), "--to", str(held.parent / "new")]
     assert cli.main(words) == 3
     assert (
