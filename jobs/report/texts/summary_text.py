@@ -253,7 +253,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -
     if in_use and steps.repairs:
         steps = replace(steps, repairs=[], unshown="", withheld=printable(in_use))
     if steps.nothing:
-        return [*_rows("Next", steps.nothing), *_closer(outcome, words)]
+        return [*_rows("Next", printable(steps.nothing)), *_closer(outcome, words)]
     lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
     judgement = judge(outcome)
     if judgement.kind == Safety.GONE:
