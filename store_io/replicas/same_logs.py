@@ -48,7 +48,7 @@ def same_logs(
     met: dict[_Header, int] = {}
     roots: set[tuple[str, ...]] = set()
     for number, headers in enumerate(each(_headers_of, asked)):
-        addresses = tuple(sorted(_real(audits[number].source.address(file.path)) for file in files[number].values()))
+        addresses = tuple(_real(audits[number].source.address(files[number][base].path)) for base in own_edges[number])
         if addresses in roots:
             continue
         roots.add(addresses)
