@@ -56,7 +56,7 @@ def copy_of(audit: StoreAudit) -> Copy:
 
 
 def _with_bridges(log: LogMap, segments: Sequence[SegmentSummary]) -> LogMap:
-    """Mark what a repair has bridged as the damage that was there: messages of another copy in its place are not in this one."""
+    """Mark what a repair has bridged as damage: this copy lacks the messages that another one holds in its place."""
     found = [(f.phy_offset or 0, s.base_offset + (f.end or 0)) for s in segments for f in s.findings if f.code == BRIDGED]
     if not found:
         return log
