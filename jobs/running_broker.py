@@ -36,7 +36,7 @@ def broker_signs(path: str, files: Iterable[StoreFile]) -> BrokerSigns:
     if is_uri(path):
         return BrokerSigns()
     holder = _holder_of(os.path.join(path, _LOCK))
-    held = f"{path}: process {holder} holds the file {_LOCK} in it, so a broker runs on this directory and changes it"
+    held = f"{path}: {holder} holds the file {_LOCK} in it, so a broker runs on this directory and changes it"
     return BrokerSigns(held if holder else "", _written(path, files))
 
 
@@ -70,9 +70,9 @@ def _repaired_at(path: str) -> float:
         return 0
 
 
-def _holder_of(path: str) -> int:
-    """The process that holds a lock on this file, as a broker does while it runs; 0 without one, or where this system does not
-    say it."""
+def _holder_of(path: str) -> str:
+    """Name the process that holds a lock on this file, as a broker does while it runs; "" without one, or if this system does
+    not say it."""
     try:
         status = os.stat(path)
         with open(_LOCKS, encoding="ascii", errors="replace") as file:
@@ -82,10 +82,11 @@ def _holder_of(path: str) -> int:
                     continue
                 major, minor, inode = words[5].split(":")
                 if int(inode) == status.st_ino and os.makedev(int(major, 16), int(minor, 16)) == status.st_dev:
-                    return max(1, int(words[4]))
+                    process = int(words[4])
+                    return f"process {process}" if process > 0 else "a process"  # -1: a lock of an open file, not of a process
     except (OSError, ValueError):
-        return 0
-    return 0
+        return ""
+    return ""
 
 
 def refused(signs: BrokerSigns, what: str) -> str:

@@ -32,7 +32,7 @@ from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import count_text, printable
-from jobs.running_broker import broker_signs
+from jobs.running_broker import broker_signs, refused
 from jobs.tables.data_file import DataFile
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
@@ -109,8 +109,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
     unwritten |= {RESULT} if failed else set()
     info = replace(info, problems=tuple(said_once([*problems, *failed])), unwritten=frozenset(unwritten))
     finished.forget()
-    words = store_words(asked.stores[0]) if len(asked.stores) == 1 else ()
-    print(summary_text(info, outcomes, asked.out, asked.color, words), end="", flush=True)
+    words, in_use = (store_words(asked.stores[0]), _in_use(asked.stores[0])) if len(asked.stores) == 1 else ((), "")
+    print(summary_text(info, outcomes, asked.out, asked.color, words, in_use), end="", flush=True)
     return of_run((o.exit_code for o in outcomes), info.problems)
 
 
@@ -187,6 +187,12 @@ def _warn_of_brokers(prepared: Sequence[StoreAudit | AuditOutcome], progress: Pr
         progress.warn(printable(f"{sentence}. Audit a copy that nothing writes to."))
     if len(said) > _WARNINGS:
         progress.warn(f"and {count_text(len(said) - _WARNINGS, 'more sign')} of running brokers")
+
+
+def _in_use(store: StoreArgument) -> str:
+    """Why a repair refuses the store as long as a broker holds its lock; "" if none does."""
+    signs = broker_signs(store.path, ())
+    return f"A repair refuses a directory that a broker uses. {refused(signs, 'audit and repair')}." if signs.held else ""
 
 
 def _read_together(

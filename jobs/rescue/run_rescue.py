@@ -24,7 +24,8 @@ from jobs.command_line import options
 from jobs.command_line.options import Command
 from jobs.environment import cluster
 from jobs.environment.installation import SPEAKER
-from jobs.output import OutputFailed
+from jobs.output import REPLICAS, OutputFailed
+from jobs.report.files.store_json import replicas_json
 from jobs.report.hand_over.rescue_text import (
     ComparedDonor,
     audit_text,
@@ -163,12 +164,12 @@ def _audit(asked: Asked, run_tasks: RunTasks) -> tuple[AuditOutcome, ComparedDon
         donor = StoreAudit(AuditRequest(DONOR, asked.donor, store.release, store.broker_conf, store=1))
         asking.append((donor, donor.first_tasks()))
     run_rounds(asking, lambda tasks: run_tasks(tasks, "auditing"))
-    outcome = audit.outcome()
-    return outcome, ComparedDonor() if donor is None else _compared(audit, donor, run_tasks)
+    compared = ComparedDonor() if donor is None else _compared(audit, donor, run_tasks)
+    return audit.outcome(), compared
 
 
 def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> ComparedDonor:
-    """How the donor compares with the copy, whatever a repair would take from it. The copy's own findings are made before."""
+    """Compare the donor with the copy, whatever a repair would take from it. The copy's audit gets what the comparison finds."""
     if audit.failed or donor.failed:
         return ComparedDonor(problem="; ".join((*audit.incomplete[:1], *donor.incomplete[:1])))
     if not same_logs([audit, donor]):
@@ -250,6 +251,8 @@ def _write(asked: Asked, outcome: AuditOutcome) -> None:
     problems = write_store(output, outcome, context)
     if problems:
         raise OutputFailed(problems[0])
+    if outcome.replicas:
+        output.write(REPLICAS, replicas_json([outcome]))
 
 
 def _say(text: str) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from schemas.finding_codes import BRIDGED
 from schemas.rows import QueueKey, SegmentSummary
-from store_io.audit.log_map import FILLER, LogMap, log_map
+from store_io.audit.log_map import DAMAGED, FILLER, LogMap, log_map
 from store_io.replicas.replica_parts import LACKING, QueueTotal, ReplicaPart, ReplicaRange, State
 
 if TYPE_CHECKING:
@@ -51,7 +52,19 @@ def copy_of(audit: StoreAudit) -> Copy:
             unreadable.append((segment.base_offset, segment.base_offset + segment.size))
         elif segment.size and (not readable or readable[-1].base_offset + readable[-1].size <= segment.base_offset):
             readable.append(segment)
-    return Copy(audit, readable, tuple(unreadable), log_map(readable, audit.rules.segment_bytes))
+    return Copy(audit, readable, tuple(unreadable), _with_bridges(log_map(readable, audit.rules.segment_bytes), readable))
+
+
+def _with_bridges(log: LogMap, segments: Sequence[SegmentSummary]) -> LogMap:
+    """Mark what a repair has bridged as damage: this copy lacks the messages that another one holds in its place."""
+    found = [(f.phy_offset or 0, s.base_offset + (f.end or 0)) for s in segments for f in s.findings if f.code == BRIDGED]
+    if not found:
+        return log
+    lows, highs = np.array(found, np.int64).T
+    starts = np.concatenate([log.starts, highs, lows])  # of equal ones the last decides: a bridge may follow another
+    kinds = np.concatenate([log.kinds, log.kind_at(highs), np.full(len(lows), DAMAGED, np.int8)])
+    order = np.argsort(starts, kind="stable")
+    return replace(log, starts=starts[order], kinds=kinds[order])
 
 
 class ComparedCopies:

@@ -16,6 +16,7 @@ from schemas import commitlog_layout as layout
 from schemas.rows import MappedFile
 from store_io.audit import log_map
 from store_io.base.errors import StoreChanged, StoreError
+from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.message_decode import fixed_fields
 from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
@@ -177,6 +178,9 @@ class _Comparison:
         states = np.zeros((len(rows), self.copies), np.uint8)
         for reader in self.readers:
             states[:, reader.other.copy] = self._states(rows, starts, ends, reader)
+        for i in np.flatnonzero(rows["flag"] == bridges.FLAG):
+            if bridges.is_bridge(self.topics.keys[rows[i]["topic_ref"]][0], rows[i]):
+                states[i] = State.EQUAL  # a repair wrote it: no message that another copy could lack
         malformed = (rows["flags"] & MALFORMED_PROPERTIES != 0) & (states == State.DISPUTED).any(1)
         self._total(rows, states)
         alike = np.column_stack([states, malformed])

@@ -6,6 +6,7 @@ alone has the broker's address and two times.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from schemas.commitlog_layout import (
@@ -18,6 +19,7 @@ from schemas.commitlog_layout import (
 )
 from schemas.rows import MappedFile
 from store_io.audit.audit_store import StoreAudit
+from store_io.base.paths import is_uri
 
 _READ_AT, _READ_BYTES = (0, 1 << 20), 1 << 14  # of a segment
 _SEGMENTS = 6  # of a store
@@ -31,7 +33,8 @@ def same_logs(
 ) -> list[list[int]]:
     """Return the places of audits that are copies of one log, two or more together, in the order of the first of each.
 
-    audits: opened ones. A store that is named twice is no copy of itself. What cannot be read makes its audit incomplete.
+    audits: opened ones. A store that is named twice, perhaps through a link, is no copy of itself. What cannot be read makes its
+    audit incomplete.
     each: as `map`, perhaps by several threads.
     """
     files = [{file.start: file for file in reversed(audit.segment_files) if file.size} for audit in audits]
@@ -45,7 +48,7 @@ def same_logs(
     met: dict[_Header, int] = {}
     roots: set[tuple[str, ...]] = set()
     for number, headers in enumerate(each(_headers_of, asked)):
-        addresses = tuple(sorted(audits[number].source.address(file.path) for file in files[number].values()))
+        addresses = tuple(_real(audits[number].source.address(files[number][base].path)) for base in own_edges[number])
         if addresses in roots:
             continue
         roots.add(addresses)
@@ -57,6 +60,11 @@ def same_logs(
     for number, group in enumerate(group_of):
         found.setdefault(group, []).append(number)
     return [places for places in found.values() if len(places) > 1]
+
+
+def _real(address: str) -> str:
+    """Follow the links in the address of a local file, so that a store has one address whatever name leads to it."""
+    return address if is_uri(address) else os.path.realpath(address)
 
 
 def _headers_of(asked: _Edges) -> set[_Header]:

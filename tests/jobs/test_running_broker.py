@@ -16,6 +16,7 @@ from jobs import cli, running_broker
 from jobs.running_broker import broker_signs
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
+from tests.support import damage
 from tests.support.stores.small_repairs import small_store
 
 OLD = time.time() - 3600
@@ -46,7 +47,7 @@ def said(store: Path) -> list[str]:
 
 
 def test_an_old_copy_shows_no_broker(store: Path) -> None:
-    assert said(store) == [] and running_broker._holder_of(str(store / "none")) == 0
+    assert said(store) == [] and not running_broker._holder_of(str(store / "none"))
     assert not broker_signs("s3://bucket/store", ())
 
 
@@ -54,6 +55,14 @@ def test_a_lock_that_a_process_holds_is_seen(held: Path) -> None:
     assert said(held) == [
         f"{held}: process {os.getpid()} holds the file lock in it, so a broker runs on this directory and changes it"
     ]
+
+
+def test_a_lock_of_an_open_file_names_no_process(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status, locks = (store / "lock").stat(), tmp_path / "locks"
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+    locks.write_text(f"1: OFDLCK  ADVISORY  WRITE -1 {device}:{status.st_ino} 0 EOF\n")
+    monkeypatch.setattr(running_broker, "_LOCKS", str(locks))
+    assert said(store) == [f"{store}: a process holds the file lock in it, so a broker runs on this directory and changes it"]
 
 
 def test_fresh_files_beside_old_ones_are_seen(store: Path) -> None:
@@ -84,11 +93,15 @@ def test_a_held_lock_ends_what_would_make_a_store(held: Path, command: str, caps
     (held.parent / "plan.json").write_text("{}")
     words = [command, str(held), "--release", "5.3.3", "--broker-conf", str(held.parent / "broker.conf")]
     if command == "repair":
+        damage.zero_range(held / "commitlog" / f"{0:020d}", 60, 160)
         plan = held.parent / "o" / "store" / "plan.json"
         audit = [sys.executable, "-m", "jobs.cli", "audit", *words[1:], "--out", str(held.parent / "o")]
         done = subprocess.run(audit, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 20, done.stderr
         assert f"process {os.getpid()} holds the file lock" in done.stderr, "an audit says it and goes on"
+        shown = " ".join(done.stdout.split())
+        assert "Repair A repair refuses a directory that a broker uses. " in shown and "and audit and repair the copy." in shown
+        assert "spark-submit.sh repair" not in shown and "Repair line" not in shown
         words += ["--plan", str(plan), "--to", str(held.parent / "new")]
     assert cli.main(words) == 3
     assert (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
+from jobs.report.texts.words.replicas_words import config_steps
 from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, SWITCH_OFF
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
@@ -51,8 +52,9 @@ class NextSteps:
 
 def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> NextSteps:
     """words, plan, to: as `repair_commands` takes them."""
+    config = [PUT_CONFIG] if no_config(outcome) else [*config_steps(outcome.replicas, outcome.name)]
     if judge(outcome).kind == Safety.SAFE:
-        before = [PUT_CONFIG] if no_config(outcome) else []
+        before = config
         before += dict.fromkeys(note.next for note in named_notes(outcome))
         before += [f"{change}." for change in outcome.unsafe_settings]
         nothing = " ".join(before) or (NOTHING_JUDGED if outcome.not_judged else NOTHING)
@@ -91,9 +93,9 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
         others.insert(0, (f"Name the broker's own release with --release and audit again: {wrote}.", []))
     if not first:
         others += [(f"{change}.", []) for change in outcome.unsafe_settings]
-    if no_config(outcome):
-        others.append((PUT_CONFIG, []))
     lacking = _lacking(outcome)
+    if no_config(outcome) or not lacking:
+        others += [(step, []) for step in config]
     if lacking:
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)

@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from jobs.output import RESULT
@@ -68,18 +69,19 @@ _NUMBER = 11  # a count at the start of a line, with the gap after it
 
 
 def summary_text(
-    run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = ()
+    run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = (), in_use: str = ""
 ) -> str:
     """The whole text, with its last line end.
 
     out: the folder of the results, as the user named it.  colour: only where a terminal reads it and NO_COLOR is not set.
-    words: those with which another command reads the one store (`commands.store_words`).
+    words: those with which another command reads the one store (`commands.store_words`).  in_use: why a repair refuses the one
+    store now, "" if no broker uses it.
     """
     paint = Paint(colour)
     lines: list[str] = []
     if len(outcomes) == 1:
         plan = "" if outcomes[0].name in run.unwritten else f"{out}/{outcomes[0].name}/plan.json"
-        lines += _store(outcomes[0], paint, words, plan)
+        lines += _store(outcomes[0], paint, words, plan, in_use)
     else:
         lines += _fleet(outcomes, paint)
         lines += [line for said in run.copies[:_LINES] for line in _rows("Replicas", printable(said), 2)]
@@ -116,7 +118,7 @@ def _rows(label: str, text: str, indent: int = 0) -> list[str]:
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
 
 
-def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str) -> list[str]:
+def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str, in_use: str) -> list[str]:
     judgement = judge(outcome)
     head = f"{_title(outcome)}: {printable(judgement.headline)}"
     lines = [paint(BOLD + CODE_COLOUR[outcome.exit_code], head)]
@@ -138,7 +140,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str)
         lines.append(_row("Missing", f"{paint(RED, missing_text(outcome.missing))} {what}"))
     lines += _compared(outcome, paint)
     lines += _differences(outcome, paint)
-    lines += _next(outcome, words or words_of(outcome), plan)
+    lines += _next(outcome, words or words_of(outcome), plan, in_use)
     size = f"{count_text(outcome.segment_count, 'segment')}, {held(outcome)}"
     if outcome.messages:
         size += f" of {span_text(outcome.first_store_time, outcome.last_store_time)}"
@@ -249,11 +251,13 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
     return lines
 
 
-def _next(outcome: AuditOutcome, words: Sequence[str], plan: str) -> list[str]:
+def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -> list[str]:
     """What to do, what keeps most first, with the files of each step; the commands that repair and that look closer."""
     steps = next_steps(outcome, words, plan)
+    if in_use and steps.repairs:
+        steps = replace(steps, repairs=[], unshown="", withheld=printable(in_use))
     if steps.nothing:
-        return [*_rows("Next", steps.nothing), *_closer(outcome, words)]
+        return [*_rows("Next", printable(steps.nothing)), *_closer(outcome, words)]
     lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
     judgement = judge(outcome)
     if judgement.kind == Safety.GONE:

@@ -283,9 +283,11 @@ def test_a_donor_of_a_sound_copy_is_compared(tmp_path: Path, capsys: pytest.Capt
 
     code, text = said("equal")
     assert code == 0 and "are equal up to physical offset" in text and "has more" not in text
+    assert f"{copy}: Safe to start" in text
     code, text = said("longer")
     assert code == 0 and "the donor holds 4 messages of 1 queue that store lacks" in text and "from physical offset " in text
     assert "Nothing to repair: the copy is consistent by all checks. The donor has more" in text
+    assert f"{copy}: Do not start this copy as master: it lacks 4 messages of its group" in text and "Safe to start" not in text
     code, text = said("shorter")
     assert code == 0 and "store holds 4 messages of 1 queue that the donor lacks" in text and "has more" not in text
     (tmp_path / "equal" / "store" / "config").mkdir(exist_ok=True)
@@ -301,7 +303,13 @@ def test_a_sound_copy_whose_donor_has_diverged_is_never_called_fine(tmp_path: Pa
     assert typed(copy.parent, "--donor", str(tmp_path / "donor" / "store"), "--yes") == 3
     said = capsys.readouterr().out
     assert "Nothing to repair" not in said and "differs from the donor" in said and "has other messages from there on" in said
+    assert "Do not start this copy as master yet: it and the donor each hold" in said and "Safe to start" not in said
     assert not (tmp_path / "copy" / "store-rescued").exists()
+    folder = tmp_path / "copy" / "store-rescued.rescue"
+    page = html.unescape((folder / "store" / "report.html").read_text())
+    assert "Compare it with the donor before either becomes master" in page and "Nothing to do" not in page
+    (group,) = json.loads((folder / "replicas.json").read_text())["groups"]
+    assert [pair["relation"] for pair in group["pairs"]] == ["diverged"]
 
 
 def test_a_donor_of_another_broker_is_named_once_and_left_out(

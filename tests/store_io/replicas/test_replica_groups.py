@@ -20,6 +20,7 @@ from store_io.base.tasks import run_task
 from store_io.replicas.replica_groups import ReplicaGroup, replica_groups
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
+from tests.support.answers.repaired import plan_of, repaired
 from tests.support.stores.builders import Message, Record, Sizes, Store, StoreBuilder
 
 SIZES = Sizes(segment=1 << 14)
@@ -542,3 +543,28 @@ def test_any_copies_against_a_bytewise_witness(tmp_path: Path, seed: int) -> Non
                     differing.append(r.at + next(i for i, (a, b) in enumerate(zip(*pieces, strict=True)) if a != b))
         if low < high:
             assert pair["same_until"] == (min(differing) if differing else high)
+
+
+@pytest.mark.parametrize("fault", ["message", "segment"])
+def test_what_a_repair_has_bridged_is_no_message_that_another_copy_lacks(
+    fault: str, pair: tuple[StoreBuilder, Store, Store], tmp_path: Path
+) -> None:
+    builder, sound, hurt = pair
+    hit = [record for record in builder.records if SIZES.segment <= record.at < 2 * SIZES.segment]
+    segment = hurt.root / "commitlog" / f"{SIZES.segment:020d}"
+    if fault == "message":
+        hit = hit[3:4]
+        damage.zero_range(segment, hit[0].at - SIZES.segment, hit[0].at - SIZES.segment + 200)
+    else:
+        segment.unlink()
+    plan = plan_of(hurt.root, hurt.release, hurt.broker_conf)
+    assert repaired(hurt.root, tmp_path / "new", plan, "salvage").exit_code == 0
+    new = replace(hurt, root=tmp_path / "new")
+    group, audits = compared([hurt, new])
+    assert [f.code for f in audits[1].findings].count("commitlog_bridged") >= 1
+    assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (0, 0) and group.result["lacks"] == []
+    assert [told(audit) for audit in audits] == [[], []]
+    group, audits = compared([sound, new])
+    assert (row(group, "a")["lacks"], row(group, "b")["lacks"]) == (0, len(hit))
+    assert group.result["pairs"][0]["relation"] == "damaged", "not diverged: the bridge is no message of another log"
+    assert {part["other_has"] for part in lack(group, "b", "a")["ranges"]} <= {"damaged", "filler"}

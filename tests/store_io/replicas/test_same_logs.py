@@ -46,4 +46,8 @@ def test_stores_of_other_brokers_and_a_store_named_twice_are_no_copies(tmp_path:
     written(tmp_path / "a", 30)
     written(tmp_path / "b", 30, clock=7)
     (tmp_path / "empty" / "commitlog").mkdir(parents=True)
-    assert found(tmp_path / "a", tmp_path / "b", tmp_path / "empty", tmp_path / "a") == []
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "commitlog").symlink_to(tmp_path / "a" / "commitlog")
+    names = ("a", "b", "empty", "a", "link", "linked")
+    assert found(*(tmp_path / name for name in names)) == []

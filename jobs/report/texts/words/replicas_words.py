@@ -8,6 +8,7 @@ from jobs.report.texts.text import bytes_text, count_text
 from schemas.rows import Row
 from store_io.base.wording import seen
 
+_OTHER_LOGS = ("diverged", "apart", "unknown")  # relations of copies whose offsets do not fit each other's log
 _NAMES = 3  # of topics and groups in a sentence
 _OTHER_HAS = {
     "missing": "has no file there",
@@ -101,12 +102,38 @@ def config_words(group: Row, store: str = "") -> Iterator[str]:
         yield "; ".join([*parts, _which_offsets(group, row)])
 
 
+def config_steps(group: Row, store: str) -> Iterator[str]:
+    """Say of each table of config/ what to take from other copies before this one, which lacks no message, becomes master."""
+    pairs, tables = _relations(group), dict[str, list[Row]]()
+    for row in group.get("config", ()):
+        names = row["table"] in ("topics", "groups")
+        if row["store"] == store and (names or pairs.get(frozenset((store, row["holder"]))) not in _OTHER_LOGS):
+            tables.setdefault(row["table"], []).append(row)
+    for table, rows in tables.items():
+        lesser = {row["store"] for row in group["config"] if row["table"] == table}
+        most = [row for row in rows if row["holder"] not in lesser][:1]  # it has all that any copy has
+        files = " and ".join(f"{row['holder_file']} of {row['holder']}" for row in most or rows)
+        if not most:
+            what = "the greatest of each offset" if "offsets" in table else f"all {table}"
+            yield f"Before this copy becomes master, put together {what} from its own table and {files}."
+            continue
+        take = f"what {files} shows" if most[0]["holder_file"].endswith("/") else files
+        lacks = count_text(most[0]["lacks"], table.removesuffix("s"))
+        why = "it has the greater offsets" if "offsets" in table else f"this copy lacks {lacks} of those in it"
+        yield f"Take {take} first, before this copy becomes master: {why}."
+
+
+def _relations(group: Row) -> dict[frozenset[str], str]:
+    """Look up how two copies of the group compare, whichever of them is named first."""
+    return {frozenset((pair["left"], pair["right"])): pair["relation"] for pair in group.get("pairs", ())}
+
+
 def _which_offsets(group: Row, row: Row) -> str:
     """Which file to take where one copy has all the greater offsets."""
     own, holder, file = row["store"], row["holder"], row["holder_file"]
-    pairs = {frozenset((pair["left"], pair["right"])): pair["relation"] for pair in group["pairs"]}
+    pairs = _relations(group)
     back = any((r["store"], r["holder"], r["table"]) == (holder, own, row["table"]) for r in group["config"])
-    if pairs.get(frozenset((own, holder))) in ("diverged", "apart", "unknown"):
+    if pairs.get(frozenset((own, holder))) in _OTHER_LOGS:
         return "their logs differ, so neither table fits the other log as it is"
     if back:
         return f"{own} in turn has others that are greater or that {holder} lacks, so take the greatest of each from both"

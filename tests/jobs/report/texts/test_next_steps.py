@@ -270,6 +270,53 @@ def test_a_copy_that_lacks_messages_is_told_which_one_to_start(parted: bool, fir
         assert first in told and "loses no message" not in told
 
 
+OFFSETS, NAMED_TOPICS = ("offsets", "config/consumerOffset.json"), ("topics", "config/topics.json")
+TAKE = "first, before this copy becomes master"
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "relation", "told"),
+    [
+        (OFFSETS, ["own<b"], "equal", f"Take config/consumerOffset.json of b {TAKE}: it has the greater offsets."),
+        (OFFSETS, ["own<b"], "apart", "Nothing to do."),
+        (OFFSETS, ["b<own"], "equal", "Nothing to do."),
+        (NAMED_TOPICS, ["own<b"], "equal", f"Take config/topics.json of b {TAKE}: this copy lacks 2 topics of those in it."),
+        (
+            OFFSETS,
+            ["own<b", "own<c", "b<c"],
+            "equal",
+            f"Take config/consumerOffset.json of c {TAKE}: it has",
+        ),
+        (
+            OFFSETS,
+            ["own<b", "b<own"],
+            "equal",
+            "Before this copy becomes master, put together the greatest of each offset from its own table and"
+            " config/consumerOffset.json of b.",
+        ),
+    ],
+)
+def test_a_copy_is_told_which_tables_to_take_before_it_becomes_master(
+    table: tuple[str, str], rows: list[str], relation: str, told: str
+) -> None:
+    outcome = samples.behind(samples.clean())
+    names = {"own": outcome.name, "b": "b", "c": "c"}
+    known = {"lacks": 0, "loses": 0, "start": 0, "end": 900, "messages": 9, "cut": 0}
+    pair = {"left": outcome.name, "right": "b", "relation": relation, "same_until": 900, "first_difference": None, "rejoin": None}
+    config = []
+    for store, holder in (row.split("<") for row in rows):
+        amount = {"lacks": 2, "behind": 0, "messages": 0, "entries": [{"topic": "T"}, {"topic": "U"}]}
+        config.append({"store": names[store], "holder": names[holder], "table": table[0], "holder_file": table[1], **amount})
+    copies = [{"store": name, **known} for name in names.values()]
+    outcome.replicas |= {"best": outcome.name, "copies": copies, "pairs": [pair], "lacks": [], "config": config}
+    for text in (page_text(outcome), summary(outcome)):
+        shown = re.sub(r"\s+", " ", text)
+        assert "Safe to start" in shown and told in shown and ("Nothing to do" in shown) == told.startswith("Nothing")
+    outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
+    outcome.findings.append(Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next="Look."))
+    assert (told in re.sub(r"\s+", " ", page_text(outcome))) == (not told.startswith("Nothing"))
+
+
 def test_missing_messages_are_not_called_damaged_ones() -> None:
     outcome = samples.clean()
     outcome.findings.append(Finding("segment_missing", "commitlog/x", severity="loss", count=323, next="Find it."))
