@@ -16,12 +16,11 @@ from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, UnfitDonor, Unreadable
 from store_io.formats.config.table_forms import FROM_FILE, FormUnread
 from store_io.repair.derived.queue_plan import EARLIER
-from store_io.repair.proposals import refused_section
+from store_io.repair.proposals import MOST_RISK, refused_section
 from store_io.repair.repair_steps import COPY
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 
-MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a person who asked for it
 WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned with
 
 

@@ -290,3 +290,12 @@ def test_what_a_start_mends_by_itself_makes_a_repair_optional() -> None:
     outcome.counts = {"rebuildable": 2}
     assert "Run the Repair line below" in summary(outcome) and "optional" not in summary(outcome)
     assert "Nothing to do" not in summary(outcome)
+
+
+def test_what_a_repair_leaves_as_it_is_is_said_by_text_and_page() -> None:
+    outcome = hurt()
+    outcome.plan["repair"] = samples.proposed(risk_left=1.0, config_left="config/topics.json cannot be read")
+    for text in (summary(outcome), page_text(outcome)):
+        said = re.sub(r"\s+", " ", text)
+        assert "stay as they are (risks of 1.0e+00 in all, not below 0.0001): decide on repair --heal yourself" in said
+        assert "files of config/ stay as they are" in said and "config/topics.json cannot be read" in said
