@@ -279,7 +279,7 @@ def effect_clauses(proposal: RepairProposal) -> list[str]:
     if FIX_CONFIG in proposal.options:
         found.append(f"{FIX_CONFIG} writes files of config/ from what can be read of them in the copy and what the log shows")
     if proposal.config_left:
-        found.append(f"files of config/ stay as they are, as with --fix-config it does not go: {proposal.config_left}")
+        found.append(f"files of config/ stay as they are: {proposal.config_left}")
     if FIX_OFFSETS in proposal.options:
         found.append(f"{FIX_OFFSETS} sets back offsets beyond the new ends of the queues")
     return found
