@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
-from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, SWITCH_OFF
+from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, SWITCH_OFF, WITHOUT_DONOR
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import (
@@ -64,7 +64,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     first, steps = "", _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
-            if emptied and finding.code == "segment_missing":  # a donor gives nothing to a copy without a segment
+            if emptied and (finding.code == "segment_missing" or finding.next in WITHOUT_DONOR):  # a donor gives it nothing
                 continue
             cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
             said = finding.next == withheld or by_repair and finding.next in BY_A_REPAIR

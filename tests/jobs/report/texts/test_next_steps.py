@@ -299,3 +299,13 @@ def test_what_a_repair_leaves_as_it_is_is_said_by_text_and_page() -> None:
         said = re.sub(r"\s+", " ", text)
         assert "stay as they are (risks of 1.0e+00 in all, not below 0.0001): decide on repair --heal yourself" in said
         assert "files of config/ stay as they are" in said and "config/topics.json cannot be read" in said
+
+
+def test_a_donor_is_no_step_for_a_copy_that_holds_no_message() -> None:
+    outcome = samples.emptied()
+    outcome.findings += [
+        Finding(code, "commitlog/a", severity="loss", next=CATALOGUE[code].next)
+        for code in ("message_lost", "commitlog_damaged", "segment_missing")
+    ]
+    others = [step for step, _ in next_steps(outcome, WORDS, PLAN).others]
+    assert "Copy the store again." in others and not any("--donor" in step for step in others)
