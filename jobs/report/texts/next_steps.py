@@ -22,6 +22,8 @@ from store_io.audit.outcome.safety import (
     named_notes,
     no_config,
 )
+from store_io.formats.config_reader import NO_BACKUP, NO_BACKUP_DATABASE
+from store_io.repair.proposals import FIX_CONFIG, proposals
 
 NOTHING = "Nothing to do."
 PUT_CONFIG = "Put the broker's config/ into the copy before a start."
@@ -61,6 +63,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     withheld = repair_withheld(outcome)
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
+    going = [one for one in proposals(outcome.plan.get("repair")) if one.refused is None]
+    config_stays = bool(going) and not any(FIX_CONFIG in one.options for one in going)
     first, steps = "", _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
@@ -72,6 +76,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
                 first = finding.next
             elif (cause or finding.severity == severity) and finding.next and not said:
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
+                if finding.next == NO_BACKUP and config_stays:
+                    step = NO_BACKUP_DATABASE
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     for step in [step for step in steps if any(other != step and other.startswith(step) for other in steps)]:
         files = steps.pop(step)  # one with the same words and more says it

@@ -11,12 +11,14 @@ import pytest
 
 from jobs.environment.installation import ENTRY
 from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.texts.commands import NOTHING_MENDS
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
 from schemas.finding_codes import CATALOGUE, CORRECT_LINE, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
+from store_io.formats.config_reader import NO_BACKUP
 from store_io.repair.proposals import refused_section
 from tests.support.handmade import samples
 
@@ -309,3 +311,15 @@ def test_a_donor_is_no_step_for_a_copy_that_holds_no_message() -> None:
     ]
     others = [step for step, _ in next_steps(outcome, WORDS, PLAN).others]
     assert "Copy the store again." in others and not any("--donor" in step for step in others)
+
+
+@pytest.mark.parametrize(("options", "named"), [([], False), (["--fix-config"], True)])
+def test_fix_config_is_no_step_where_no_repair_asks_for_it(options: list[str], named: bool) -> None:
+    outcome = samples.clean()
+    outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
+    outcome.findings = [Finding("config_table_lost", "config/consumerOffset.json", severity="rebuildable", next=NO_BACKUP)]
+    copied = samples.worked_out()["steps"][:1]
+    outcome.plan["repair"] = samples.proposed(options=options, **({} if named else {"steps": copied}))
+    steps = next_steps(outcome, WORDS, PLAN)
+    (step,) = (said for said, _ in steps.others if said.startswith("Restore it from a backup"))
+    assert ("--fix-config" in step) == named and (steps.withheld == NOTHING_MENDS) != named
