@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jobs.audit.earlier_runs import Reading
 from jobs.audit.runner import Runner
 from jobs.command_line.stores import StoreArgument
 from schemas.rows import AuditOutcome
@@ -12,10 +13,11 @@ from store_io.source.byte_source import StoreLocation
 
 
 def add_repair_sections(
-    runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome], max_rate: int = 0
+    runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome], reading: Reading
 ) -> None:
-    """Give each outcome's plan its section `repair`. stores, outcomes: side by side.  max_rate: as `StoreLocation` has it."""
-    tasks = [steps_tasks(o, StoreLocation(s.path, s.parts, max_rate=max_rate)) for s, o in zip(stores, outcomes, strict=True)]
+    """Give each outcome's plan its section `repair`. stores, outcomes: side by side."""
+    places = [StoreLocation(store.path, store.parts, max_rate=reading.max_rate) for store in stores]
+    tasks = [steps_tasks(outcome, place, reading.not_after) for outcome, place in zip(outcomes, places, strict=True)]
     answers = iter(runner.answers([task for own in tasks for task in own], "steps of a repair"))
     for outcome, own in zip(outcomes, tasks, strict=True):
         outcome.plan["repair"] = repair_section(outcome, [next(answers) for _ in own])

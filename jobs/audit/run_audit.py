@@ -256,7 +256,7 @@ class _Together:
                     one.settle()
         compare_replicas(self.runner, prepared, self.progress)
         outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
-        add_repair_sections(self.runner, [store for _, store in part], outcomes, self.reading.max_rate)
+        add_repair_sections(self.runner, [store for _, store in part], outcomes, self.reading)
         for (number, store), outcome in zip(part, outcomes, strict=True):
             outcome.key, outcome.task_seconds = store.key, self.runner.seconds[number]
         return outcomes

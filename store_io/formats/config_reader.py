@@ -66,8 +66,8 @@ MAX_BACKUP_BYTES = 16 << 20  # of one that nobody needs
 _VERSION = re.compile(rb'"dataVersion"\s*:\s*\{[^{}]*?"counter"\s*:\s*([0-9]{1,18})\b')
 
 
-_NO_BACKUP_DATABASE = "Restore it from a backup or from another broker of the cluster: there is no .bak that can be used."
-_NO_BACKUP = (
+NO_BACKUP_DATABASE = "Restore it from a backup or from another broker of the cluster: there is no .bak that can be used."
+NO_BACKUP = (
     "Restore it from a backup or from another broker of the cluster, or repair this copy with --fix-config, which writes what the"
     " log and other files show: there is no .bak that can be used."
 )
@@ -326,7 +326,7 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
         backup = listing.get(path + BACKUP)
         there = backup is not None and backup.kind == "file" and backup.size > 0 and path + BACKUP not in config.useless_backups
         helps = done.good_backup or there and done.name in (path, path + BACKUP)
-        _find_damaged(config, done, "" if helps else _NO_BACKUP_DATABASE if config.database else _NO_BACKUP)
+        _find_damaged(config, done, "" if helps else NO_BACKUP_DATABASE if config.database else NO_BACKUP)
     topics, groups, delays = (config.loads[path] for path in (TOPICS, GROUPS, DELAY_OFFSETS))
     offsets_path = LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
     config.offsets = config.loads[offsets_path].entries

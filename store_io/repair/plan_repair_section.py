@@ -18,7 +18,7 @@ from typing import Any
 from schemas.rows import AuditOutcome, Row
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
-from store_io.base.tasks import Task, run_task
+from store_io.base.tasks import NotRead, Task, run_task
 from store_io.base.wording import count_text
 from store_io.repair.proposals import config_helps, refused_section
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
@@ -26,7 +26,8 @@ from store_io.repair.repair_work import RepairRequest
 from store_io.repair.ways import section_of, work_out_way
 from store_io.source.byte_source import StoreLocation
 
-MOST_BYTES = 1 << 30  # of messages: the largest store whose steps an audit works out, which reads it four times per policy
+_TOO_LATE = "not worked out: the time of --max-duration was spent; rescue works the steps out, and repair --dry-run says them"
+MOST_BYTES = 1 << 30  # of messages: the largest store whose steps an audit works out; each repair tried reads it four times
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class StepsTask:
 
     @property
     def bytes_to_read(self) -> int:
-        return 4 * self.message_bytes
+        """At most: four times for each repair that `work_out_way` may try."""
+        return 4 * (4 if self.mends_config else 2) * self.message_bytes
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -68,19 +70,20 @@ def _run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
     return [run_task(task) for task in tasks]
 
 
-def steps_tasks(outcome: AuditOutcome, location: StoreLocation) -> list[StepsTask]:
+def steps_tasks(outcome: AuditOutcome, location: StoreLocation, not_after: float = 0) -> list[StepsTask]:
     """A task for each policy; none where no repair is needed, or none can be planned, or the store is too large."""
     if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
         return []
-    text = plan_text(outcome.plan)
-    return [StepsTask(0, location, text, policy, _message_bytes(outcome), config_helps(outcome)) for policy in POLICIES]
+    text, size, helps = plan_text(outcome.plan), _message_bytes(outcome), config_helps(outcome)
+    return [StepsTask(0, location, text, policy, size, helps, not_after) for policy in POLICIES]
 
 
 def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
     """The section of that store's plan. answers: of its tasks, in their order; a text says why there is none."""
     if not _wanted(outcome):
         return None
-    given = [refused_section(answer, worked_out=False) if isinstance(answer, str) else answer for answer in answers]
+    told = (_TOO_LATE if isinstance(answer, NotRead) else answer for answer in answers)
+    given = [refused_section(answer, worked_out=False) if isinstance(answer, str) else answer for answer in told]
     if not given:
         size = _message_bytes(outcome)
         sentence = (

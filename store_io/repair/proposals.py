@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from schemas.finding_codes import NO_LIGHT_OFFSETS
 from schemas.rows import NOTE, AuditOutcome, Row
+from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.repair.repair_plan import BROKER, POLICIES
 from store_io.repair.repair_steps import COPY
 from store_io.rules.config.databases import DATABASE_TABLES
@@ -19,6 +20,7 @@ from store_io.rules.config.files import CONFIG_FILES
 HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, DONOR = (
     "--heal", "--heal-risk", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier", "--donor",
 )  # fmt: skip
+MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a person who asked for it
 _CONFIG_CODES = frozenset(
     {
         "config_damaged", "config_backup_taken", "config_table_lost", "config_older", "topic_not_in_table",

@@ -30,6 +30,7 @@ from store_io.source.byte_source import ByteSource, StoreLocation, name_of, open
 from store_io.source.store_dir import list_store
 
 COPY_THREADS = max(2, min(4, os.cpu_count() or 1))
+ANOTHER_COPY = "find another copy of this broker's store and repair that one, a donor alone does not suffice"
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 
@@ -49,8 +50,7 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
     elif not numbered_files(Tree(listing.files), COMMITLOG):
         parts = dict(location.parts).get(COMMITLOG) or (f"{location.root.rstrip('/')}/{COMMITLOG}",)
         raise StoreError(
-            f"nothing to repair from: {' and '.join(map(shown, parts))} holds no segment with bytes in it; find another copy of"
-            " this broker's store and repair that one, a donor alone does not suffice"
+            f"nothing to repair from: {' and '.join(map(shown, parts))} holds no segment with bytes in it; {ANOTHER_COPY}"
         )
     for misfit in size_misfits(broker_conf, listing, settings):
         if misfit.part is Part.LOG and not misfit.alone:

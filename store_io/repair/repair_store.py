@@ -14,6 +14,7 @@ What each step refuses, a StoreError (docs/contract.md, 6, says when, and has th
 * 3, `fix_config`: nothing but tables in a database; a file of config/ that cannot be read.
 * 3, `unblock`: policy broker where no change lets the release start.
 * 4, `heal`: a donor that is no store, or no copy of this log.
+* after 5: a log without a message, although the copy shows that it held some.
 * 6, `plan_log`: segment names that make no log; a segment without room for a filler.  `plan_ledger`: no sound entry; damage in
   the older part of a mixed store; a first data file that can get no entry at its start.
 * 1 to 13, `Steps.take`, and after 13 `Steps.finish`: steps that are not the plan's.
@@ -35,6 +36,7 @@ from schemas.checkpoint_layout import ABORT_FILE
 from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Row
 from schemas.store_names import COMMITLOG
+from store_io.audit.outcome.safety import is_emptied
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.wording import count_text
@@ -51,7 +53,7 @@ from store_io.repair.log.heal import heal_records
 from store_io.repair.log.log_plan import plan_log
 from store_io.repair.log.segments import message_extents
 from store_io.repair.repair_audit import Audited
-from store_io.repair.repair_copy import check_source
+from store_io.repair.repair_copy import ANOTHER_COPY, check_source
 from store_io.repair.repair_judge import judge_new_store
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_report import Begun, Ended, queue_ends, report, unsaved_of
@@ -60,7 +62,7 @@ from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
 from store_io.repair.writing.store_writer import WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
-from store_io.source.byte_source import open_source
+from store_io.source.byte_source import open_source, shown
 
 MOST_ROUNDS = 3  # of rebuilding what an audit finds wrong
 
@@ -167,6 +169,10 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
     audit = _unblocked(work, fix_config(work, first))  # 3
     donated = heal(work, audit)  # 4
     healed = heal_records(work, donated.audit)  # 5
+    if is_emptied(healed.audit.outcome) and not healed.audit.outcome.messages:
+        raise StoreError(
+            f"nothing to repair from: no segment of {shown(work.request.location.root)} holds a message; {ANOTHER_COPY}"
+        )
     if healed.audit is not audit:
         audit = _unblocked(work, healed.audit)
     log = _plan(work, audit, work.request.policy)  # 6

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from schemas.rows import Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, UnfitDonor, Unreadable
+from store_io.base.wording import clause
 from store_io.formats.config.table_forms import FROM_FILE, FormUnread
+from store_io.repair.config.fix_config import written_files
 from store_io.repair.derived.queue_plan import EARLIER
-from store_io.repair.proposals import refused_section
+from store_io.repair.proposals import FIX_CONFIG, MOST_RISK, refused_section
 from store_io.repair.repair_steps import COPY
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 
-MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a person who asked for it
 WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned with
 
 
@@ -50,7 +52,7 @@ class Way(RepairFigures):
 
     options: words of its command besides --policy.  seconds: what working it out took.
     risk_left: the sum of the risks of records that one change each makes whole, if they are left because it is too high; else 0.
-    config_left: why the files of config/ stay as they are, although --fix-config would mend some, a sentence; else empty.
+    config_left: why the files of config/ stay as they are, although some are not as a start needs them, a sentence; else empty.
     """
 
     policy: str
@@ -128,9 +130,9 @@ def work_out_way(request: RepairRequest, mends_config: bool, run_tasks: RunTasks
                 left = way.risk
                 break
             if way.consistent:
-                return replace(way, risk_left=left, config_left="" if fix_config else config_left)
+                return replace(way, risk_left=left, config_left=way.config_left if fix_config else config_left)
             if fix_config:
-                config_left = way.problem()
+                config_left = f"with {FIX_CONFIG} the repair does not go: {way.problem()}"
         if not differs:
             break
     assert first is not None
@@ -146,8 +148,22 @@ def _worked_out(request: RepairRequest, run_tasks: RunTasks) -> Way:
             raise  # a read that fails says nothing of the policy
         return Way(request.policy, None, str(problem))
     healed, set_back = bool((outcome.report.get("healed") or {}).get("records")), bool(outcome.report.get("offsets"))
-    asked = replace(request, heal_risk=request.heal_risk if healed else None, fix_offsets=set_back)
-    return Way(request.policy, outcome, seconds=time.monotonic() - began, options=asked.options)
+    written = bool(written_files(outcome.report["config"]))
+    asked = replace(
+        request,
+        heal_risk=request.heal_risk if healed else None,
+        fix_config=request.fix_config and written,
+        fix_offsets=set_back,
+    )
+    config_left = _nothing_written(outcome.report["config"]) if request.fix_config and not written else ""
+    seconds = time.monotonic() - began
+    return Way(request.policy, outcome, seconds=seconds, options=asked.options, config_left=config_left)
+
+
+def _nothing_written(config: Sequence[Row]) -> str:
+    """Why --fix-config writes no file. config: rows of the report, all of files that are left out."""
+    why = "; ".join(f"{row['file']}: {clause(row['reason'])}" for row in config)
+    return f"{FIX_CONFIG} finds nothing to write" + (f": {why}" if why else "")
 
 
 def section_of(way: Way) -> Row:

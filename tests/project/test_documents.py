@@ -25,7 +25,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LONGEST_LINE = 130  # but tables, code, and what the tool printed
 MOST_WORDS = 3_000  # a page that a person reads at a sitting
 REFERENCE = {"contract.md", "findings.md", "formats.md", "recovery.md", "performance.md", "CHANGELOG.md"}  # looked up, not read
-MOST_WORDS_OF_ALL = 54_200
+MOST_WORDS_OF_ALL = 54_400
 README_BYTES = 12 * 1024
 LOADED = re.compile(r"""(?:<link[^>]*rel="stylesheet"[^>]*href|<(?:script|img)[^>]*src)="(?:https?:)?//""")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from jobs.report.texts.commands import effect_clauses
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
@@ -14,11 +15,10 @@ from jobs.report.texts.words.replicas_words import config_words, lack_words, pai
 from schemas.finding_codes import SWITCH_OFF
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.as_master import as_master
-from store_io.audit.healing.judgement import risk_text
 from store_io.audit.outcome.safety import lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals
 from store_io.repair.repair_plan import SALVAGE
-from store_io.repair.ways import MOST_RISK, Way
+from store_io.repair.ways import Way
 
 _SENTENCE = 400
 _LABEL = 10
@@ -164,19 +164,9 @@ def choice_text(outcome: AuditOutcome, command: str, folder: str, typed: str) ->
 
 
 def _why(outcome: AuditOutcome) -> str:
-    """Why the first proposal is recommended, a clause."""
+    """Why the first proposal is recommended, and what it does and leaves out, clauses."""
     best, other = proposals(outcome.plan["repair"])
-    why = _why_this_policy(outcome, best, other)
-    if best.healed:
-        why += (
-            f"; --heal makes {count_text(best.healed, 'damaged record')} whole (risk of a wrong change: {risk_text(best.risk)})"
-        )
-    if best.risk_left:
-        left = f"risks of {risk_text(best.risk_left)} in all, not below {MOST_RISK:g}"
-        why += f"; damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself"
-    if best.config_left:
-        why += f"; files of config/ stay as they are, as with --fix-config it does not go: {best.config_left}"
-    return why
+    return "; ".join([_why_this_policy(outcome, best, other), *effect_clauses(best)])
 
 
 def _why_this_policy(outcome: AuditOutcome, best: RepairProposal, other: RepairProposal) -> str:

@@ -130,20 +130,22 @@ def headline(handed: HandOver) -> str:
     kinds = [(handed.healed, "of them healed"), (alone, "in no queue")]
     some = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
     holds += f" ({some})" if some else ""
+    stays = [row["file"] for row in report["config"] if row["left_out"] or not report["config_written"]]
+    but = f" but for {', '.join(stays)}" if stays else ""
+    holds = f"The new store is consistent{but} and {holds}"
     end = _config_end(handed)
     if handed.given_up:
-        return f"The new store is consistent and {holds}; {count_text(handed.given_up, 'message')} could not be saved{end}"
+        return f"{holds}; {count_text(handed.given_up, 'message')} could not be saved{end}"
     if report["given_up"]["signs"]:
-        return f"The new store is consistent and {holds}; others are missing, how many is not known{end}"
-    return f"The new store is consistent and {holds}, all that the copy shows{end}"
+        return f"{holds}; others are missing, how many is not known{end}"
+    return f"{holds}, all that the copy shows{end}"
 
 
 def _config_end(handed: HandOver) -> str:
-    """What the headline says of tables of which nothing could be read."""
+    """What the headline says of tables that begin empty."""
     lost = sum(row["lost"] for row in handed.emptied)
     end = f"; tables begin empty: {', '.join(row['file'] for row in handed.emptied)}" if handed.emptied else ""
-    end += f", {count_text(lost, 'entry', 'entries')} lost" if lost else ""
-    return end + (f"; not mended: {', '.join(row['file'] for row in handed.left_out)}" if handed.left_out else "")
+    return end + (f", {count_text(lost, 'entry', 'entries')} lost" if lost else "")
 
 
 def parts(handed: HandOver) -> list[Part]:

@@ -18,7 +18,16 @@ from store_io.audit.outcome.safety import Safety, is_emptied, lost_of, setting_a
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.paths import is_hdfs, is_s3, is_uri
 from store_io.base.wording import clause
-from store_io.repair.proposals import DONOR, FIX_CONFIG, FIX_OFFSETS, WITH_EARLIER, RepairProposal, config_helps, proposals
+from store_io.repair.proposals import (
+    DONOR,
+    FIX_CONFIG,
+    FIX_OFFSETS,
+    MOST_RISK,
+    WITH_EARLIER,
+    RepairProposal,
+    config_helps,
+    proposals,
+)
 
 if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
@@ -262,10 +271,15 @@ def effect_clauses(proposal: RepairProposal) -> list[str]:
     if proposal.healed:
         whole = f"--heal makes {count_text(proposal.healed, 'damaged record')} whole"
         found.append(f"{whole} (risk of a wrong change: {risk_text(proposal.risk)})")
+    if proposal.risk_left:
+        left = f"risks of {risk_text(proposal.risk_left)} in all, not below {MOST_RISK:g}"
+        found.append(f"damaged records that one change makes whole stay as they are ({left}): decide on repair --heal yourself")
     if proposal.unserved:
         found.append(f"{proposal.unserved:,} of an earlier life of their queue get no entry without {WITH_EARLIER}")
     if FIX_CONFIG in proposal.options:
         found.append(f"{FIX_CONFIG} writes files of config/ from what can be read of them in the copy and what the log shows")
+    if proposal.config_left:
+        found.append(f"files of config/ stay as they are: {proposal.config_left}")
     if FIX_OFFSETS in proposal.options:
         found.append(f"{FIX_OFFSETS} sets back offsets beyond the new ends of the queues")
     return found

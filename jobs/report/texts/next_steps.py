@@ -9,7 +9,7 @@ from jobs.report.texts.commands import not_shown, repair_commands, repair_withhe
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
 from jobs.report.texts.words.replicas_words import config_steps
-from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, SWITCH_OFF
+from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, SWITCH_OFF, WITHOUT_DONOR
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import (
@@ -23,6 +23,8 @@ from store_io.audit.outcome.safety import (
     named_notes,
     no_config,
 )
+from store_io.formats.config_reader import NO_BACKUP, NO_BACKUP_DATABASE
+from store_io.repair.proposals import FIX_CONFIG, proposals
 
 NOTHING = "Nothing to do."
 PUT_CONFIG = "Put the broker's config/ into the copy before a start."
@@ -63,10 +65,12 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
     withheld = repair_withheld(outcome)
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
+    going = [one for one in proposals(outcome.plan.get("repair")) if one.refused is None]
+    config_stays = bool(going) and not any(FIX_CONFIG in one.options for one in going)
     first, steps = "", _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
-            if emptied and finding.code == "segment_missing":  # a donor gives nothing to a copy without a segment
+            if emptied and (finding.code == "segment_missing" or finding.next in WITHOUT_DONOR):  # a donor gives it nothing
                 continue
             cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
             said = finding.next == withheld or by_repair and finding.next in BY_A_REPAIR
@@ -74,6 +78,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
                 first = finding.next
             elif (cause or finding.severity == severity) and finding.next and not said:
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
+                if finding.next == NO_BACKUP and config_stays:
+                    step = NO_BACKUP_DATABASE
                 steps.setdefault(step or finding.next, {}).setdefault(finding.file)
     for step in [step for step in steps if any(other != step and other.startswith(step) for other in steps)]:
         files = steps.pop(step)  # one with the same words and more says it

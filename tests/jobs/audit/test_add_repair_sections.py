@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.audit.add_repair_sections import add_repair_sections
+from jobs.audit.earlier_runs import Reading
 from jobs.audit.run_audit import run_with
 from jobs.audit.runner import Runner
 from jobs.command_line.options import AuditOptions, StoreArgument
@@ -46,5 +47,5 @@ def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatc
     root = case.unpack(tmp_path)
     outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release, case.broker_conf))
     monkeypatch.setattr(Runner, "_run", lambda self, tasks, *_: [Fault("lost") for _ in tasks])
-    add_repair_sections(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome])
+    add_repair_sections(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome], Reading())
     assert [part["refused"] for part in outcome.plan["repair"].values()] == ["lost", "lost"]

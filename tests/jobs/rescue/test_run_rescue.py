@@ -361,7 +361,7 @@ def test_a_form_of_a_table_that_cannot_be_read_leaves_the_way_without_it(
     said = capsys.readouterr().out
     proposed = next(line for line in said.splitlines() if line.startswith("  Repair "))
     assert "--fix-config" not in proposed
-    assert f"files of config/ stay as they are, as with --fix-config it does not go: {sentence}" in " ".join(said.split())
+    assert f"files of config/ stay as they are: with --fix-config the repair does not go: {sentence}" in " ".join(said.split())
     assert (store / "store-rescued" / path).read_bytes() == b"\0" * 2
 
 

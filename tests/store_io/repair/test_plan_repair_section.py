@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError, UsageError
+from store_io.base.tasks import run_task
 from store_io.repair import plan_repair_section
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.repair.repair_plan import read_plan
@@ -144,6 +146,19 @@ def test_a_large_store_says_why_it_has_no_steps(damaged: Audited, monkeypatch: p
     assert faults("plan", json.dumps(plan)) == []
     assert all("repair --dry-run says them" in part["refused"] for part in plan["repair"].values())
     assert read(plan).repair == {}
+
+
+def test_no_repair_is_worked_out_after_the_time_that_was_granted(damaged: Audited) -> None:
+    tasks = steps_tasks(damaged[1], StoreLocation(str(damaged[0])), 1.0)
+    section = repair_section(damaged[1], [run_task(task) for task in tasks])
+    assert section is not None and set(section) == {"broker", "salvage"}
+    for part in section.values():
+        assert not part["worked_out"] and "the time of --max-duration was spent" in part["refused"]
+
+
+def test_the_estimate_counts_each_repair_that_may_be_tried(damaged: Audited) -> None:
+    task = replace(steps_tasks(damaged[1], StoreLocation(str(damaged[0])))[0], message_bytes=10)
+    assert [replace(task, mends_config=helps).bytes_to_read for helps in (False, True)] == [80, 160]
 
 
 def test_what_could_not_be_worked_out_says_why(damaged: Audited) -> None:

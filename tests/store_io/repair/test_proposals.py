@@ -14,7 +14,7 @@ from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.ways import Way, section_of, work_out_way
 from store_io.source.byte_source import StoreLocation
-from tests.support.handmade.handed import report
+from tests.support.handmade.handed import config_row, report
 
 
 def way(policy: str, kept: int = 10, given_up: int = 0, exit_code: int = 0, **more: Any) -> Way:
@@ -90,7 +90,7 @@ def test_options_are_asked_for_that_mend_something_and_go(
         wrong = answers.get("wrong", [])
         heals = request.heal_risk is not None and "healed" in answers
         stops = heals and "--heal" in wrong or request.fix_config and "--fix-config" in wrong or "" in wrong
-        told = {"healed": answers["healed"] if heals else None, "offsets": answers.get("offsets", [])}
+        told = {"healed": answers["healed"] if heals else None, "offsets": answers.get("offsets", []), "config": [config_row()]}
         return RepairOutcome(20 if stops else 0, report(**told, problems=["p"]))
 
     monkeypatch.setattr(ways, "work_out", work_out)
@@ -98,6 +98,22 @@ def test_options_are_asked_for_that_mend_something_and_go(
     assert found.consistent == (options is not None) and (options is None or found.options == options)
     assert len(seen) == tried and len(set(map(repr, seen))) == tried
     assert bool(found.risk_left) == (answers.get("healed", {}).get("total_risk") == 1.0)
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "left"),
+    [
+        ([config_row(left_out=True, reason="no form of it can be read")], (), "consumerOffset.json: no form of it can be read"),
+        ([config_row(left_out=True), config_row(file="config/topics.json")], ("--fix-config",), ""),
+        ([], (), "--fix-config finds nothing to write"),
+    ],
+)
+def test_fix_config_is_asked_for_only_where_it_writes_a_file(
+    config: list[Row], options: tuple[str, ...], left: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ways, "work_out", lambda *_: RepairOutcome(0, report(config=config)))
+    found = work_out_way(REQUEST, True, lambda *_: [])
+    assert found.options == options and found.config_left.endswith(left) and bool(found.config_left) == bool(left)
 
 
 def test_a_plan_has_the_steps_of_a_run_with_its_own_options_alone() -> None:

@@ -21,6 +21,7 @@ from store_io.source.byte_source import StoreLocation
 from store_io.source.local_folder import LocalFile
 from tests.support.answers.repaired import content, plan_of, previewed, repaired
 from tests.support.stores import corpus_tools, dledger_stores
+from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.corpus_tools import Case
 
 CASES = corpus_tools.plain_cases()
@@ -42,6 +43,21 @@ def test_a_copy_without_a_segment_is_refused_before_anything_is_done(case: Case,
         with pytest.raises(StoreError) as told:
             act(root, tmp_path / "new", plan, donor=StoreLocation(str(tmp_path)) if donor else None)
         assert str(told.value).startswith(f"nothing to repair from: {root}/commitlog holds no segment")
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize("policy", ["broker", "salvage"])
+def test_a_log_without_a_message_is_refused_and_nothing_is_left(policy: str, tmp_path: Path) -> None:
+    builder = StoreBuilder("5.3.3")
+    for i in range(20):
+        builder.put(Message(topic="T", queue_id=0, body=b"body%d" % i))
+    store = builder.write(tmp_path / "store")
+    for segment in (store.root / "commitlog").iterdir():
+        segment.write_bytes(bytes(segment.stat().st_size))
+    plan, before = plan_of(store.root, "5.3.3", store.broker_conf), content(tmp_path)
+    for act in (repaired, previewed):
+        with pytest.raises(StoreError, match=r"nothing to repair from: no segment of .* holds a message; find another copy"):
+            act(store.root, tmp_path / "new", plan, policy)
     assert content(tmp_path) == before
 
 

@@ -11,12 +11,14 @@ import pytest
 
 from jobs.environment.installation import ENTRY
 from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.texts.commands import NOTHING_MENDS
 from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
 from schemas.finding_codes import CATALOGUE, CORRECT_LINE, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
+from store_io.formats.config_reader import NO_BACKUP
 from store_io.repair.proposals import refused_section
 from tests.support.handmade import samples
 
@@ -340,3 +342,34 @@ def test_what_a_start_mends_by_itself_makes_a_repair_optional() -> None:
     outcome.counts = {"rebuildable": 2}
     assert "Run the Repair line below" in summary(outcome) and "optional" not in summary(outcome)
     assert "Nothing to do" not in summary(outcome)
+
+
+def test_what_a_repair_leaves_as_it_is_is_said_by_text_and_page() -> None:
+    outcome = hurt()
+    outcome.plan["repair"] = samples.proposed(risk_left=1.0, config_left="config/topics.json cannot be read")
+    for text in (summary(outcome), page_text(outcome)):
+        said = re.sub(r"\s+", " ", text)
+        assert "stay as they are (risks of 1.0e+00 in all, not below 0.0001): decide on repair --heal yourself" in said
+        assert "files of config/ stay as they are" in said and "config/topics.json cannot be read" in said
+
+
+def test_a_donor_is_no_step_for_a_copy_that_holds_no_message() -> None:
+    outcome = samples.emptied()
+    outcome.findings += [
+        Finding(code, "commitlog/a", severity="loss", next=CATALOGUE[code].next)
+        for code in ("message_lost", "commitlog_damaged", "segment_missing")
+    ]
+    others = [step for step, _ in next_steps(outcome, WORDS, PLAN).others]
+    assert "Copy the store again." in others and not any("--donor" in step for step in others)
+
+
+@pytest.mark.parametrize(("options", "named"), [([], False), (["--fix-config"], True)])
+def test_fix_config_is_no_step_where_no_repair_asks_for_it(options: list[str], named: bool) -> None:
+    outcome = samples.clean()
+    outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
+    outcome.findings = [Finding("config_table_lost", "config/consumerOffset.json", severity="rebuildable", next=NO_BACKUP)]
+    copied = samples.worked_out()["steps"][:1]
+    outcome.plan["repair"] = samples.proposed(options=options, **({} if named else {"steps": copied}))
+    steps = next_steps(outcome, WORDS, PLAN)
+    (step,) = (said for said, _ in steps.others if said.startswith("Restore it from a backup"))
+    assert ("--fix-config" in step) == named and (steps.withheld == NOTHING_MENDS) != named
