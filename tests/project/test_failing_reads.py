@@ -17,7 +17,8 @@ COLLECTORS = {
     ("store_io/audit/audit_store.py", "failed_reads"),  # a reason why the audit is incomplete
     ("store_io/repair/repair_store.py", "every_read"),  # a repair, a dry run, what an audit works out
     ("store_io/repair/repair_copy.py", "every_read"),  # what is copied, and whether it is worth it
-    ("jobs/repair.py", "every_read"),  # the hand-over page
+    ("jobs/repair.py", "every_read"),  # what is asked for, and the hand-over page
+    ("jobs/rescue/run_rescue.py", "every_read"),  # the first look, and the ways
     ("store_io/base/failed_reads.py", "every_read"),  # with_every_read raises
     ("store_io/explore/open_store.py", "every_read"),  # the settings that a store's own files show
     ("jobs/spark_sources/store_source.py", "every_read"),  # what a data source knows before its tasks

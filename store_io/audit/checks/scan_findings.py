@@ -24,11 +24,10 @@ def scan_findings(evidence: Evidence) -> Iterator[Finding]:
     """Of segments, queues and index files that were read. An entry may lie in an index file that was not opened, and lead to a
     message of a segment that was not opened."""
     of_segments = torn_copies.told_once(evidence.segments)
-    of_files = chain(of_segments, *(index.findings for index in evidence.index.values()))
+    of_queues = (queue.findings for queue in evidence.every_queue)
+    of_index = (index.findings for index in evidence.index.values())
     absent = (*_NO_MESSAGE * evidence.log_not_opened, *_NO_ENTRY * evidence.index_not_opened)
-    yield from (f for f in of_files if f.code not in absent)
-    for queue in evidence.every_queue:
-        yield from queue.findings
+    yield from (f for f in chain(of_segments, *of_queues, *of_index) if f.code not in absent)
 
 
 def unwritten_ends(evidence: Evidence) -> list[Finding]:

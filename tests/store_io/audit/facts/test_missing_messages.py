@@ -91,7 +91,7 @@ def test_what_is_gone_is_the_same_number_everywhere(
     judged = judge(outcome)
     assert text.lower() in " ".join([judged.headline, *judged.why]).lower()
     told, page = summary_text(samples.RUN, [outcome], "/out"), "".join(report_html(outcome))
-    assert f"  Missing    {text} shown by" in told and f">{text}<" in page
+    assert f"  Missing    {text} that queues" in told and f">{text}<" in page
     (row,) = json.loads(result_json(samples.RUN, [outcome]))["stores"]
     assert (row["missing_messages"], row["missing_at_least"]) == (number, least)
     log = [f for f in outcome.findings if f.severity == LOSS and f.code in ("segment_missing", "message_lost")]
