@@ -46,7 +46,7 @@ def expected_rows(store: KeyedStore, gone: set[int]) -> dict[bytes, bytes]:
 
 @pytest.mark.parametrize("policy", ["broker", "salvage"])
 def test_entries_of_the_messages_that_stay(policy: str, tmp_path: Path) -> None:
-    """Two bytes of a message of the third segment are wrong: its number is answered under salvage, the log is cut under broker."""
+    """Two bytes of a message of the third segment are wrong: its number is answered under salvage; broker cuts the log."""
     store = keyed_store(tmp_path / "store").write()
     bad = next(r for r in store.records if r.at > 2 * SIZES.segment and r.queue_offset > 1)
     for byte in (2, 5):  # more than a single change would heal
