@@ -111,12 +111,13 @@ def file_of(results: Path, name: str) -> Path:
 WIDER = """() => [...document.querySelectorAll('body *')].filter(e => !e.closest('.wide, svg, caption')
   && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map(e => e.outerHTML.slice(0, 120))"""
 # Words of usual length in two lines: no sentence needs that, a long name does.
+# A part of a path may break: no command line could be shown on a phone otherwise.
 BROKEN = r"""() => {
   const range = document.createRange(), found = [];
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node; node = texts.nextNode();) {
     if (node.parentElement.closest('svg, caption, thead, script') || !node.parentElement.checkVisibility()) continue;
-    for (const word of node.textContent.matchAll(/(?<![\w-])(\d{4}-\d\d-\d\d|[\w.,:]{1,22})(?![\w-])/g)) {
+    for (const word of node.textContent.matchAll(/(?<![\w/.-])(\d{4}-\d\d-\d\d|[\w.,:]{1,22})(?![\w-])/g)) {
       range.setStart(node, word.index); range.setEnd(node, word.index + word[0].length);
       if (new Set([...range.getClientRects()].filter(r => r.width).map(r => Math.round(r.top))).size > 1) found.push(word[0]);
     }
