@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,9 +23,12 @@ from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_address import TablesFailed
 from schemas.arrow import arrow_schema
 from schemas.tables import TABLES, Column
-from tests.support.processes.s3_server import BUCKET, Refusal, S3Server
+from store_io.source import s3_client
+from tests.support.processes.s3_server import BUCKET, Refusal, S3Server, forget
 from tests.support.stores import corpus_tools
 
+# delta-rs holds the interpreter while it alters a table, so a server in a thread of this process could not answer it.
+_SERVE = "import sys; from moto.server import main; main(['-H', '127.0.0.1', '-p', sys.argv[1]])"
 URI = f"s3://{BUCKET}/tables/replica_parts"
 COLUMNS = TABLES["replica_parts"]
 NO_SESSION: Any = None  # only frames need one
@@ -29,6 +37,28 @@ NO_SESSION: Any = None  # only frames need one
 def rows(count: int, columns: tuple[Column, ...] = COLUMNS) -> pa.Table:
     schema = arrow_schema(columns)
     return pa.Table.from_arrays([pa.nulls(count, field.type) for field in schema], schema=schema)
+
+
+@pytest.fixture
+def apart(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server in a process of its own, with an empty bucket, which this process reaches by its environment."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "-c", _SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.1)  # until it answers
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
+        forget()
+        s3_client.client().create_bucket(Bucket=BUCKET)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        forget()
 
 
 def test_a_run_is_replaced_and_others_stay(server: S3Server) -> None:
@@ -62,7 +92,7 @@ class Here:
         return pa.Table.from_batches(read(iter(self.table.to_batches())))
 
 
-def test_a_frame_has_the_rows_of_all_files(server: S3Server) -> None:
+def test_a_frame_has_the_rows_of_all_files(apart: None) -> None:
     """Those of a file that is older than a column, too, and each with its run."""
     older = RemoteLog(NO_SESSION, URI, COLUMNS[:-1])
     older.replace_run("a", [older.write_file("a", rows(2, COLUMNS[:-1]))])
@@ -100,7 +130,7 @@ def test_two_writers_at_a_time_lose_nothing(server: S3Server) -> None:
     assert sorted(row["run_id"] for row in RemoteLog(NO_SESSION, URI, COLUMNS).rows(["store"])) == list("abcd")
 
 
-def test_a_column_that_is_younger_than_the_table_is_added(server: S3Server) -> None:
+def test_a_column_that_is_younger_than_the_table_is_added(apart: None) -> None:
     older = RemoteLog(NO_SESSION, URI, COLUMNS[:-1])
     older.replace_run("a", [older.write_file("a", rows(1, COLUMNS[:-1]))])
     log = RemoteLog(NO_SESSION, URI, COLUMNS)
