@@ -17,16 +17,12 @@ from tests.store_io.formats.config.test_fastjson import load, taken_by
 RELEASES = "4.8.0", "5.3.3", "5.4.0", "5.5.0"
 _SCALARS = ["true", "5", "-1.5", "1e400", "99999999999999999999999"]
 _NUMBERS_AS_NAMES = ["{0:1}", '{0:"x"}', "{0:{1:[{2:3}]}}", "[{0:1}]"]
+_ODD_NAMES = [
+    *_NUMBERS_AS_NAMES, "{-1:1}", "{a:1}", '{"a":{b:1}}', "{null:1}", "{1.5:1}", '{"a":{"b":{7:8}}}', '{"a":{0:1},"a":5}',
+]  # fmt: skip
 _LATER_FIELD = {
     "++--": [
-        *_NUMBERS_AS_NAMES,
-        '{"a":{"b":{7:8}}}',
-        "{-1:1}",
-        "{a:1}",
-        '{"a":{b:1}}',
-        '{"a":{0:1},"a":5}',
-        "{null:1}",
-        "{1.5:1}",
+        *_ODD_NAMES,
         '{"T@g":{0:5,1:6},"T2@g":{}}',
     ],
     "++++": [
@@ -84,14 +80,7 @@ SAID: dict[tuple[str, str], dict[str, list[str]]] = {
     },
     ("offsets", '{"offsetTable":{"T@g":{0:5}},"pullOffsetTable":%s}'): {
         "++--": [
-            *_NUMBERS_AS_NAMES,
-            '{"a":{"b":{7:8}}}',
-            "{-1:1}",
-            "{a:1}",
-            '{"a":{b:1}}',
-            '{"a":{0:1},"a":5}',
-            "{null:1}",
-            "{1.5:1}",
+            *_ODD_NAMES,
             '{"T@g":{0:null}}',
             '{"T@g":{0:"x"}}',
         ],
