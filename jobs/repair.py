@@ -95,7 +95,7 @@ def _carried_out(
         from store_io.repair.repair_store import preview
 
         with interrupts.first_only(), runner(command.spark, request.location) as run_tasks:
-            outcome = preview(request, run_tasks, _scratch(command, request), _progress)
+            outcome = preview(request, run_tasks, _scratch(command, request), tell_step)
         _tell(store, request, outcome, dry=True)
         return Done(outcome.exit_code)
     in_place = False
@@ -129,7 +129,7 @@ def _upload(request: RepairRequest, target: uploads.Target) -> None:
     """The report first, as on a disk: where the new store is whole, its report is there."""
     from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 
-    _progress("uploading")
+    tell_step("uploading")
     target.put_beside(request.target + REPORT_SUFFIX, REPORT_SUFFIX)
     try:
         target.put(request.target)
@@ -173,7 +173,7 @@ def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) 
         report["made_at"] = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")  # no dry run can know it
         folder.write(name, document(report), mode)
 
-    return repair(request, run_tasks, keep, forget, _progress, copying)
+    return repair(request, run_tasks, keep, forget, tell_step, copying)
 
 
 def _scratch(command: Command, request: RepairRequest) -> str:
@@ -182,7 +182,8 @@ def _scratch(command: Command, request: RepairRequest) -> str:
     return tempfile.gettempdir() if master.startswith("local") else os.path.dirname(request.target)
 
 
-def _progress(sentence: str) -> None:
+def tell_step(sentence: str) -> None:
+    """Say what is done now, if a person looks. Raises if the command was interrupted."""
     interrupts.check()
     if sys.stderr.isatty():
         print(f"  {sentence} ...", file=sys.stderr, flush=True)

@@ -93,21 +93,26 @@ def run_with(started: Session, asked: AuditOptions) -> int:
             context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
             failed = write_store(output, outcome, context)
             problems += failed
-            unwritten |= {outcome.name} if failed else set()
+            if failed:
+                unwritten.add(outcome.name)
             if len(asked.stores) > 1:
                 put_away(outcome)
         problems += [problem for problem in (reading.past.result().problem,) if problem] if reading.past is not None else []
         problems += write_tables(started, replace(info, finished_at=datetime.now(UTC)), outcomes, wanted)
         for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):
             progress.say(sentence)
-    info = replace(info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(said_once(problems)))
-    info = replace(info, copies=tuple(copies.sentences))
+    info = replace(
+        info, taken_over=finished.taken_over, seconds=time.monotonic() - began, problems=tuple(said_once(problems)),
+        copies=tuple(copies.sentences),
+    )  # fmt: skip
     problems += write_run_files(output, info, outcomes)
     info = replace(info, problems=tuple(said_once(problems)))
     with _noted(full_disk=True) as failed:
         output.write(RESULT, result_json(info, outcomes))
-    unwritten |= {RESULT} if failed else set()
-    info = replace(info, problems=tuple(said_once([*problems, *failed])), unwritten=frozenset(unwritten))
+    if failed:
+        info = replace(info, problems=tuple(said_once([*problems, *failed])))
+        unwritten.add(RESULT)
+    info = replace(info, unwritten=frozenset(unwritten))
     finished.forget()
     words, in_use = (store_words(asked.stores[0]), _in_use(asked.stores[0])) if len(asked.stores) == 1 else ((), "")
     print(summary_text(info, outcomes, asked.out, asked.color, words, in_use), end="", flush=True)

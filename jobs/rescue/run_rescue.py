@@ -48,7 +48,7 @@ from schemas.rows import DOUBT, NAMED, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
-from store_io.audit.outcome.safety import is_emptied
+from store_io.audit.outcome.safety import holds_nothing
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreError, UnfitDonor, UsageError
 from store_io.base.exit_codes import CONSISTENT
@@ -103,7 +103,7 @@ def _rescue(command: Command, asked: Asked) -> int:
     _say(first_text(first_lines(asked)))
     checksum.trust()
     with interrupts.first_only(), repair_command.runner(command.spark, asked.location) as run_tasks:
-        _progress("auditing the copy")
+        repair_command.tell_step("auditing the copy")
         outcome, compared = _audit(asked, run_tasks)
         _say(audit_text(outcome))
         asked = replace(asked, assumed=(*asked.assumed, *(f"{said}." for said in compared.doubts)))
@@ -204,7 +204,7 @@ def _end_without_repair(outcome: AuditOutcome, asked: Asked, compared: ComparedD
         return End(UsageError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
     if outcome.no_repair:
         return End(StoreError.exit_code, "Not rescued: no repair is written for this kind of store.", (outcome.no_repair, page))
-    if is_emptied(outcome) and not outcome.messages:
+    if holds_nothing(outcome):
         return End(StoreError.exit_code, f"Not rescued: {judge(outcome).headline}", (*_steps(outcome), page))
     return None
 
@@ -233,7 +233,7 @@ def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]
     plan = read_plan(plan_text(outcome.plan).encode())
     found = []
     for policy in POLICIES:
-        _progress(f"working out a repair by policy {policy}")
+        repair_command.tell_step(f"working out a repair by policy {policy}")
         request = RepairRequest(plan.store, asked.location, asked.target, plan, policy, asked.donor)
         found.append(work_out_way(request, config_helps(outcome), run_tasks))
     return found
@@ -257,9 +257,3 @@ def _write(asked: Asked, outcome: AuditOutcome) -> None:
 
 def _say(text: str) -> None:
     print(text, end="", flush=True)
-
-
-def _progress(sentence: str) -> None:
-    interrupts.check()
-    if sys.stderr.isatty():
-        print(f"  {sentence} ...", file=sys.stderr, flush=True)

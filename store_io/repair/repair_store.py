@@ -36,7 +36,7 @@ from schemas.checkpoint_layout import ABORT_FILE
 from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Row
 from schemas.store_names import COMMITLOG
-from store_io.audit.outcome.safety import is_emptied
+from store_io.audit.outcome.safety import holds_nothing
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.wording import count_text
@@ -169,7 +169,7 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
     audit = _unblocked(work, fix_config(work, first))  # 3
     donated = heal(work, audit)  # 4
     healed = heal_records(work, donated.audit)  # 5
-    if is_emptied(healed.audit.outcome) and not healed.audit.outcome.messages:
+    if holds_nothing(healed.audit.outcome):
         raise StoreError(
             f"nothing to repair from: no segment of {shown(work.request.location.root)} holds a message; {ANOTHER_COPY}"
         )

@@ -52,7 +52,7 @@ def wait(sentence):
     if sentence == "auditing the copy":
         print("now", flush=True)
         time.sleep(60)
-repair._progress = wait
+repair.tell_step = wait
 sys.exit(cli.main(sys.argv[1:]))
 """
 
@@ -194,7 +194,7 @@ def test_a_signal_ends_it_and_leaves_nothing(store: Path, tmp_path: Path, number
             real(*words, **more)
 
         real, os.unlink = os.unlink, unlink  # type: ignore[assignment]
-        repair_command._progress = progress
+        repair_command.tell_step = progress
         try:
             code = typed(store, "--to", str(tmp_path / "new"))
         except BaseException:

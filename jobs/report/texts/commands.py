@@ -14,7 +14,7 @@ from jobs.report.texts.text import count_text, name_text, printable
 from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, CURED, NO_QUEUE, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
 from store_io.audit.healing.judgement import risk_text
-from store_io.audit.outcome.safety import Safety, is_emptied, lost_of, setting_at_fault, unqueueable
+from store_io.audit.outcome.safety import Safety, holds_nothing, lost_of, setting_at_fault, unqueueable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.paths import is_hdfs, is_s3, is_uri
 from store_io.base.wording import clause
@@ -201,7 +201,7 @@ def _acts(outcome: AuditOutcome) -> bool:
 
 def _nothing_left(outcome: AuditOutcome) -> bool:
     """Whether a repair would make an empty store."""
-    return not outcome.segment_count or is_emptied(outcome) and not outcome.messages
+    return not outcome.segment_count or holds_nothing(outcome)
 
 
 def _has_place_beside(store: str) -> bool:

@@ -17,7 +17,7 @@ from store_io.audit.outcome.safety import (
     counted,
     election_hangs,
     end_of_log,
-    is_emptied,
+    holds_nothing,
     left_to_a_start,
     lost_of,
     named_notes,
@@ -62,7 +62,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
         nothing = " ".join(before) or (NOTHING_JUDGED if outcome.not_judged else NOTHING)
         return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
     repairs = repair_commands(outcome, words, plan, to)
-    emptied = is_emptied(outcome) and not outcome.messages  # a repair would make an empty store of it
+    emptied = holds_nothing(outcome)
     withheld = repair_withheld(outcome)
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
     going = [one for one in proposals(outcome.plan.get("repair")) if one.refused is None]

@@ -125,17 +125,19 @@ def _others(copy: ReadCopy, path: str, done: Load) -> Iterator[Form]:
     read = {place.folder for place in table_places(copy.rules).get(path, ())}
     for number, place in enumerate(all_places(path)):
         if place.folder not in read and listing.is_file(f"{place.folder}/CURRENT"):
-            form = of_database(copy, path, number)
-            if form is not None:
-                yield form
+            yield from _database(copy, path, number)
 
 
 def _all(copy: ReadCopy, path: str) -> Iterator[Form]:
     yield from file_forms(copy, path)
     for number in range(len(all_places(path))):
-        form = of_database(copy, path, number)
-        if form is not None:
-            yield form
+        yield from _database(copy, path, number)
+
+
+def _database(copy: ReadCopy, path: str, number: int) -> Iterator[Form]:
+    form = of_database(copy, path, number)
+    if form is not None:
+        yield form
 
 
 def _there(copy: Copy, name: str) -> bool:

@@ -291,3 +291,8 @@ def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
 def is_emptied(outcome: AuditOutcome) -> bool:
     """Whether something proves that the copy's log held messages that are not in it any more, at its end or altogether."""
     return any(f.severity == LOSS and f.code in ("commitlog_emptied", "commitlog_shrunk") for f in outcome.findings)
+
+
+def holds_nothing(outcome: AuditOutcome) -> bool:
+    """Whether the copy held messages once, as something proves, and holds none now: a repair would make an empty store of it."""
+    return is_emptied(outcome) and not outcome.messages
