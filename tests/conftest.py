@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from jobs import session
+from jobs import interrupts, session
 from tests.support.processes.s3_server import S3Server, emptied, served
 
 if TYPE_CHECKING:
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
 settings.register_profile("same", settings.get_profile("search"), derandomize=True)
 settings.load_profile("same")
+
+
+@pytest.fixture(autouse=True)
+def signals_end_with_their_test() -> Iterator[None]:
+    """Forget a signal that a test sent to its own process: a command's process ends after one, this process goes on."""
+    yield
+    if interrupts.came():
+        with interrupts.heard():
+            pass
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
