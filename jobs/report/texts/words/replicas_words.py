@@ -112,15 +112,14 @@ def config_steps(group: Row, store: str) -> Iterator[str]:
     for table, rows in tables.items():
         lesser = {row["store"] for row in group["config"] if row["table"] == table}
         most = [row for row in rows if row["holder"] not in lesser][:1]  # it has all that any copy has
-        files = " and ".join(f"{row['holder_file']} of {row['holder']}" for row in most or rows)
         if not most:
+            files = " and ".join(f"{row['holder_file']} of {row['holder']}" for row in rows)
             what = "the greatest of each offset" if "offsets" in table else f"all {table}"
             yield f"Before this copy becomes master, put together {what} from its own table and {files}."
             continue
-        take = f"what {files} shows" if most[0]["holder_file"].endswith("/") else files
         lacks = count_text(most[0]["lacks"], table.removesuffix("s"))
         why = "it has the greater offsets" if "offsets" in table else f"this copy lacks {lacks} of those in it"
-        yield f"Take {take} first, before this copy becomes master: {why}."
+        yield f"Take {_holders_table(most[0])} first, before this copy becomes master: {why}."
 
 
 def _relations(group: Row) -> dict[frozenset[str], str]:
@@ -130,7 +129,7 @@ def _relations(group: Row) -> dict[frozenset[str], str]:
 
 def _which_offsets(group: Row, row: Row) -> str:
     """Which file to take where one copy has all the greater offsets."""
-    own, holder, file = row["store"], row["holder"], row["holder_file"]
+    own, holder = row["store"], row["holder"]
     pairs = _relations(group)
     back = any((r["store"], r["holder"], r["table"]) == (holder, own, row["table"]) for r in group["config"])
     if pairs.get(frozenset((own, holder))) in _OTHER_LOGS:
@@ -139,7 +138,11 @@ def _which_offsets(group: Row, row: Row) -> str:
         return f"{own} in turn has others that are greater or that {holder} lacks, so take the greatest of each from both"
     if any(copy["store"] == own and copy["lacks"] for copy in group["copies"]):
         return f"{holder} has the greater ones, and the longer log to which they belong"
-    whose = f"take {file} of {holder} before {own} is started as master"
-    if file.endswith("/"):
-        whose = f"take what {file} of {holder} shows before {own} is started as master"
+    whose = f"take {_holders_table(row)} before {own} is started as master"
     return f"{holder} has the greater ones: {whose}; a slave takes smaller ones of its master over"
+
+
+def _holders_table(row: Row) -> str:
+    """Name what to take from the copy that has more of a table: the file, or what a database shows."""
+    name = f"{row['holder_file']} of {row['holder']}"
+    return f"what {name} shows" if row["holder_file"].endswith("/") else name
