@@ -7,7 +7,7 @@ from enum import StrEnum, auto
 
 
 class RefusalKind(StrEnum):
-    """The cause of a refusal; its value is `refusal_kind` of plan.json. What each kind means stands beside its words."""
+    """The cause of a refusal; its value is `refusal_kind` of plan.json. Its words say what it means."""
 
     # Files by name and length.
     FILE_IS_FOLDER = auto()
@@ -78,7 +78,7 @@ class Refusal:
 
     path: the file or folder to blame, below the store; "" if none is, as when a setting is.
     setting: the line of broker.conf to correct, as `key=value`; "" if no line is at fault.
-    expected, actual: the two values, as far as there are two.
+    expected, actual: the two values; None if there is no such value.
     position: in the file, -1 without one.
     phy_offset: of the message or record at fault, -1 without one.
     queue: the topic and queue id, if it is one queue's.

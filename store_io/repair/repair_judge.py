@@ -35,7 +35,7 @@ class NewStoreVerdict:
 
 
 def judge_new_store(
-    before: Audited, final: Audited, log: LogPlan, made: Rebuilt, why_not: Callable[[Refusal | None], str] = lambda why: ""
+    before: Audited, final: Audited, log: LogPlan, made: Rebuilt, why_not: Callable[[Refusal | None], str]
 ) -> NewStoreVerdict:
     """before, final: the audits of the copy and of the new store.  why_not: why the release does not start, in words."""
     accepted = _Accepted(before, log, made)
