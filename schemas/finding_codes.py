@@ -85,8 +85,6 @@ NO_TWIN_REPAIR = (
     "No repair is written for a store that writes its queues twice, in files and in RocksDB, together with {}: look for another"
     " copy of the same broker."
 )
-CORRECT_LINE = "Correct this line of broker.conf, the copy is not at fault: "
-"""Where a setting stops the start: no repair and no other copy helps."""
 
 
 class Part(Flag):

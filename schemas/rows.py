@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from schemas.advice import Refusal
 from schemas.severities import LOSS as LOSS
 from schemas.severities import NOTE as NOTE
 from schemas.severities import REBUILDABLE as REBUILDABLE
@@ -308,7 +309,7 @@ class QueueSummary:
 
     key: QueueKey
     batch: bool = False
-    refusal: str = ""  # the sentence with which load() would fail here (ext), else empty
+    refusal: Refusal | None = None  # why load() would fail here (ext)
     wrote: int = 0
     max_phy_offset: int = -1
     ext_address: int = 1
@@ -450,7 +451,7 @@ class Start:
     why: str = ""
     doubt: str = ""
     starts: bool | None = None
-    refusal: str | None = None
+    refusal: Refusal | None = None
     truncate_at: int | None = None
     lost_messages: int | None = None
     lost_bytes: int | None = None
@@ -540,6 +541,7 @@ class AuditOutcome:
     inferred_mode: str = ""  # taken from the files, as nobody named it: "controller mode because of ..."
     no_repair: str = ""  # why no repair is written for its kind of store; "" where one is
     replica_group: str = ""
+    refusal: Refusal | None = None  # why the release does not start; None if it does, or if that is not known
     log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read
     furthest: FurthestRun | None = None  # the earlier audit that saw this store's log reach furthest
     replicas: Row = field(default_factory=dict)  # its group as replicas.json has it; empty where it was compared with no copy

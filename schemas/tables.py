@@ -264,7 +264,7 @@ FINDINGS = Table(
     Column("number", "long", "Key: place in findings.jsonl, from 0."),
     Column("code", "string", "Stable code; meaning in schemas/finding_codes.py."),
     Column("severity", "string", "note, rebuildable or loss."),
-    Column("file", "string", "Path below the store; a missing file's is the one that it would have."),
+    Column("file", "string", "Path below the store; a missing file's is the one that it would have; null if none is to blame."),
     Column("start", "long", "First byte in the file; null where the whole file is concerned."),
     Column("end", "long", "Byte after the last one."),
     Column("phy_offset", "long", "Physical offset of the message concerned."),

@@ -15,6 +15,7 @@ from store_io.explore.message_search import Contents
 from store_io.explore.scans import MAX_BODY_BYTES
 from store_io.explore.served.broker_view import BrokerView, Served
 from store_io.explore.served.served_rows import body_of, served_row
+from store_io.wording.refusals import refusal_sentence
 
 
 def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[Row]:
@@ -24,8 +25,9 @@ def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: Ex
     if audit.failed or prediction is None:
         raise StoreError(f"what a broker would do is not known: {(audit.incomplete or ['the audit is incomplete'])[0]}")
     release = f"RocketMQ {request.release}"
-    if not prediction.starts:
-        raise StoreError(f"{release} would not start on this copy, so it would serve nothing: {prediction.refusal}")
+    if prediction.refusal is not None:
+        sentence = refusal_sentence(prediction.refusal)
+        raise StoreError(f"{release} would not start on this copy, so it would serve nothing: {sentence}")
     view = stack.enter_context(BrokerView(audit))
     key = query.contents.key or query.contents.unique_key
     for one in _served(view, query, key):

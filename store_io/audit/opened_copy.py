@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from schemas import dledger_layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
@@ -195,7 +196,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     table = (
         _queue_table(source, tree, rules, short) if rules.rocksdb_queues or rules.combined_queues and not not_modelled else None
     )
-    in_folder, of_mark = (folder_refusal(tree, rules), _mark_refusal(table)) if table is not None else ("", "")
+    in_folder, of_mark = (folder_refusal(tree, rules), _mark_refusal(table)) if table is not None else (None, None)
     # A broker ends at the first of these that it comes to.
     loaded.refusal = starting.refusal or _mode_refusal(rules) or of_timers.refusal or in_folder or loaded.refusal or of_mark
     loaded.index_refusal = loaded.index_refusal or of_timers.late_refusal or starting.late_refusal or epochs.refusal
@@ -262,13 +263,11 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     )
 
 
-def _mode_refusal(rules: BrokerRules) -> str:
-    """Why no broker starts in controller mode; "" where one does. Source: BrokerController.initialize of 5.1.2."""
+def _mode_refusal(rules: BrokerRules) -> Refusal | None:
+    """Why no broker starts in controller mode. Source: BrokerController.initialize of 5.1.2."""
     if not (rules.controller_mode and rules.controller_mode_throws):
-        return ""
-    return (
-        f"enableControllerMode=true: a broker of {rules.release} ends before it loads its store; one of 5.1.3 or newer does not"
-    )
+        return None
+    return Refusal(RefusalKind.CONTROLLER_MODE, expected="5.1.3", actual=rules.release)
 
 
 def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shortcomings) -> QueueTable:
@@ -290,11 +289,11 @@ def _marks(source: ByteSource, rules: BrokerRules, short: Shortcomings) -> Store
         return StoredMarks()
 
 
-def _mark_refusal(table: QueueTable) -> str:
-    """Why every release ends over a mark that cannot be read; "" of any other table."""
+def _mark_refusal(table: QueueTable) -> Refusal | None:
+    """Why every release ends over a mark that cannot be read."""
     if table.damaged is None or not table.mark_unreadable:
-        return ""
-    return f"{table.damaged[0]}: bad bytes hold the end mark of the queues: {table.damaged[1]}"
+        return None
+    return Refusal(RefusalKind.QUEUE_MARK, table.damaged[0], actual=table.damaged[1])
 
 
 def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[str]:

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Rendered words. Nothing can be read out of them again: only what shows or writes a sentence makes a text of it."""
+
+    _words: str
+
+    def __str__(self) -> str:
+        return self._words
 
 
 def count_text(number: int, noun: str = "", plural: str = "") -> str:

@@ -17,6 +17,7 @@ from store_io.rules.dledger.ledger_recovery import recovered_end
 from store_io.rules.dledger.ledger_walks import DataWalk
 from store_io.rules.prediction import Refused
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.refusals import refusal_sentence
 
 
 class LedgerStart(NamedTuple):
@@ -54,9 +55,9 @@ def ledger_start(copy: OpenedCopy, location: StoreLocation, file: MappedFile, ph
         try:
             end = recovered_end(files, walk_of)
         except Refused as refused:
-            refusal = str(refused)
+            refusal = refused.refusal
     if refusal:
-        return LedgerStart(f"{release} does not start with this log: {refusal}", None, scans, True)
+        return LedgerStart(f"{release} does not start with this log: {refusal_sentence(refusal)}", None, scans, True)
     if end is None:
         return LedgerStart(f"{finds}; the audit says where that is", None, scans, True)
     before = ", before this place" if end.phy_offset < phy_offset else ""

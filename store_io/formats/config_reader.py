@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas import commitlog_layout
+from schemas.advice import Refusal
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
 from store_io.formats.config.beans import LeftOut
@@ -93,7 +94,7 @@ class Load:
     writes it so.  problems: why it is not known what a file holds.  counter: of the dataVersion of the file taken.
     hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds, good_backup: which
     could be taken.  left_out: how many entries a database, or the release, does not take in.
-    database_refusal: why the broker ends over the database itself, else empty.
+    database_refusal: why the broker ends over the database itself.
     """
 
     name: str = ""
@@ -108,7 +109,7 @@ class Load:
     refused: bool = False
     good_backup: bool = False
     left_out: int = 0
-    database_refusal: str = ""
+    database_refusal: Refusal | None = None
 
     @property
     def refuses(self) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE, STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
 from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.base.errors import StoreChanged, StoreError
@@ -185,7 +186,7 @@ def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummar
                 _recover_ext(own, task, summary, ext)
         elif task.ext_files:
             _scan_ext(own, task, summary)
-            summary.refusal = ""
+            summary.refusal = None
     except StoreError as why:
         return QueueSummary(task.key, task.batch, files=list(task.files), problem=str(why))
     return summary
@@ -444,15 +445,14 @@ def _scan_ext(source: ByteSource, task: QueueTask, summary: QueueSummary) -> dic
                     last_unit = position + size * (len(units) - 1)
                     _check_units(summary, file, position, size, units)
                     continue
-                fails = ", where recovery of the ext file fails"
                 if size == NO_ROOM:
                     # A writer leaves four bytes after the last unit.
                     left = f"{file.size - position} bytes"
                     _ext_finding(summary, file, (last_unit, last_unit + 2), "room after the unit", left)
-                    summary.refusal = summary.refusal or f"{file.path}: no room for a unit's size at {position}{fails}"
+                    summary.refusal = summary.refusal or Refusal(RefusalKind.EXT_NO_ROOM, file.path, position=position)
                 elif size > 0:
                     _ext_finding(summary, file, (position, position + 2), f"at most {file.size - position}", str(size))
-                    summary.refusal = summary.refusal or f"{file.path}: the unit at {position} leads past the file's end{fails}"
+                    summary.refusal = summary.refusal or Refusal(RefusalKind.EXT_UNIT_BEYOND, file.path, position=position)
                 elif size < layout.EXT_FILE_FULL:
                     _ext_finding(summary, file, (position, position + 2), "a unit's size, 0 or -1", str(size))
             if task.digest:
@@ -500,7 +500,7 @@ def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, end
     if summary.ext_address <= layout.EXT_ADDRESS_MAX:
         offset = summary.ext_address - layout.EXT_ADDRESS_BASE
         unit = _unit_at(source, kept, offset, last, ends[last.path])
-        if isinstance(unit, str):
+        if isinstance(unit, Refusal):
             summary.refusal = unit
             return
         if unit > 0:
@@ -508,8 +508,8 @@ def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, end
     summary.deleted += [f.path for f in deleted]
 
 
-def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last: MappedFile, last_wrote: int) -> int | str:
-    """Size of the unit at an offset of the ext queue; 0 where there is none; a sentence where reading it throws."""
+def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last: MappedFile, last_wrote: int) -> int | Refusal:
+    """Size of the unit at an offset of the ext queue; 0 where there is none; a refusal where reading it throws."""
     found = next((f for f in files if f.start <= offset < f.start + f.size), files[0] if files and offset == 0 else None)
     if found is None:
         return 0
@@ -523,9 +523,7 @@ def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last:
         return 0
     bit_map = int.from_bytes(data[18:20], "big", signed=True)
     if len(data) < layout.EXT_UNIT_HEADER_BYTES or position + layout.EXT_UNIT_HEADER_BYTES + max(bit_map, 0) > wrote:
-        return (
-            f"{found.path}: the unit at {position}, to which the queue's last ext address leads, is longer than what is written"
-        )
+        return Refusal(RefusalKind.EXT_UNIT_UNWRITTEN, found.path, position=position)
     return size
 
 

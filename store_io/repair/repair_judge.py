@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from schemas.advice import Refusal
 from schemas.finding_codes import CATALOGUE, Part, Stays
 from schemas.rows import Finding, Row
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
@@ -34,16 +35,16 @@ class NewStoreVerdict:
 
 
 def judge_new_store(
-    before: Audited, final: Audited, log: LogPlan, made: Rebuilt, advice: Callable[[str], str] = lambda why: ""
+    before: Audited, final: Audited, log: LogPlan, made: Rebuilt, why_not: Callable[[Refusal | None], str]
 ) -> NewStoreVerdict:
-    """before, final: the audits of the copy and of the new store.  advice: what helps against a refusal of the release."""
+    """before, final: the audits of the copy and of the new store.  why_not: why the release does not start, in words."""
     accepted = _Accepted(before, log, made)
     kept = [f for f in final.serious if accepted.takes(f)]
     left = [f for f in final.serious if f not in kept]
     problems = [f"{f.code}: {f.file} {f.start}: {f.message} {f.expected} {f.actual}" for f in left]
     if not final.complete:
         problems += final.outcome.incomplete
-    problems += _start_problems(final, log, accepted, advice)
+    problems += _start_problems(final, log, accepted, why_not)
     return NewStoreVerdict(problems, [_finding_row(f) for f in kept], any(f.severity == "loss" for f in left))
 
 
@@ -71,11 +72,11 @@ class _Accepted:
         return Stays.PARTIAL_QUEUE in stays and partial
 
 
-def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted, advice: Callable[[str], str]) -> list[str]:
+def _start_problems(final: Audited, log: LogPlan, accepted: _Accepted, why_not: Callable[[Refusal | None], str]) -> list[str]:
     """What a start of the release would do to the new store, where that is anything."""
     p = final.prediction
     if p is None or not p.starts:
-        return ["the release would not start: " + (p.refusal + advice(p.refusal) if p else "nothing is predicted")]
+        return [f"the release would not start: {why_not(p.refusal if p is not None else None)}"]
     if p.truncate_at != log.end and log.edits:
         return [f"the release would end the log at {p.truncate_at}, not at {log.end}"]
     by_queue = final.loss.by_queue if final.loss is not None else {}

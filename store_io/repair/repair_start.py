@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from schemas import checkpoint_layout, dledger_layout, rocksdb_layout
-from schemas.finding_codes import CORRECT_LINE
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.queue_runs import message_runs
@@ -24,11 +24,13 @@ from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_steps import RESIZE, ZERO
 from store_io.repair.repair_work import Beyond, Work
 from store_io.rules.loading import Tree
-from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal, line_to_correct
 from store_io.rules.rocksdb.place import database_folder
 from store_io.source.byte_source import name_of
+from store_io.wording.refusals import correct_line, refusal_sentence
 
 MAX_UNBLOCKED = 50
+_TWINS_AT_ODDS = (RefusalKind.DOUBLE_WRITE_ENDS_DIFFER, RefusalKind.FILES_END_EARLY, RefusalKind.ROCKSDB_ENDS_EARLY)
+"""The ends of queues that are written twice do not fit: without either kind of queues a broker makes both anew."""
 
 
 def unblock(work: Work, audit: Audited) -> Audited:
@@ -44,16 +46,18 @@ def unblock(work: Work, audit: Audited) -> Audited:
         prediction = audit.prediction
         if prediction is None or prediction.starts:
             break
-        path = audit.tree.blamed(prediction.refusal)
+        refusal = prediction.refusal
+        assert refusal is not None
+        path, reason = refusal.path, str(refusal_sentence(refusal))
         segment = next((s for s in audit.segments if s.path == path and path in audit.holding), None)
-        work.refusals.append(prediction.refusal)
+        work.refusals.append(reason)
         if segment is not None and segment.size != work.rules.segment_bytes:
-            audit = _resized(work, audit, [segment], prediction.refusal)
+            audit = _resized(work, audit, [segment], reason)
         else:
-            _take_away(work, audit, path, prediction.refusal)
+            _take_away(work, audit, refusal, reason)
             audit = audit_changed(work, "the copy")
     if not audit.starts:
-        raise _no_start(work, audit, audit.prediction.refusal if audit.prediction is not None else "nothing is predicted")
+        raise _no_start(work, audit, audit.prediction.refusal if audit.prediction is not None else None)
     return audit
 
 
@@ -65,33 +69,34 @@ def with_configured_lengths(work: Work, audit: Audited) -> Audited:
 
 def _check_settings(audit: Audited) -> None:
     """Refuse a copy on which a line of broker.conf stops the release: a new store would not start either."""
-    prediction = audit.prediction
-    if prediction is None or prediction.starts:
-        return
-    line = line_to_correct(audit.copy.rules, prediction.refusal)
-    if line:
-        raise StoreError(
-            f"{CORRECT_LINE}{line}. Then audit it again. With this line the release would start on no store: {prediction.refusal}"
-        )
+    refusal = audit.prediction.refusal if audit.prediction is not None else None
+    if refusal is not None and refusal.setting:
+        then = "Then audit it again. With this line the release would start on no store"
+        raise StoreError(f"{correct_line(refusal)} {then}: {refusal_sentence(refusal)}")
 
 
 class NoStart(StoreError):
     """Under policy broker the release would not start, whatever is removed. audit: of the copy as it is by then.  refusal: of
-    that start."""
+    that start; None if nothing is predicted."""
 
-    def __init__(self, sentence: str, audit: Audited, refusal: str):
+    def __init__(self, sentence: str, audit: Audited, refusal: Refusal | None):
         super().__init__(sentence)
         self.audit, self.refusal = audit, refusal
 
 
-def _no_start(work: Work, audit: Audited, why: str) -> NoStart:
-    sentence = f"under policy broker nothing can be done, as the release would not start: {why}{config_advice(work, why)}"
-    return NoStart(sentence, audit, why)
+def _no_start(work: Work, audit: Audited, refusal: Refusal | None) -> NoStart:
+    head = "under policy broker nothing can be done, as the release would not start"
+    return NoStart(f"{head}: {why_no_start(work, refusal)}", audit, refusal)
 
 
-def config_advice(work: Work, why: str) -> str:
+def why_no_start(work: Work, refusal: Refusal | None) -> str:
+    """Why the release does not start, and what helps against that. refusal: None if nothing is predicted."""
+    return f"{refusal_sentence(refusal)}{_config_advice(work, refusal)}" if refusal is not None else "nothing is predicted"
+
+
+def _config_advice(work: Work, refusal: Refusal) -> str:
     """What writes a file of config/ that the release needs and cannot read; "" for another refusal."""
-    if not why.startswith("config/"):
+    if not refusal.path.startswith("config/"):
         return ""
     if not work.request.fix_config:
         return ". Repair with --fix-config"
@@ -100,28 +105,29 @@ def config_advice(work: Work, why: str) -> str:
     return ". Nothing of it can be read: take it from another copy of this broker; with --empty-config it begins empty"
 
 
-def _take_away(work: Work, audit: Audited, path: str, refusal: str) -> None:
-    """Change the file that the refusal names so that this refusal is gone."""
+def _take_away(work: Work, audit: Audited, refusal: Refusal, reason: str) -> None:
+    """Change the file that the refusal names so that this refusal is gone. reason: the refusal in words."""
+    path = refusal.path
     top = path.partition("/")[0]
     if path in audit.holding:
         raise _no_start(work, audit, refusal)
-    if _of_group(audit, path):
-        work.remove(path, refusal, Tree(work.source.list_tree(top)))
+    queues = [folder for folder in (QUEUES, rocksdb_layout.SEPARATE_FOLDER) if work.tree.exists(folder)]
+    if refusal.kind in _TWINS_AT_ODDS and queues:
+        for folder in queues:
+            work.remove(folder, reason, work.tree)
+    elif _of_group(audit, path):
+        work.remove(path, reason, Tree(work.source.list_tree(top)))
     elif path == checkpoint_layout.CHECKPOINT_FILE:
-        checkpoint.put(work, NewCheckpoint(), refusal)
+        checkpoint.put(work, NewCheckpoint(), reason)
     elif path in FILES:
-        epochs.unblock(work, audit, refusal)
+        epochs.unblock(work, audit, reason)
     elif timers.is_timer_file(path) and timers.unblock(work, audit):
         pass
     elif _is_of_database(work, path):
         for file in _opened_by(work, top):
-            work.remove(file, refusal, work.tree)
+            work.remove(file, reason, work.tree)
     elif top in (COMMITLOG, INDEX, QUEUES, BATCH_QUEUES, EXT) and "/" in path:
-        work.remove(_in_the_way(audit, path, top), refusal, audit.tree)
-    elif not work.tree.exists(path) and _twins_at_odds(work):
-        for folder in (QUEUES, rocksdb_layout.SEPARATE_FOLDER):
-            if work.tree.exists(folder):
-                work.remove(folder, refusal, work.tree)
+        work.remove(_in_the_way(audit, path, top), reason, audit.tree)
     else:
         raise _no_start(work, audit, refusal)
 
@@ -200,15 +206,6 @@ def _is_of_database(work: Work, path: str) -> bool:
     top, _, name = path.partition("/")
     in_database = work.rules.rocksdb_queues or work.rules.combined_queues
     return in_database and top in folders and (not name or is_database_name(name))
-
-
-def _twins_at_odds(work: Work) -> bool:
-    """Whether queues are there that are written twice, and no setting is at fault: then their ends are, and without either kind
-    of them a broker makes both anew."""
-    rules = work.rules
-    if not rules.combined_queues or combination_refusal(rules) or late_combination_refusal(rules):
-        return False
-    return any(work.tree.exists(folder) for folder in (QUEUES, rocksdb_layout.SEPARATE_FOLDER))
 
 
 def _opened_by(work: Work, folder: str) -> list[str]:

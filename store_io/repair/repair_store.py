@@ -57,7 +57,7 @@ from store_io.repair.repair_copy import ANOTHER_COPY, check_source
 from store_io.repair.repair_judge import judge_new_store
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_report import Begun, Ended, queue_ends, report, unsaved_of
-from store_io.repair.repair_start import NoStart, config_advice, unblock, with_configured_lengths
+from store_io.repair.repair_start import NoStart, unblock, why_no_start, with_configured_lengths
 from store_io.repair.repair_steps import COPY, REMOVE
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks, Work
 from store_io.repair.writing.store_writer import WriteFailed
@@ -185,7 +185,8 @@ def _unblocked(work: Work, audit: Audited) -> Audited:
     try:
         return unblock(work, audit)
     except NoStart as problem:
-        if not problem.refusal.startswith((f"{COMMITLOG}/", FOLDER_PREFIX)):  # what else stops it salvage does not change
+        if problem.refusal is None or not problem.refusal.path.startswith((f"{COMMITLOG}/", FOLDER_PREFIX)):
+            # What else stops the release salvage does not change.
             raise
         try:
             kept = _plan(work, with_configured_lengths(work, problem.audit), SALVAGE).messages
@@ -226,7 +227,7 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
     """Queues, index and checkpoint, until the new store's audit finds nothing to rebuild, or rebuilding does not help; then the
     timer's files, by what that audit says."""
     log, made = begun.log, Rebuilt()
-    advice = partial(config_advice, work)
+    why_not = partial(why_no_start, work)
     for _ in range(MOST_ROUNDS):
         rebuild(work, log, begun.audit, audit, made)  # 9
         if work.steps.changed or checkpoint.is_blamed(audit):
@@ -239,13 +240,13 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
             if work.rules.rocksdb_queues or work.rules.combined_queues:
                 rebuild(work, log, begun.audit, final, made)
                 final = repair_audit.audit_new_store(work)
-        ended = Ended(final, judge_new_store(begun.audit, final, log, made, advice), made)  # 12
+        ended = Ended(final, judge_new_store(begun.audit, final, log, made, why_not), made)  # 12
         if ended.verdict.consistent or final is audit:
             break
         audit = final
     if ended.verdict.consistent and timers.mend(work, ended.final, made):
         final = repair_audit.audit_new_store(work)
-        ended = Ended(final, judge_new_store(begun.audit, final, log, made, advice), made)
+        ended = Ended(final, judge_new_store(begun.audit, final, log, made, why_not), made)
     return ended
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, QueueKey, SegmentSummary
 from store_io.rules.file_queues import FileQueues
 from store_io.rules.index_state import IndexState, NeedMarks
@@ -65,8 +66,8 @@ def recovery_choice(rules: BrokerRules, checkpoint: Checkpoint, unclean: bool, m
     return Choice(below, confirmed)
 
 
-def _bad_light_offset(summary: SegmentSummary, phy_offset: int, text: str) -> str:
-    return f"{summary.path}: the message at physical offset {phy_offset} names the LMQ offset {text!r}, which is no number"
+def _bad_light_offset(summary: SegmentSummary, phy_offset: int, text: str) -> Refusal:
+    return Refusal(RefusalKind.LIGHT_OFFSET, summary.path, actual=text, phy_offset=phy_offset)
 
 
 class Puts(Protocol):
@@ -95,7 +96,7 @@ class Dispatch:
             self.find_queue, needs, self.look_at_queue, self.queues.are_many, self.queues.close, self.unmade
         )
         self.puts: Puts = self._in_files if puts is None else puts
-        self.undecided = ""  # why nobody can say what the broker does
+        self.undecided: Refusal | None = None  # nobody can say whether the broker refuses so
         self._scan_numbers: dict[ScanId, int] = {}
 
     def find_queue(self, key: QueueKey) -> QueueState:
@@ -133,7 +134,7 @@ class Dispatch:
         faults = summary.lmq_faults if self.rules.multi_dispatch else []
         fault = next((f for f in faults if choice.takes(f[0])), None)
         if fault and not self.rules.lmq_in_files:  # a thread of its own fails over it (rocksdb.md 5)
-            self.undecided = f"{_bad_light_offset(summary, *fault)}: what RocksDB gets then is not modelled"
+            self.undecided = _bad_light_offset(summary, *fault)
             fault = None
         end = fault[0] if fault else 1 << 62  # what lies beyond is not reached
         rows = summary.runs
@@ -150,7 +151,7 @@ class Dispatch:
             self._dispatch_index(scan, summary, choice, end)
         if fault is not None:
             self.puts.settle()
-            raise Refused(_bad_light_offset(summary, *fault), fault[0])
+            raise Refused(_bad_light_offset(summary, *fault))
 
     def _chosen(self, scan: ScanId, rows: np.ndarray, numbers: np.ndarray, choice: Choice) -> np.ndarray:
         """Which of these runs (or index runs) are dispatched; a cut is asked for where the decision falls inside one."""

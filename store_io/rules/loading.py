@@ -1,4 +1,4 @@
-"""The listing of a copy -> the files that a broker of the release maps, or the sentence with which its load() refuses.
+"""The listing of a copy -> the files that a broker of the release maps, or why its load() refuses.
 
 Only names and lengths decide here; nothing is opened. Source: MappedFileQueue.load and doLoad, DefaultMappedFile.init,
 ConsumeQueueStore.loadConsumeQueues and queueTypeShouldBe, IndexService.load (recovery.md 1, 2, 8.1).
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.dledger_layout import DATA
 from schemas.dledger_layout import INDEX as UNITS
 from schemas.rows import MappedFile, QueueKey, StoreFile
@@ -27,7 +28,6 @@ _AFTER_SLASH = chr(ord("/") + 1)  # a folder's name and this: after all that is 
 _NAME_BYTES = 255  # of a name in a folder, in every file system that brokers run on
 _PATH_BYTES = 4096 - 64  # of a topic in a path, beside the store's own folder and the queue's file
 _SHOWN = 50  # letters of a topic that is no folder's name
-NO_NUMBER = "the name is not a number"  # how the sentence about such a file ends
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class LoadedQueue:
 
 @dataclass
 class LoadedStore:
-    """What load() maps. `refusal`: the first reason to fail, in the order in which load() meets them; else empty.
+    """What load() maps. `refusal`: the first reason to fail, in the order in which load() meets them.
 
     index_refusal is a reason that only counts after recovery (5.1.0+). deleted: zero-length files that load() removes.
     ledger: the DLedger group's files, whose data files are the last of `segments`; None without one.
@@ -56,8 +56,8 @@ class LoadedStore:
     queues: Mapping[QueueKey, LoadedQueue] = field(default_factory=dict)
     index: list[StoreFile] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
-    refusal: str = ""
-    index_refusal: str = ""
+    refusal: Refusal | None = None
+    index_refusal: Refusal | None = None
     ledger: LedgerFiles | None = None
 
 
@@ -110,10 +110,6 @@ def queue_folder(batch: bool, key: QueueKey) -> str:
         if len(raw) > _NAME_BYTES:
             topic = f"{topic[:_SHOWN]}({hashlib.sha256(raw).hexdigest()[:16]})"
     return f"{BATCH_QUEUES if batch else QUEUES}/{topic}/{key[1]}"
-
-
-# The type of a topic that is not in the table is the default (QueueTypeUtils.getCQType).
-NOT_NAMED = "config/topics.json does not name this topic, so the broker takes it for one of type ConsumeQueue"
 
 
 class Tree:
@@ -182,21 +178,14 @@ class Tree:
     def exists(self, path: str) -> bool:
         return path in self.by_path
 
-    def blamed(self, sentence: str) -> str:
-        """The path with which a sentence begins, up to its colon; names may hold colons themselves."""
-        at = sentence.find(":")
-        while at >= 0:
-            if self.exists(sentence[:at]):
-                return sentence[:at]
-            at = sentence.find(":", at + 1)
-        return sentence.partition(":")[0]
-
 
 def is_folder(entry: StoreFile) -> bool:
     return entry.kind == "directory"
 
 
-def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules) -> tuple[list[MappedFile], list[str], str]:
+def load_file_queue(
+    tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
+) -> tuple[list[MappedFile], list[str], Refusal | None]:
     """(files mapped, files deleted, refusal) of one folder of mapped files (recovery.md 2).
 
     The length test precedes the name test. 4.9.2 alone ignores a file of wrong length and all that follow.
@@ -213,13 +202,14 @@ def load_file_queue(tree: Tree, folder: str, file_bytes: int, rules: BrokerRules
         if is_folder(entry) or entry.size != file_bytes:
             if rules.ignores_misfits:
                 break
-            what = "a directory" if is_folder(entry) else f"length {entry.size:,}"
-            return files, deleted, f"{entry.path}: {what}, where the broker expects a file of {file_bytes:,} bytes"
+            if is_folder(entry):
+                return files, deleted, Refusal(RefusalKind.FILE_IS_FOLDER, entry.path, file_bytes)
+            return files, deleted, Refusal(RefusalKind.FILE_LENGTH, entry.path, file_bytes, entry.size)
         start = parse_number(name_of(entry.path), 64)
         if start is None:
-            return files, deleted, f"{entry.path}: {NO_NUMBER}"
+            return files, deleted, Refusal(RefusalKind.FILE_NAME, entry.path)
         files.append(MappedFile(entry.path, start, entry.size))
-    return files, deleted, ""
+    return files, deleted, None
 
 
 def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], named: Container[str] = frozenset()) -> LoadedStore:
@@ -237,7 +227,7 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], nam
         if is_folder(entry):
             # Mapping a directory is an IOException: 5.1.0+ makes it load()'s result, before that it only ends the index load.
             if rules.folder_in_index_refuses:
-                loaded.index_refusal = f"{entry.path}: a directory, where the broker expects an index file"
+                loaded.index_refusal = Refusal(RefusalKind.INDEX_IS_FOLDER, entry.path)
             break
         loaded.index.append(entry)
     folder = ledger_folder(rules)
@@ -271,8 +261,8 @@ def _loaded_queues(
             if rules.batch_queues and batch != (name in batch_topics):
                 wanted = "BatchConsumeQueue" if name in batch_topics else "ConsumeQueue"
                 known = name in batch_topics or name in named
-                why = f"the topic is of type {wanted} (config/topics.json)"
-                loaded.refusal = loaded.refusal or f"{topic.path}: {why if known else NOT_NAMED}"
+                kind = RefusalKind.TOPIC_TYPE if known else RefusalKind.TOPIC_NOT_NAMED
+                loaded.refusal = loaded.refusal or Refusal(kind, topic.path, wanted)
             queue = found[queue_id] = LoadedQueue((name, queue_id), batch, child.path)
             queue.files = load(child.path, rules.batch_file_bytes if batch else rules.queue_file_bytes)
             if rules.value("enableConsumeQueueExt") and not batch:

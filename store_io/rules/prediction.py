@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from schemas.advice import Refusal
 from schemas.dledger_layout import FOLDER_PREFIX
 from schemas.rows import Cuts, MappedFile, QueueKey, Row
 from store_io.base.packed import items_of, packed
@@ -191,7 +192,7 @@ class Prediction:
 
     starts: bool
     unclean: bool
-    refusal: str = ""
+    refusal: Refusal | None = None
     start_segment: str | None = None
     stop_reason: str = ""
     stop_segment: str | None = None  # its path
@@ -206,22 +207,21 @@ class Prediction:
     skips: list[str] = field(default_factory=list)  # which messages recovery leaves without an entry, and why
     dispatches_after: int = -1  # recovery dispatches what lies beyond this physical offset alone
     hangs_at: int = -1  # start(), or an election, waits without end at this physical offset
-    hangs_why: str = ""  # what dispatch throws there again and again; "" where it waits for bytes
+    hangs_why: Refusal | None = None  # what dispatch throws there again and again; None if it waits for bytes
     ledger: Row | None = None
     ledger_end: int | None = None
     ledger_from: int = -1  # from where on recovery of a DLedger log, or start(), dispatches all; -1: no start() is foreseen
     ledger_cut: int = -1  # where recovery of a DLedger log cuts the queues after an unclean exit; -1: it does not
 
     def broker_section(self) -> Row:
-        """plan.json's "broker"."""
+        """plan.json's "broker", without the refusal, which is rendered."""
         if not self.starts or self.after_load is None or self.after_dispatch is None:
             keys = "start_segment stop_reason min_phy_offset truncate_at lost deleted_files after_load after_dispatch"
             keys += " after_election controller dledger"
-            return {"starts": False, "refusal": self.refusal, "exit": self.exit, **dict.fromkeys(keys.split())}
+            return {"starts": False, "exit": self.exit, **dict.fromkeys(keys.split())}
         elected = self.controller.after_election if self.controller is not None else None
         return {
             "starts": True,
-            "refusal": None,
             "exit": self.exit,
             "start_segment": self.start_segment,
             "stop_reason": self.stop_reason,
@@ -263,8 +263,8 @@ class Prediction:
 
 
 class Refused(Exception):
-    """load() returns false or throws; the message is the sentence. phy_offset: of the message at fault, where one is."""
+    """load() returns false or throws; or dispatch throws, at the refusal's physical offset."""
 
-    def __init__(self, sentence: str, phy_offset: int = -1):
-        super().__init__(sentence)
-        self.phy_offset = phy_offset
+    def __init__(self, refusal: Refusal):
+        super().__init__(refusal.kind)
+        self.refusal = refusal

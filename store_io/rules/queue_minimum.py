@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from schemas.advice import Refusal, RefusalKind
 from store_io.rules.queue_state import CHUNK_ENTRIES, NeedCut, QueueFile, QueueRefusal, QueueState
 
 
@@ -71,7 +72,7 @@ def _by_search(queue: QueueState, min_phy: int) -> None:
     if last.wrote < queue.unit:
         if queue.rules.empty_last_queue_file_throws:
             name = last.path or f"{queue.folder}/{last.start:020d}"
-            raise QueueRefusal(f"{name}: the queue's last file holds no entry, where correctMinOffset reads its last one")
+            raise QueueRefusal(Refusal(RefusalKind.QUEUE_FILE_EMPTY, name))
     elif queue.entry(last, last.wrote - queue.unit).phy_offset < min_phy:
         queue.min_logic = last.start + last.wrote
         return

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas.advice import Refusal
 from schemas.rows import MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.rules.queue_pieces import FilePieces, Piece, Pieces
 from store_io.rules.releases import BrokerRules
@@ -32,7 +33,11 @@ class DiskEntries(Protocol):
 
 
 class QueueRefusal(Exception):
-    """load() fails because of this queue; the message is the sentence."""
+    """load() fails because of this queue."""
+
+    def __init__(self, refusal: Refusal):
+        super().__init__(refusal.kind)
+        self.refusal = refusal
 
 
 class NeedCut(Exception):

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from schemas import commitlog_layout
+from schemas.advice import Refusal, RefusalKind
+from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.rows import FirstRecord, QueueKey, QueueSummary, SegmentSummary
 from store_io.base.packed import PackedMap
 from store_io.rules.controller.compensation import compensate
@@ -69,7 +71,7 @@ class Fold:
         try:
             self._load()
         except (Refused, QueueRefusal) as why:
-            p.starts, p.refusal = False, str(why)
+            p.starts, p.refusal = False, why.refusal
             return p
         p.min_phy_offset, p.truncate_at = self.min_offset(), self.max_offset()
         for queue in self.queues:
@@ -84,9 +86,9 @@ class Fold:
         try:
             self._start()
         except Refused as why:  # the dispatching thread throws at this message again and again: start() never catches up
-            self.dispatched_to = why.phy_offset
+            self.dispatched_to = why.refusal.phy_offset
             if self.rules.dispatches_at_start or not self.rules.controlled:  # else it is the election that waits
-                p.hangs_at, p.hangs_why = why.phy_offset, str(why)
+                p.hangs_at, p.hangs_why = why.refusal.phy_offset, why.refusal
         p.after_dispatch = self.memory()
         if self.rules.controller_mode:
             p.controller = elected(self)
@@ -217,9 +219,7 @@ class Fold:
         if not self.unclean or not self.rules.accelerated:
             return -1
         if self.checkpoint.logics_phy_offset <= 0 < self.checkpoint.physic_time:
-            raise Refused(
-                "checkpoint: accelerated recovery needs logicsPhysicalOffset, which is 0 while physicMsgTimestamp is set"
-            )
+            raise Refused(Refusal(RefusalKind.ACCELERATED_WITHOUT_OFFSET, CHECKPOINT_FILE))
         return self.checkpoint.logics_phy_offset
 
     def _destroy_queues(self) -> None:
@@ -243,7 +243,7 @@ class Fold:
         self.prediction.start_segment = self.log[i].name
         position = max(0, begin - segment.start)
         if position > segment.size:
-            raise Refused(f"{segment.path}: accelerated recovery would begin at position {position}, beyond the file")
+            raise Refused(Refusal(RefusalKind.ACCELERATED_BEYOND_FILE, segment.path, position=position))
         return ScanId("from", i, position) if position else ScanId("segment", i)
 
     def _read_on(self, scan: ScanId, choice: Choice | None) -> int | None:

@@ -16,7 +16,7 @@ _ORDER = (
     "exit_code store name code severity action file start end release release_from settings_from verdict safety "
     "complete incomplete phy_offset topic queue_id queue_offset expected actual message next count size digest reason "
     "lost_messages lost_bytes location run_id tool_version rules_version started_at value from settings inputs broker starts "
-    "refusal exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
+    "refusal refusal_kind exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
     "first_store_time last_store_time deleted_files after_load after_dispatch after_election "
     "controller identity cluster id temporary confirm_offset epochs "
     "election epoch recorded removed cut_at commitlog wrote queues min_offset "

@@ -68,6 +68,7 @@ def _store(outcome: AuditOutcome) -> Row:
         "location": outcome.location_text,
         "safety": decide(outcome).safety,
         "starts": broker.get("starts"),
+        "refusal_kind": broker.get("refusal_kind"),
         "truncate_at": broker.get("truncate_at"),
         "not_read": outcome.not_read or None,
         **_extent_of(outcome),

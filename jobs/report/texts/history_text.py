@@ -255,7 +255,8 @@ def _finding_text(row: Row) -> str:
     place = "" if row["start"] is None else f" [{row['start']:,}, {row['end']:,})"
     count = f" {row['count']:,} times" if row["count"] != 1 else ""
     what = f"{printable(row['severity'], 20)} {row['code']}{count}"
-    text = f"{what}, {printable(row['file'], 100)}{place}: {printable(row['message'], 160)}"
+    where = f", {printable(row['file'], 100)}{place}" if row["file"] else ""
+    text = f"{what}{where}: {printable(row['message'], 160)}"
     if "was" in row:
         text += f" (was {row['was']['severity']}, {row['was']['count']:,} times)"
     if row.get("bytes_changed") is False:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
+from schemas.advice import Refusal
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
@@ -38,6 +39,7 @@ from store_io.audit.outcome.safety import (
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 from store_io.source.store_dir import DLEDGER
+from store_io.wording.refusals import refusal_sentence
 
 _NEVER_DELIVERED = (
     ("cut", "are never delivered again: their delivered copies are cut away"),
@@ -86,12 +88,14 @@ MEANING = {kind: row.meaning for kind, row in _KINDS.items()}
 
 @dataclass(frozen=True)
 class Judgement:
-    """kind: one of the above.  headline: the answer.  why: sentences, plain text that may hold a store's names.  condition: under
-    which alone a safe copy is safe to start, as its headline has it; else ""."""
+    """kind: one of the above.  headline: the answer.  why: sentences, plain text that may hold a store's names.  in_verdict:
+    which of these the verdict says, too.  condition: under which alone a safe copy is safe to start, as its headline has it; else
+    ""."""
 
     kind: Safety
     headline: str
     why: tuple[str, ...] = ()
+    in_verdict: tuple[str, ...] = ()
     condition: str = ""
 
 
@@ -108,13 +112,14 @@ def judge(outcome: AuditOutcome) -> Judgement:
     if answer.kind == Safety.SAFE and outcome.unsafe_settings:
         head = f"{answer.headline}, but change broker.conf before new messages come"
         answer = replace(answer, headline=head, why=(*answer.why, *(f"{change}." for change in outcome.unsafe_settings)))
-    answer = replace(answer, why=(*answer.why, *(f"{said}." for said in named_sentences(outcome))))
+    named = tuple(f"{said}." for said in named_sentences(outcome))
+    answer = replace(answer, why=(*answer.why, *named), in_verdict=(*answer.in_verdict, *named))
     given_up = repair_note(outcome)
     if given_up:
         number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
         safe = answer.kind == Safety.SAFE
         head = f"{answer.headline}; the repair that made it gave up {number}" if safe else answer.headline
-        answer = replace(answer, headline=head, why=(*answer.why, given_up))
+        answer = replace(answer, headline=head, why=(*answer.why, given_up), in_verdict=(*answer.in_verdict, given_up))
     known = outcome.plan.get("broker") is not None
     if any(premise.kind == DOUBT for premise in outcome.premises) and known:
         answer = replace(answer, headline=f"{answer.headline}, by what was named, which does not fit this copy")
@@ -144,7 +149,7 @@ def _of_another_release(outcome: AuditOutcome, safety: Safety, answer: Judgement
     if safety == answer.kind:
         return replace(answer, headline=f"{answer.headline}; {wrote}")
     by_its_rules = f"By the rules of {outcome.release}: {answer.headline}."
-    return Judgement(safety, f"{_NOT_KNOWN}: {wrote}", (by_its_rules, *answer.why))
+    return Judgement(safety, f"{_NOT_KNOWN}: {wrote}", (by_its_rules, *answer.why), answer.in_verdict)
 
 
 def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
@@ -154,13 +159,22 @@ def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
         why = (*why, f"{_already(outcome, 'missing from this copy already')}.")
     if decision.start != Start.LOSES_CONFIG or decision.alone == Safety.GONE:
         why = (*why, *_entries_lost(outcome))
+    said = _in_verdict(outcome, decision.start)
     lacking = decision.lacking
     if lacking is None:
-        return Judgement(decision.alone, headline, why)
+        return Judgement(decision.alone, headline, why, said)
     if decision.in_group == decision.alone:
-        return Judgement(decision.alone, headline, (*why, f"{lacking.verdict()}."))
+        lacks = f"{lacking.verdict()}."
+        return Judgement(decision.alone, headline, (*why, lacks), (*said, lacks))
     by_itself = () if decision.alone in (Safety.SAFE, Safety.EMPTY) else (f"{headline}.", *why)
-    return Judgement(decision.in_group, lacking.headline(), by_itself)
+    return Judgement(decision.in_group, lacking.headline(), by_itself, said)
+
+
+def _in_verdict(outcome: AuditOutcome, start: Start) -> tuple[str, ...]:
+    """The reason that the verdict gives for what the release does."""
+    if outcome.refusal is not None:
+        return (_it_refuses(outcome.refusal),)
+    return tuple(outcome.incomplete[:1]) if start in (Start.NOT_KNOWN, Start.NOT_KNOWN_OF_DAMAGED) else ()
 
 
 _Words = tuple[str, tuple[str, ...]]  # headline, why
@@ -288,8 +302,13 @@ _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
 }
 
 
+def _it_refuses(refusal: Refusal) -> str:
+    return f"It refuses: {refusal_sentence(refusal)}."
+
+
 def _refusal(outcome: AuditOutcome) -> Iterable[str]:
-    yield f"It refuses: {outcome.plan['broker'].get('refusal')}."
+    if outcome.refusal is not None:
+        yield _it_refuses(outcome.refusal)
     config = outcome.plan["broker"].get("config") or {}
     if config.get("refused_by"):
         yield (

@@ -54,6 +54,7 @@ from store_io.audit.outcome.safety import (
 from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 from store_io.repair.proposals import recommended
+from store_io.wording.refusals import refusal_sentence
 
 _SEVERITY_COLOUR = {LOSS: RED, REBUILDABLE: YELLOW, NOTE: FAINT}
 _SEVERITY_WORDS = {LOSS: ("loss", "losses"), REBUILDABLE: ("rebuildable", "rebuildable"), NOTE: ("note", "notes")}
@@ -158,9 +159,7 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
     release = f"RocketMQ {outcome.release}"
     after = "a clean stop" if broker.get("exit") == "clean" else "a crash (the abort file is there)"
     if not broker.get("starts"):
-        refusal = str(broker.get("refusal"))
-        why = "" if refusal in outcome.verdict else f": {printable(refusal)}"
-        return [_row("Starts", paint(RED, "no") + f", {release} refuses{why}")]
+        return [_row("Starts", paint(RED, "no") + f", {release} refuses")]  # the verdict says why
     lines = [_row("Starts", paint(_sound(outcome), "yes") + f", {release}, as after {after}")]
     segment = broker.get("start_segment")
     if segment is not None:
@@ -244,9 +243,9 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
     lines = _rows("Differs", ", ".join(found) + (f": {notes}" if notes else ""))
     groups = [group for group in finding_groups(outcome) if group.severity != NOTE]
     for group in groups[:_LINES]:
-        files = sorted({f.file for f in group.found})
-        meaning = lower(group.meaning or group.code)
-        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {meaning} ({_listed(files)})", _NUMBER)
+        files = sorted({f.file for f in group.found if f.file})
+        where = f" ({_listed(files)})" if files else ""
+        lines += _rows("", f"{group.total:>{_NUMBER - 2},}  {group.code}: {lower(group.meaning or group.code)}{where}", _NUMBER)
     lines += _more(len(groups) - _LINES, "kind")
     return lines
 
@@ -367,8 +366,8 @@ def _what(outcome: AuditOutcome, broker: Row) -> str:
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     if doubts:
         return printable(doubts[0])
-    if broker.get("refusal"):
-        return printable(broker["refusal"])
+    if outcome.refusal is not None:
+        return printable(str(refusal_sentence(outcome.refusal)))
     if outcome.exit_code == INCOMPLETE and outcome.incomplete:
         return printable(outcome.incomplete[0])
     counts: Counter[tuple[str, str]] = Counter()

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from schemas import commitlog_layout, dledger_layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import CATALOGUE, COMPACTED_FILES, CORRECT_LINE, NO_QUEUE, SWITCH_OFF
+from schemas.finding_codes import CATALOGUE, COMPACTED_FILES, NO_QUEUE, SWITCH_OFF
 from schemas.rows import LOSS, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
@@ -16,14 +17,12 @@ from store_io.audit.loss import Loss
 from store_io.audit.queue_runs import matched
 from store_io.base.wording import count_text, seen
 from store_io.formats import config_reader
-from store_io.formats.config.held_tables import HeldTable
-from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import DELAY_OFFSETS
 from store_io.rules.config.reading import config_rules
-from store_io.rules.loading import NOT_NAMED, queue_folder, when_dispatch_ends, why_no_folder
+from store_io.rules.loading import queue_folder, when_dispatch_ends, why_no_folder
 from store_io.rules.prediction import BrokerQueue, Prediction
-from store_io.rules.rocksdb.combination import line_to_correct
 from store_io.rules.rocksdb.queue import RocksQueue
+from store_io.wording.refusals import correct_line, refusal_sentence
 
 MAX_KEY_BYTES = 80  # of a key in a finding
 _RESTORE_TABLES = (
@@ -62,25 +61,7 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
     if prediction is None:
         return []
     if not prediction.starts:
-        blamed = evidence.copy.tree.blamed(prediction.refusal)
-        late = bool(evidence.copy.start_files.late_refused_by and not evidence.copy.start_files.refused_by)
-        config = evidence.copy.config
-        next_step = refusal_step(config.loads[blamed], evidence.copy.rules, late) if blamed in config.loads else ""
-        if prediction.refusal.endswith(NOT_NAMED):
-            next_step = _RESTORE_TOPICS
-        if blamed.startswith(COMPACTION + "/"):
-            next_step = f"See {COMPACTED_FILES} of the same file."
-        line = line_to_correct(evidence.copy.rules, prediction.refusal)
-        if line:
-            next_step = f"{CORRECT_LINE}{line}."
-        stopping = next((state for state in evidence.copy.start_files.databases if state.stops), None)
-        if stopping is not None and prediction.refusal.startswith(stopping.refusal):
-            next_step = stopping.next_step
-        actual, tables = None, _refused_tables(config, prediction.refusal)
-        if tables is not None:
-            next_step = _RESTORE_TABLES.format(tables.folder)
-            actual = f"key {tables.refused_key[:MAX_KEY_BYTES].hex(' ')}" if tables.refused_key else None
-        return [Finding("broker_refuses", blamed, actual=actual, message=prediction.refusal, next=next_step)]
+        return [_refused(evidence, prediction.refusal)] if prediction.refusal is not None else []
     assert loss is not None
     found = [
         *_dropped(evidence, prediction, loss), *_skipped(evidence, prediction, loss),
@@ -90,14 +71,32 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         message = "a start waits here and never ends"
         if prediction.election_hangs:
             message = "the election waits here and never ends, and the broker stays fenced"
-        message += f": {prediction.hangs_why}" if prediction.hangs_why else ""
+        message += f": {refusal_sentence(prediction.hangs_why)}" if prediction.hangs_why else ""
         found.append(Finding("broker_hangs", COMMITLOG, phy_offset=prediction.hangs_at, message=message))
     return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
 
 
-def _refused_tables(config: StoreConfig, refusal: str) -> HeldTable | None:
-    """The database of config/ over which the broker ends, if it is one."""
-    return next((held for held in config.held.values() if held.refusal and refusal.startswith(held.refusal)), None)
+def _refused(evidence: Evidence, refusal: Refusal) -> Finding:
+    """What stops the start, and the next step that goes with this cause."""
+    config, starting = evidence.copy.config, evidence.copy.start_files
+    actual, step = None, ""
+    stopping = next((state for state in starting.databases if state.stops and state.refusal == refusal), None)
+    held = next((held for held in config.held.values() if held.refusal == refusal), None)
+    if held is not None:
+        step = _RESTORE_TABLES.format(held.folder)
+        actual = f"key {held.refused_key[:MAX_KEY_BYTES].hex(' ')}" if held.refused_key else None
+    elif stopping is not None:
+        step = stopping.next_step
+    elif refusal.setting:
+        step = correct_line(refusal)
+    elif refusal.path.startswith(COMPACTION + "/"):
+        step = f"See {COMPACTED_FILES} of the same file."
+    elif refusal.kind == RefusalKind.TOPIC_NOT_NAMED:
+        step = _RESTORE_TOPICS
+    elif refusal.path in config.loads:
+        late = bool(starting.late_refused_by and not starting.refused_by)
+        step = refusal_step(config.loads[refusal.path], evidence.copy.rules, late)
+    return Finding("broker_refuses", refusal.path, actual=actual, message=str(refusal_sentence(refusal)), next=step)
 
 
 def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from store_io.audit.outcome.safety import end_of_log
 from store_io.audit.written_by import WrittenBy
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.rules.releases import parse_known
+from store_io.wording.refusals import refusal_row
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
     if broker is not None:
         starts = bool(broker["starts"])
         lost, timer = broker["lost"] or {}, broker.get("timer") or {}
-        row = replace(row, starts=starts, refusal=broker["refusal"])
+        row = replace(row, starts=starts, refusal=outcome.refusal)
         if starts:
             row = replace(
                 row,
@@ -82,7 +83,7 @@ def plan_section(compared: Comparison) -> Row:
 def _plan_row(row: Start) -> Row:
     timers = {"timers_lost": row.timers_lost}
     lost = {"lost_messages": row.lost_messages, "lost_bytes": row.lost_bytes, "deleted_file_count": row.deleted_files, **timers}
-    ends = {"starts": row.starts, "refusal": row.refusal, "truncate_at": row.truncate_at}
+    ends = {"starts": row.starts, **refusal_row(row.refusal), "truncate_at": row.truncate_at}
     return {"known": row.known, "why": row.why, "doubt": row.doubt, **ends, **lost, "exit_code": row.exit_code}
 
 

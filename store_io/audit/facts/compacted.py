@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from schemas.advice import Refusal
 from schemas.rows import QueueKey
 from store_io.rules.compaction.compacted_queues import CompactedStore
 from store_io.rules.compaction.sparse_recovery import SparseRecovery, recovered
@@ -19,13 +20,13 @@ class CompactedStart:
     deleted: files that load() removes.  queues: recovery of each queue that load() opens and none refuses.
     """
 
-    refusals: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     queues: Mapping[QueueKey, SparseRecovery] = field(default_factory=dict)
 
     @property
-    def refusal(self) -> str:
-        return self.refusals[0] if self.refusals else ""
+    def refusal(self) -> Refusal | None:
+        return self.refusals[0] if self.refusals else None
 
 
 def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary], rules: BrokerRules) -> CompactedStart:
@@ -40,7 +41,7 @@ def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary],
         elif queue.loaded and not queue.not_loaded:
             queues[key] = recovered(queue, ends, rules)
             start.deleted += queues[key].deleted
-            if queues[key].refusal:
-                start.refusals.append(queues[key].refusal)
+            if refusal := queues[key].refusal:
+                start.refusals.append(refusal)
     start.queues = queues
     return start

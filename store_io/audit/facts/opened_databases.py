@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas.advice import Refusal, RefusalKind
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged
 from store_io.formats.rocksdb.queue_table import find_database
@@ -21,14 +22,14 @@ class DatabaseState:
     """What the copy has of one such database.
 
     there: whether a database is in the folder; a broker makes one in a folder without.  count: entries that could be read.
-    refusal: why RocksDB does not open the database, without a full stop.  damaged: (file, reason) of bad bytes among the entries.
+    refusal: why RocksDB does not open the database.  damaged: (file, reason) of bad bytes among the entries.
     problem: why nobody knows what the database holds.  size: bytes of its files.
     """
 
     rule: OpenedDatabase
     there: bool = False
     count: int = 0
-    refusal: str = ""
+    refusal: Refusal | None = None
     damaged: tuple[str, str] | None = None
     problem: str = ""
 
@@ -57,7 +58,7 @@ def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> D
     if entry is not None and entry.kind != "directory":
         if entry.kind == "link_out":
             return DatabaseState(rule, there=True, problem=f"{rule.folder}: a link that leads out of the store; not followed")
-        return DatabaseState(rule, there=True, refusal=f"{rule.folder}: a file where RocksDB needs a folder")
+        return DatabaseState(rule, there=True, refusal=Refusal(RefusalKind.DATABASE_IS_FILE, rule.folder))
     database = find_database(listing.files, rule.folder)
     if database.absent:
         return DatabaseState(rule)
@@ -71,7 +72,7 @@ def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> D
     except DatabaseDamaged as why:
         if opened:
             return DatabaseState(rule, True, count, damaged=(why.path, why.reason))
-        return DatabaseState(rule, True, refusal=f"{why.path}: RocksDB does not open {rule.folder}/: {why.reason}")
+        return DatabaseState(rule, True, refusal=Refusal(RefusalKind.DATABASE, why.path, rule.folder, why.reason))
     except StoreError as why:
         return DatabaseState(rule, True, problem=str(why))
     return DatabaseState(rule, True, count)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
 from store_io.audit.facts.opened_databases import DatabaseState, database_states
@@ -46,15 +47,15 @@ def refusal_step(done: Load, rules: BrokerRules, late: bool) -> str:
 
 @dataclass
 class StartFiles:
-    """refusal, late_refusal: the sentence with which the release ends before, or after, recovery; else empty.  refused_by,
-    late_refused_by: the file that is to blame.
+    """refusal, late_refusal: why the release ends before, or after, recovery.  refused_by, late_refused_by: the file that is to
+    blame.
 
     broken: sentences about what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
     config/ last.  databases: those besides queues and tables that the release knows, in the order of a start.
     """
 
-    refusal: str = ""
-    late_refusal: str = ""
+    refusal: Refusal | None = None
+    late_refusal: Refusal | None = None
     refused_by: str = ""
     late_refused_by: str = ""
     broken: list[str] = field(default_factory=list)
@@ -89,15 +90,13 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
         return
     if not loaded.refuses:
         return
-    sentence = f"{path}: neither it nor its .bak can be parsed, so the broker ends"
-    if loaded.database_refusal:
-        sentence = f"{loaded.database_refusal}, so the broker ends"
-    elif loaded.refused:
-        sentence = f"{path}: cannot be parsed to compare its version with that of {database}/, so the broker ends"
+    refusal = loaded.database_refusal or Refusal(RefusalKind.CONFIG_FILE, path)
+    if not loaded.database_refusal and loaded.refused:
+        refusal = Refusal(RefusalKind.CONFIG_VERSION, path, database)
     if file.late:
-        found.late_refusal, found.late_refused_by = found.late_refusal or sentence, found.late_refused_by or path
+        found.late_refusal, found.late_refused_by = found.late_refusal or refusal, found.late_refused_by or path
     else:
-        found.refusal, found.refused_by = found.refusal or sentence, found.refused_by or path
+        found.refusal, found.refused_by = found.refusal or refusal, found.refused_by or path
 
 
 def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None:
@@ -107,11 +106,11 @@ def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None
             found.broken.append(state.problem)
         if not state.stops:
             continue
-        sentence = f"{state.refusal}, so the broker ends"
         if state.rule.late:
-            found.late_refusal, found.late_refused_by = found.late_refusal or sentence, found.late_refused_by or state.rule.folder
+            found.late_refusal = found.late_refusal or state.refusal
+            found.late_refused_by = found.late_refused_by or state.rule.folder
         else:
-            found.refusal, found.refused_by = found.refusal or sentence, found.refused_by or state.rule.folder
+            found.refusal, found.refused_by = found.refusal or state.refusal, found.refused_by or state.rule.folder
 
 
 # ---- names ---------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules
 from store_io.source.byte_source import name_of
+from store_io.wording.refusals import refusal_sentence
 
 
 def config_tables(evidence: Evidence) -> ConfigTables:
@@ -32,10 +33,11 @@ def config_row(evidence: Evidence, tables: ConfigTables) -> Row:
     """plan.json's `broker.config`."""
     copy, reached = evidence.copy, _reached(evidence)
     by = copy.start_files.refused_by or copy.start_files.late_refused_by
+    refusal = copy.start_files.refusal or copy.start_files.late_refusal
     return {
         "starts": not by,
         "refused_by": name_of(by) if by else None,
-        "refusal": (copy.start_files.refusal or copy.start_files.late_refusal) or None,
+        "refusal": str(refusal_sentence(refusal)) if refusal is not None else None,
         "read": {name_of(path): _read(copy.config, path, path in reached) for path in sorted(copy.config.loads)},
         "topics": len(tables.topics) - len(tables.built_in_topics & tables.topics.keys()),
         "groups": len(tables.groups) - len(tables.built_in_groups & tables.groups.keys()),

@@ -21,6 +21,7 @@ from store_io.base.packed import items_of
 from store_io.base.wording import clause, count_text
 from store_io.rules.queue_state import QueueState
 from store_io.source.store_dir import UNREAD_KINDS
+from store_io.wording.refusals import refusal_sentence
 
 _STEP = [each.name for each in fields(PlanStep)]
 
@@ -104,22 +105,22 @@ def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]
 
 def _blocked_steps(evidence: Evidence) -> list[PlanStep]:
     """Where the broker would not start, or nothing is known of what it would do: nothing that holds a message is given up."""
-    refusal = evidence.prediction.refusal if evidence.prediction is not None else ""
-    blocking = evidence.copy.tree.blamed(refusal)
+    refusal = evidence.prediction.refusal if evidence.prediction is not None else None
+    blocking, why = (refusal.path, f": {refusal_sentence(refusal)}") if refusal is not None else ("", "")
     size = evidence.copy.rules.segment_bytes
     steps = []
     for segment in evidence.segments:
         if segment.path != blocking:
             steps.append(PlanStep("keep", segment.path, 0, segment.size, "kept whole: where a start would cut is not known"))
         elif not any(extent.kind in (EXTENT_MESSAGE, EXTENT_DAMAGED) for extent in segment.extents):
-            steps.append(_whole("delete", segment.path, f"it stops the start and holds no message: {refusal}"))
+            steps.append(_whole("delete", segment.path, f"it stops the start and holds no message{why}"))
         elif segment.size > size:
             messages, lost = _valid_from(evidence, segment.base_offset + size, segment.base_offset + segment.size)
-            steps.append(PlanStep("truncate", segment.path, size, segment.size, f"it stops the start: {refusal}", messages, lost))
+            steps.append(PlanStep("truncate", segment.path, size, segment.size, f"it stops the start{why}", messages, lost))
         else:
-            steps.append(PlanStep("keep", segment.path, 0, segment.size, f"it stops the start, but it holds messages: {refusal}"))
+            steps.append(PlanStep("keep", segment.path, 0, segment.size, f"it stops the start, but it holds messages{why}"))
     if blocking.startswith(COMMITLOG + "/") and all(segment.path != blocking for segment in evidence.segments):
-        steps.append(_whole("delete", blocking, f"not a segment, and it stops the start: {refusal}"))
+        steps.append(_whole("delete", blocking, f"not a segment, and it stops the start{why}"))
     return steps
 
 

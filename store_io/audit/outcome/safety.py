@@ -11,7 +11,6 @@ from enum import Enum, StrEnum, auto
 from schemas.finding_codes import (
     BY_A_START,
     CATALOGUE,
-    CORRECT_LINE,
     NO_QUEUE,
     SETTING_OF_STOP,
     STARTS_DISPATCH,
@@ -23,6 +22,7 @@ from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.audit.checks.config.lost_tables import TABLE_NOUNS
 from store_io.base.wording import count_text, names_text, seen
+from store_io.wording.refusals import correct_line
 
 
 class Safety(StrEnum):
@@ -126,9 +126,8 @@ def election_hangs(outcome: AuditOutcome) -> bool:
 
 
 def setting_at_fault(outcome: AuditOutcome) -> str:
-    """The next step where a line of broker.conf stops the start, which no repair changes; else ""."""
-    steps = (finding.next for finding in outcome.findings if finding.code == "broker_refuses")
-    return next((step for step in steps if step.startswith(CORRECT_LINE)), "")
+    """The next step if a line of broker.conf stops the start, which no repair changes; else ""."""
+    return correct_line(outcome.refusal) if outcome.refusal is not None and outcome.refusal.setting else ""
 
 
 def setting_that_cuts(outcome: AuditOutcome) -> str:

@@ -33,6 +33,7 @@ from store_io.base.times import iso_time
 from store_io.formats.properties import parse_properties
 from store_io.rules.releases import Setting
 from store_io.rules.settings.unsafe_settings import unsafe_settings
+from store_io.wording.refusals import refusal_row
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,12 @@ def _setting_row(setting: Setting) -> Row:
 def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
     if evidence.prediction is None or out.config is None:
         return None
-    broker = {**evidence.prediction.broker_section(), "config": config_row(evidence, out.config)}
+    refusal = out.refusal = evidence.prediction.refusal
+    broker = {
+        **evidence.prediction.broker_section(),
+        **refusal_row(refusal),
+        "config": config_row(evidence, out.config),
+    }
     if broker["controller"] is not None:
         identity = evidence.copy.identity
         broker["controller"]["identity"] = identity.row() if identity is not None else None

@@ -23,6 +23,7 @@ from store_io.audit.outcome.safety import (
     timers_lost,
 )
 from store_io.base.wording import count_text, names_text
+from store_io.wording.refusals import refusal_sentence
 
 
 def verdict_sentence(outcome: AuditOutcome) -> str:
@@ -71,9 +72,8 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
 
 def _start_without_log(outcome: AuditOutcome) -> str:
     """What a start makes of the rest of a copy without a message, where that is not what a broker had."""
-    broker = outcome.plan["broker"]
-    if broker is not None and not broker["starts"]:
-        return f"; RocketMQ {outcome.release} would not start on this copy: {broker['refusal']}"
+    if outcome.refusal is not None:
+        return f"; RocketMQ {outcome.release} would not start on this copy: {refusal_sentence(outcome.refusal)}"
     entries = entries_lost(outcome)
     lost = [f"a start begins without {entries} that config/ shows"] if entries else []
     return "".join(f"; {clause}" for clause in (*lost, *config_losses(outcome)))
@@ -93,12 +93,12 @@ def _assumed_settings(outcome: AuditOutcome) -> str:
 
 
 def _verdict(outcome: AuditOutcome) -> str:
-    release, start, broker = outcome.release, start_of(outcome), outcome.plan["broker"]
+    release, start = outcome.release, start_of(outcome)
     if start in (Start.NOT_KNOWN, Start.NOT_KNOWN_OF_DAMAGED):
         why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
         return f"What RocketMQ {release} would do on this copy is not known: {why}"
-    if start == Start.REFUSES:
-        return f"RocketMQ {release} would not start on this copy: {broker['refusal']}"
+    if outcome.refusal is not None:
+        return f"RocketMQ {release} would not start on this copy: {refusal_sentence(outcome.refusal)}"
     lost, _ = lost_of(outcome)
     sentence = _losing(outcome, lost)
     timers = timers_lost(outcome)

@@ -50,6 +50,7 @@ from store_io.rules.rocksdb.ledger import KeyedLedgerFold
 from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource
+from store_io.wording.refusals import undecided_text
 
 Rounds = Generator[list[Task], list[Any], None]
 
@@ -273,7 +274,7 @@ class StoreRounds:
                 self._doubt_bad_bytes(keyed)
                 if keyed.undecided:
                     self.prediction = None
-                    self._short.add_new([keyed.undecided])
+                    self._short.add_new([undecided_text(keyed.undecided)])
         except StoreError as why:
             self._short.cannot_read(str(why))
             return Needs()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from schemas import rocksdb_layout
 from schemas import timer_layout as layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile
 from schemas.store_names import QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError
@@ -29,7 +30,7 @@ _SNAPSHOT = re.compile(re.escape(layout.TIMER_WHEEL) + r"\.([0-9]{1,19})")
 class TimerParts:
     """files: of the timer log, as they are mapped.  wheel: path of the wheel that is loaded, empty for none.
 
-    refusal: the sentence with which a broker ends before its store is loaded; late_refusal: after that.
+    refusal: why a broker ends before its store is loaded; late_refusal: after that.
     table: of timers in RocksDB; None where the release keeps none there.
     """
 
@@ -38,8 +39,8 @@ class TimerParts:
     wheel_bytes: int = 0
     check: TimerCheck = field(default_factory=TimerCheck)
     flush_position: int = 0
-    refusal: str = ""
-    late_refusal: str = ""
+    refusal: Refusal | None = None
+    late_refusal: Refusal | None = None
     problem: str = ""
     table: TimerTable | None = None
 
@@ -70,11 +71,11 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
         return TimerParts(tuple(files), path, size, check, problem=problem, table=table)
     if table is not None and table.unread:
         return TimerParts(tuple(files), path, size, check, problem=table.unread, table=table)
-    wrong = ""
+    wrong = None
     if wheel is not None and wheel.kind == "directory":
-        wrong = f"{layout.TIMER_WHEEL}: a directory, where the broker expects a file"
+        wrong = Refusal(RefusalKind.TIMER_WHEEL_IS_FOLDER, layout.TIMER_WHEEL)
     elif size not in (0, layout.WHEEL_BYTES):
-        wrong = f"{path}: {size:,} bytes, where a timer wheel has {layout.WHEEL_BYTES:,}"
+        wrong = Refusal(RefusalKind.TIMER_WHEEL_LENGTH, path, layout.WHEEL_BYTES, size)
     flush_position = max(flushed, 0) if flushed >= 0 else check.flush_position
     return TimerParts(tuple(files), path if size else "", size, check, flush_position, wrong, refusal, table=table)
 

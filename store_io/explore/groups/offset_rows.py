@@ -25,6 +25,7 @@ from store_io.formats.config_reader import StoreConfig, read_config
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.refusals import refusal_cause
 
 CONSUMER, DELAY = "consumer", "delay"
 BATCH_ROWS = 1 << 14
@@ -140,7 +141,8 @@ def _check(config: StoreConfig, path: str, release: str) -> None:
     if load.problems:
         raise StoreError(load.problems[0])
     if load.refuses:
-        reason = load.database_refusal or f"{load.bad[-1].name}: {load.bad[-1].reason}"
+        held = load.database_refusal
+        reason = refusal_cause(held) if held is not None else f"{load.bad[-1].name}: {load.bad[-1].reason}"
         raise StoreError(f"RocketMQ {release} does not start with these offsets, so it takes none: {reason}")
 
 

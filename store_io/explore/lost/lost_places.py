@@ -14,6 +14,7 @@ from store_io.audit.audit_store import StoreAudit
 from store_io.audit.loss import Unreached, compute_loss
 from store_io.base.errors import StoreError
 from store_io.explore.lost.segment_loss import NO_LOSS, NONE_SPARED, SegmentLoss, Spared
+from store_io.wording.refusals import refusal_sentence
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ def lost_places(audit: StoreAudit) -> LostPlaces:
     if audit.failed or audit.incomplete or prediction is None:
         why = (audit.incomplete or ["the audit is incomplete"])[0]
         raise StoreError(f"what a start would lose is not known: {why}")
-    if not prediction.starts or prediction.settled is None:
-        raise StoreError(f"{release} would not start on this copy, so a start loses nothing: {prediction.refusal}")
+    if prediction.refusal is not None:
+        sentence = refusal_sentence(prediction.refusal)
+        raise StoreError(f"{release} would not start on this copy, so a start loses nothing: {sentence}")
+    assert prediction.settled is not None
     unreached = Unreached()
     loss = compute_loss(prediction.settled, prediction.end, audit.segments, audit.views, unreached)
     view = audit.evidence.timers

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import Row, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.config import records
@@ -31,7 +32,7 @@ _SEPARATORS = b",:{["  # one for each value
 
 @dataclass
 class HeldTable:
-    """present: a database is there.  counter: of its dataVersion.  refusal: why the broker ends over it, else empty.
+    """present: a database is there.  counter: of its dataVersion.  refusal: why the broker ends over it.
     refused_key: of the entry over which it ends.  damaged: (file, reason) of bad bytes at which its load ends.  problem: why
     nobody knows what it holds."""
 
@@ -39,7 +40,7 @@ class HeldTable:
     present: bool = False
     entries: dict[Any, Any] = field(default_factory=dict)
     counter: int = 0
-    refusal: str = ""
+    refusal: Refusal | None = None
     refused_key: bytes = b""
     damaged: tuple[str, str] | None = None
     problem: str = ""
@@ -62,7 +63,7 @@ def read_held(
         with database.open(source, skips_bad_log=True) as opened:  # ConfigHelper.createConfigDBOptions
             others = set(opened.families) - {place.family}
             if place.other_families_refused and others:
-                held.refusal = f"{place.folder}/: a later release's database, with families that this one does not open"
+                held.refusal = Refusal(RefusalKind.CONFIG_DATABASE_FAMILIES, place.folder)
                 return held
             if place.number:
                 _take_records(opened, place, table[1], rules, held)
@@ -70,9 +71,10 @@ def read_held(
             held.counter = _counter(opened, place, rules)
             _take(opened, place, table, rules, held)
     except DatabaseDamaged as why:
-        held.refusal = f"{why.path}: RocksDB does not open the tables of config/: {why.reason}"
+        held.refusal = Refusal(RefusalKind.CONFIG_DATABASE, why.path, actual=why.reason)
     except _BadValue as why:
-        held.refusal, held.refused_key = f"{place.folder}/: {why}", why.key
+        held.refusal = Refusal(RefusalKind.CONFIG_DATABASE_VALUE, place.folder, actual=str(why))
+        held.refused_key = why.key
     except _UnknownValue as why:
         held.problem = f"{place.folder}/: {why}"
     except StoreError as why:
@@ -146,12 +148,12 @@ def _show_value(shown: ShownTable, layout: Layout, key: bytes, value: bytes) -> 
         shown.entries[name] = found
 
 
-def _folder_refusal(files: Sequence[StoreFile], folder: str) -> str:
+def _folder_refusal(files: Sequence[StoreFile], folder: str) -> Refusal | None:
     """RocksDB opens no database where a file is (ConfigRocksDBStorage.postLoad, ConfigStorage.postLoad)."""
     kinds = {entry.kind for entry in files if entry.path == folder}
     if not kinds & {"file", "special"} or any(entry.path.startswith(f"{folder}/") for entry in files):
-        return ""
-    return f"{folder}: a file where the folder with the tables of config/ should be, which RocksDB does not open"
+        return None
+    return Refusal(RefusalKind.CONFIG_DATABASE_IS_FILE, folder)
 
 
 def with_newer(held: HeldTable, newer: HeldTable, offsets: bool) -> HeldTable:
@@ -227,7 +229,7 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
     except DatabaseDamaged as why:
         held.damaged = why.path, why.reason
         if not place.ends_silently:
-            held.refusal = f"{why.path}: bad bytes among the tables of config/: {why.reason}"
+            held.refusal = Refusal(RefusalKind.CONFIG_DATABASE_BYTES, why.path, actual=why.reason)
             return
     held.entries = _decoded(decode, {name: texts}, rules)
 
@@ -237,7 +239,7 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
     try:
         opened.get(place.family, records.version_key(place.number))
     except DatabaseDamaged as why:
-        held.refusal = f"{why.path}: bad bytes hold the version of a table of config/: {why.reason}"
+        held.refusal = Refusal(RefusalKind.CONFIG_DATABASE_VERSION, why.path, actual=why.reason)
         return
     taken = records.Records(place.number, SharedSettings(), rules)
     size = values = 0

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.store_names import EPOCH_FILE
 from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError
@@ -48,7 +49,7 @@ class BadEpochFile:
 class StoredEpochs:
     """What the broker holds after start(). epochs: by number.  path: the file that gives them, "" without one.
 
-    lines: as that file has them.  refusal: the sentence with which start() fails, else empty.  problem: a file could not be read;
+    lines: as that file has them.  refusal: why start() fails.  problem: a file could not be read;
     all else is void.
     """
 
@@ -56,7 +57,7 @@ class StoredEpochs:
     path: str = ""
     lines: tuple[EpochLine, ...] = ()
     bad: tuple[BadEpochFile, ...] = ()
-    refusal: str = ""
+    refusal: Refusal | None = None
     problem: str = ""
 
 
@@ -90,7 +91,7 @@ def read_epochs(source: ByteSource, listing: StoreListing) -> StoredEpochs:
             bad.append(BadEpochFile(path, entry.size, str(why), fatal=False))
         except Fatal as why:
             bad.append(BadEpochFile(path, entry.size, str(why), fatal=True))
-            return StoredEpochs(bad=tuple(bad), refusal=f"{path}: {why}, so start() throws a NumberFormatException")
+            return StoredEpochs(bad=tuple(bad), refusal=Refusal(RefusalKind.EPOCH_FILE, path, actual=str(why)))
         except StoreError as why:
             return StoredEpochs(problem=str(why))
         else:

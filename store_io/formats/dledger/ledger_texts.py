@@ -10,6 +10,7 @@ import reprlib
 from dataclasses import replace
 
 from schemas import dledger_layout as layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile
 from store_io.base.errors import UsageError
 from store_io.base.java_compat import parse_number
@@ -28,9 +29,9 @@ def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tu
     checkpoint = _properties(source, listing, path)
     committed = checkpoint.get(layout.COMMITTED_INDEX, "").strip()
     number = parse_number(committed, 64)
-    refusal = ""
+    refusal = None
     if committed and number is None:
-        refusal = f"{path}: committedIndex={reprlib.repr(committed)} is no number, so recovery throws"
+        refusal = Refusal(RefusalKind.LEDGER_COMMITTED_INDEX, path, actual=reprlib.repr(committed))
     term = parse_number(_properties(source, listing, f"{folder}/{layout.TERM}").get(layout.CURRENT_TERM, ""), 64)
     texts = LedgerTexts(number, parse_number(checkpoint.get(layout.END_INDEX, "").strip(), 64), term, refusal)
     unit = unit_of(source, index, number) if number is not None else None

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from schemas import rocksdb_layout as layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import QueueKey, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged, TableFile
@@ -125,7 +126,9 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
         damaged = why.path, why.reason
     except StoreError as why:
         return QueueTable(database, opened=opened, unread=str(why))
-    refusal = "" if opened or damaged is None else f"{damaged[0]}: RocksDB does not open the queues' database: {damaged[1]}"
+    refusal = None
+    if not opened and damaged is not None:
+        refusal = Refusal(RefusalKind.QUEUE_DATABASE, damaged[0], actual=damaged[1])
     return QueueTable(
         database,
         StoredEnds(reading.mark, reading.maxima, reading.minima, refusal),

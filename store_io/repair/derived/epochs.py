@@ -13,6 +13,7 @@ from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_EPOCHS
 from store_io.repair.repair_work import Work
 from store_io.rules.controller.epochs import NO_END, Epoch
+from store_io.wording.refusals import refusal_sentence
 
 CODES = ("epoch_file_damaged", "epoch_not_rising", "epoch_beyond_end", "epoch_not_at_record")
 
@@ -21,7 +22,7 @@ def mend(work: Work, audit: Audited, log_end: int) -> None:
     """Write the epochs anew where that audit finds fault with them, or where one begins beyond the new log's end."""
     epochs = audit.evidence.copy.epochs
     if epochs.refusal:
-        unblock(work, audit, epochs.refusal, log_end)
+        unblock(work, audit, str(refusal_sentence(epochs.refusal)), log_end)
         return
     wrong = {finding.phy_offset for finding in audit.findings if finding.code in CODES and finding.phy_offset is not None}
     blamed = any(finding.code in CODES for finding in audit.findings)
@@ -31,7 +32,7 @@ def mend(work: Work, audit: Audited, log_end: int) -> None:
     put(work, audit, kept, "only epochs that fit the log")
 
 
-def unblock(work: Work, audit: Audited, refusal: str, log_end: int = NO_END) -> None:
+def unblock(work: Work, audit: Audited, reason: str, log_end: int = NO_END) -> None:
     """Put what its .bak holds in the place of a file over which start() fails, else nothing."""
     lines: list[Epoch] = []
     for path in filter(audit.tree.exists, FILES):
@@ -41,7 +42,7 @@ def unblock(work: Work, audit: Audited, refusal: str, log_end: int = NO_END) -> 
             continue
         if lines:
             break
-    put(work, audit, rising([line for line in sorted(lines) if 0 <= line.start <= log_end]), refusal)
+    put(work, audit, rising([line for line in sorted(lines) if 0 <= line.start <= log_end]), reason)
 
 
 def rising(epochs: list[Epoch]) -> list[Epoch]:

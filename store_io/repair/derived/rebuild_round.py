@@ -28,6 +28,7 @@ from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import Work
 from store_io.repair.tables.table_rebuild import rebuild_tables
 from store_io.rules.loading import why_no_folder
+from store_io.wording.refusals import refusal_sentence
 
 
 @dataclass
@@ -105,9 +106,9 @@ def _plan_queues(
                 for run in runs_of(view, audit.segments, RUN_QUEUE)
             ]
             continue
-        refusal = view.summary.refusal if view.summary is not None else ""
-        if refusal and not blamed.get(key):
-            blamed[key] = [Finding("queue_ext_damaged", view.folder, message=refusal)]
+        refusal = view.summary.refusal if view.summary is not None else None
+        if refusal is not None and not blamed.get(key):
+            blamed[key] = [Finding("queue_ext_damaged", view.folder, message=str(refusal_sentence(refusal)))]
         plan = queue_plan.plan_queue(view, blamed.get(key, []), new_log)
         if plan is not None:
             plans.append(plan)

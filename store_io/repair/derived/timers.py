@@ -27,6 +27,7 @@ from store_io.repair.repair_steps import REBUILD_TIMERS
 from store_io.repair.repair_work import Work
 from store_io.repair.tables.table_rebuild import leave_timers_out
 from store_io.rules.timer.timer_waiting import Clock, unit_times
+from store_io.wording.refusals import refusal_sentence
 
 OTHER_TABLES = {INDEX_FAMILY: "the index", TRANSACTION_FAMILY: "transactions"}
 """In the same database as timers."""
@@ -38,9 +39,9 @@ def unblock(work: Work, audit: Audited) -> bool:
     if parts is None:
         return False
     if parts.refusal:
-        _remove_wheels(work, parts.refusal)
+        _remove_wheels(work, str(refusal_sentence(parts.refusal)))
     elif parts.late_refusal:
-        work.remove(TIMER_LOG, parts.late_refusal, work.tree)
+        work.remove(TIMER_LOG, str(refusal_sentence(parts.late_refusal)), work.tree)
     return bool(parts.refusal or parts.late_refusal)
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
 from store_io.base.java_compat import parse_number
-from store_io.rules.loading import NO_NUMBER, Tree, is_folder, load_file_queue, numbered_files
+from store_io.rules.loading import Tree, is_folder, load_file_queue, numbered_files
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import name_of
 
@@ -26,8 +27,8 @@ class CompactedQueue:
     """One queue of a compacted topic.
 
     log, entries: the files as load() maps them, in its order; all_log, all_entries: whatever has a number as its name.
-    not_loaded: why the broker starts without this queue, else empty.  refusal: why it ends here.  deleted: empty files that
-    load() removes.  loaded: whether load() looks at the queue at all.
+    not_loaded: why the broker starts without this queue.  refusal: why it ends here.  deleted: empty files that load() removes.
+    loaded: whether load() looks at the queue at all.
     """
 
     key: QueueKey
@@ -35,8 +36,8 @@ class CompactedQueue:
     entries: list[MappedFile] = field(default_factory=list)
     all_log: list[MappedFile] = field(default_factory=list)
     all_entries: list[MappedFile] = field(default_factory=list)
-    not_loaded: str = ""
-    refusal: str = ""
+    not_loaded: Refusal | None = None
+    refusal: Refusal | None = None
     deleted: list[str] = field(default_factory=list)
     loaded: bool = True
 
@@ -51,10 +52,10 @@ class CompactedQueue:
 
 @dataclass
 class CompactedStore:
-    """All of them. refusal: of a name that is no queue's, or of the settings; else empty. The queues have their own."""
+    """All of them. refusal: of a name that is no queue's, or of the settings. The queues have their own."""
 
     queues: dict[QueueKey, CompactedQueue] = field(default_factory=dict)
-    refusal: str = ""
+    refusal: Refusal | None = None
 
 
 def entries_file_bytes(configured: int) -> int:
@@ -90,7 +91,7 @@ def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
                 continue
             queue_id = parse_number(name_of(child.path), 32)
             if queue_id is None:
-                store.refusal = store.refusal or f"{child.path}: a folder whose name is no queue id"
+                store.refusal = store.refusal or Refusal(RefusalKind.COMPACTED_FOLDER_NAME, child.path)
                 continue
             queue = store.queues.setdefault((name, queue_id), CompactedQueue((name, queue_id)))
             if not queue.all_log:
@@ -102,7 +103,7 @@ def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
                 queue = CompactedQueue((name, queue_id), loaded=False)
                 queue.all_entries = numbered_files(tree, child.path)
                 if queue.all_entries:
-                    queue.not_loaded = f"{child.path}: entries without a folder {queue.log_folder}"
+                    queue.not_loaded = Refusal(RefusalKind.COMPACTED_ENTRIES_ALONE, child.path, queue.log_folder)
                     store.queues[queue.key] = queue
     return store
 
@@ -118,20 +119,21 @@ def _load(queue: CompactedQueue, tree: Tree, rules: BrokerRules) -> None:
     if not tree.is_folder(queue.entries_folder):
         queue.loaded = False
         if queue.all_log:
-            queue.not_loaded = f"{queue.log_folder}: messages without a folder {queue.entries_folder}"
+            queue.not_loaded = Refusal(RefusalKind.COMPACTED_LOG_ALONE, queue.log_folder, queue.entries_folder)
         return
     entries_bytes = entries_file_bytes(int(rules.value("compactionCqMappedFileSize")))
     if entries_bytes <= 0:  # the constructor divides by it
-        queue.refusal = f"{queue.log_folder}: compactionCqMappedFileSize is less than one entry"
+        queue.refusal = Refusal(RefusalKind.COMPACTED_SETTING, queue.log_folder)
         return
     log_bytes = log_file_bytes(int(rules.value("compactionMappedFileSize")), entries_bytes)
     for folder, size, files in ((queue.log_folder, log_bytes, queue.log), (queue.entries_folder, entries_bytes, queue.entries)):
         found, deleted, refusal = load_file_queue(tree, folder, size, rules)
         files += found
         queue.deleted += deleted
-        if refusal.endswith(NO_NUMBER):  # a NumberFormatException, which ends load(); a wrong length ends this queue alone
+        if refusal is None:
+            continue
+        if refusal.kind == RefusalKind.FILE_NAME:  # a NumberFormatException ends load(); a wrong length ends this queue alone
             queue.refusal = refusal
-        elif refusal:
+        else:
             queue.not_loaded = refusal
-        if refusal:
-            return
+        return

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import MappedFile
 from store_io.base.java_compat import int64
@@ -42,10 +43,10 @@ class SparseEnds:
 
 @dataclass
 class SparseRecovery:
-    """refusal: why load() ends here, else empty.  deleted: files that recovery removes.  log_end: where the log ends then, -1
+    """refusal: why load() ends here.  deleted: files that recovery removes.  log_end: where the log ends then, -1
     where recovery leaves its end alone.  next_offset: a message below this queue offset is not put."""
 
-    refusal: str = ""
+    refusal: Refusal | None = None
     deleted: list[str] = field(default_factory=list)
     log_end: int = -1
     next_offset: int = 0
@@ -86,13 +87,13 @@ def _truncated(files: Sequence[MappedFile], end: int, done: SparseRecovery) -> l
     return kept
 
 
-def _names_differ(queue: CompactedQueue, log: Sequence[MappedFile], entries: Sequence[MappedFile]) -> str:
-    """Why sanityCheck throws, else empty."""
+def _names_differ(queue: CompactedQueue, log: Sequence[MappedFile], entries: Sequence[MappedFile]) -> Refusal | None:
+    """Why sanityCheck throws."""
     log_names, entry_names = ({name_of(f.path) for f in files} for files in (log, entries))
     for file in log:
         if f"{file.start:020d}" not in entry_names:
-            return f"{file.path}: no file of this name in {queue.entries_folder}"
+            return Refusal(RefusalKind.COMPACTED_NAMES_DIFFER, file.path, queue.entries_folder)
     for file in entries:
         if name_of(file.path) not in log_names:
-            return f"{file.path}: no file of this name in {queue.log_folder}"
-    return ""
+            return Refusal(RefusalKind.COMPACTED_NAMES_DIFFER, file.path, queue.log_folder)
+    return None

@@ -7,6 +7,7 @@ DefaultMessageStore.selectOneMessageByOffset (controller.md 3, recovery.md 7).
 from __future__ import annotations
 
 from schemas import commitlog_layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import FILLER_SIZE
 from schemas.rows import SegmentSummary
 from store_io.rules.controller.election import FencedBroker
@@ -35,10 +36,11 @@ def compensate(broker: FencedBroker) -> None:
             return
         stop = summary.broker
         if stop.kind == THROWS:
+            confirmed, at = broker.confirm.value, file.file.start + stop.position
             raise Refused(
-                f"{file.file.path}: load() reads from confirmOffset {broker.confirm.value} on and throws over the record at"
-                f" position {stop.position}: {stop.reason}",
-                file.file.start + stop.position,
+                Refusal(
+                    RefusalKind.CONFIRMED_RECORD, file.file.path, confirmed, stop.reason, position=stop.position, phy_offset=at
+                )
             )
         if stop.kind != "end":
             return

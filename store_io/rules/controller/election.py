@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from schemas.advice import Refusal
 from schemas.rows import SegmentSummary
 from store_io.rules.controller.confirm_offset import ConfirmOffset
 from store_io.rules.controller.epochs import Epoch, elect
@@ -70,7 +71,7 @@ def elected(broker: FencedBroker) -> Fenced:
     if cut_at is not None:
         broker.truncate(cut_at, True)
     if waits is not None:  # for the dispatching thread, once the new epoch is written
-        broker.prediction.hangs_at, broker.prediction.hangs_why = waits.phy_offset, str(waits)
+        broker.prediction.hangs_at, broker.prediction.hangs_why = waits.phy_offset, waits
     else:
         with suppress(QueueRefusal):  # the broker logs it, asks the controller again, and is not fenced then
             broker.correct_minimums()
@@ -78,10 +79,10 @@ def elected(broker: FencedBroker) -> Fenced:
     return Fenced(confirm, broker.epochs, outcome, broker.memory(), cut_at)
 
 
-def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refused | None]:
+def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refusal | None]:
     """Dispatch from `at` on; the physical offset where the check ends: `end`, or that of what it refuses; and the message at
     which the dispatching thread throws again and again. The check passes that one."""
-    waits: Refused | None = None
+    waits: Refusal | None = None
     while at < end:
         found = broker.find_segment(at)
         if found is None or at - found[1].file.start >= found[1].wrote:
@@ -94,7 +95,7 @@ def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refused | N
             try:
                 broker.dispatch.put(part.scan, part.summary, EVERYTHING)
             except Refused as why:
-                waits = why
+                waits = why.refusal
         stop = part.summary.broker
         if stop.kind != "end" and stop.position < file.wrote:
             return file.file.start + stop.position, waits

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from schemas import dledger_layout as layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile, StoreFile
 from store_io.base.java_compat import parse_number
 from store_io.rules.releases import BrokerRules
@@ -19,7 +20,7 @@ from store_io.source.store_dir import DLEDGER
 
 @dataclass
 class LedgerFiles:
-    """The group's files as DLedger maps them. refusal: why it does not, else empty.
+    """The group's files as DLedger maps them. refusal: why it does not.
 
     old_segments: how many CommitLog files the older part of the log has.  misfit: where data or index files do not adjoin.
     """
@@ -27,9 +28,9 @@ class LedgerFiles:
     folder: str
     data: list[MappedFile] = field(default_factory=list)
     index: list[MappedFile] = field(default_factory=list)
-    refusal: str = ""
+    refusal: Refusal | None = None
     old_segments: int = 0
-    misfit: str = ""
+    misfit: Refusal | None = None
 
 
 def ledger_folder(rules: BrokerRules) -> str:
@@ -67,15 +68,17 @@ def load_ledger(folder: str, data: Iterable[StoreFile], index: Iterable[StoreFil
         for entry in entries:
             start = parse_number(name_of(entry.path), 64)
             if entry.kind == "directory" or entry.size != size:
-                what = "a directory" if entry.kind == "directory" else f"length {entry.size:,}"
-                found.refusal = f"{entry.path}: {what}, where DLedger expects a file of {size:,} bytes: it ends the process"
+                if entry.kind == "directory":
+                    found.refusal = Refusal(RefusalKind.LEDGER_FILE_IS_FOLDER, entry.path, size)
+                else:
+                    found.refusal = Refusal(RefusalKind.LEDGER_FILE_LENGTH, entry.path, size, entry.size)
             elif start is None:
-                found.refusal = f"{entry.path}: the name is not a number"
+                found.refusal = Refusal(RefusalKind.FILE_NAME, entry.path)
             if found.refusal:
                 return found
             files.append(MappedFile(entry.path, start or 0, entry.size))
     for files in (found.data, found.index):
         for before, after in pairwise(files):
             if after.start - before.start != before.size and not found.misfit:
-                found.misfit = f"{after.path}: does not begin where {before.path} ends, as DLedger demands"
+                found.misfit = Refusal(RefusalKind.LEDGER_FILES_APART, after.path, before.path)
     return found

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from schemas import commitlog_layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.dledger_layout import DATA, HEADER_BYTES, SIZE_POSITION
 from schemas.rows import WALK_BROKER, FirstRecord, MappedFile, SegmentSummary
 from store_io.rules.dispatch import EVERYTHING, Choice
@@ -103,7 +104,7 @@ class LedgerFold(Fold):
             return
         last = self.old[-1]
         if last.file.size - last.wrote < commitlog_layout.FRAME_BYTES:
-            raise Refused(f"{last.file.path}: too few bytes are left after its last record for the filler that DLedger writes")
+            raise Refused(Refusal(RefusalKind.LEDGER_NO_FILLER, last.file.path))
         last.wrote = last.file.size
         divided = last.file.start + last.file.size
         path = f"{self.files.folder}/{DATA}/{divided:020d}"
@@ -181,11 +182,7 @@ class LedgerFold(Fold):
             f for f in self.ledger.data if 0 <= at - f.file.start <= f.wrote - SIZE_POSITION and at < f.file.start + f.file.size
         )
         for data in holds:
-            raise Refused(
-                f"{data.file.path}: with duplicationEnable=true load() reads messages from physical offset {at} on, where its"
-                " committed entries end, and throws over DLedger's header there; set duplicationEnable=false",
-                at,
-            )
+            raise Refused(Refusal(RefusalKind.LEDGER_DUPLICATION, data.file.path, phy_offset=at))
 
     # ---- start() ---------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.dledger_layout import UNIT_BYTES
 from schemas.rows import MappedFile, Row
 from store_io.rules.dledger.ledger_files import LedgerFiles
@@ -119,10 +120,8 @@ class _Recovery:
         """Where the entries end, as a physical offset. Raises Refused where that is too far from the log's end."""
         end, last = self._read(self._start()), self.files[-1]
         if last.start - end > last.size:
-            raise Refused(
-                f"{self.files[self.ledger.stop_file].path}: the entries end at {end:,}, more than one file before the last data"
-                " file: DLedger ends the process"
-            )
+            path = self.files[self.ledger.stop_file].path
+            raise Refused(Refusal(RefusalKind.LEDGER_ENDS_EARLY, path, phy_offset=end))
         return end
 
     def _start(self) -> int:
@@ -189,7 +188,7 @@ class _Recovery:
             return next(place.end for place in found)
         position = index * UNIT_BYTES
         if not self.units.holds(position):
-            raise Refused(f"the index unit of the committed entry {index} is in no file, so recovery throws")
+            raise Refused(Refusal(RefusalKind.LEDGER_COMMITTED_UNIT, expected=index))
         if not self.units.on_disk(position) or texts.committed_unit is None:
             return 0  # a new file's zeros
         return sum(texts.committed_unit)

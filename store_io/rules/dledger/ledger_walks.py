@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from schemas.advice import Refusal
 from schemas.rows import Finding
 
 MAX_STRETCHES = 1000
@@ -116,12 +117,12 @@ class UnitWalk:
 class LedgerTexts:
     """The group's checkpoint and currterm. committed, end, term: as a broker parses them; None where it gets none.
 
-    refusal: why recovery throws over the checkpoint, else empty.  committed_unit: the (position, size) that the unit of the
+    refusal: why recovery throws over the checkpoint.  committed_unit: the (position, size) that the unit of the
     committed entry names on disk; zeros where no index file reaches it.
     """
 
     committed: int | None = None
     end: int | None = None
     term: int | None = None
-    refusal: str = ""
+    refusal: Refusal | None = None
     committed_unit: tuple[int, int] | None = None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas.advice import Refusal, RefusalKind
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules
 
 FILES = "default"
 _TYPES = FILES, ROCKSDB_STORE_TYPE.lower()
-CAST_FAILS = "enableMultiDispatch=true does not go with combineCQPreferCQType=defaultRocksDB"
 
 
 @dataclass(frozen=True)
@@ -66,50 +66,36 @@ def light_twice(rules: BrokerRules) -> bool:
     return rules.lmq_in_files and rules.lmq_in_rocksdb
 
 
-def combination_refusal(rules: BrokerRules) -> str:
-    """Why the combined store cannot be made; "" where it can."""
-    loads = combination(rules).loads
+def combination_refusal(rules: BrokerRules) -> Refusal | None:
+    """Why the combined store cannot be made."""
+    made = combination(rules)
     for key in ("combineAssignOffsetCQType", "combineCQPreferCQType"):
-        if _kind(rules, key) not in loads:
-            return (
-                f"{key}={rules.value(key)}: combineCQLoadingCQTypes={rules.value('combineCQLoadingCQTypes')} has no such queues"
-            )
+        if _kind(rules, key) not in made.loads:
+            line = line_to_correct(rules, key, "combineCQLoadingCQTypes")
+            loaded, wanted = str(rules.value("combineCQLoadingCQTypes")), f"{key}={rules.value(key)}"
+            return Refusal(RefusalKind.DOUBLE_WRITE_NOT_LOADED, expected=loaded, actual=wanted, setting=line)
     if rules.lite_needs_rocksdb and rules.value("combineCQUseRocksdbForLmq"):
-        if _TYPES[1] not in loads or combination(rules).assigns_rocksdb:
-            return "combineCQUseRocksdbForLmq=true: it needs queues in RocksDB, and numbers that those in files give"
+        if _TYPES[1] not in made.loads or made.assigns_rocksdb:
+            assigns = ("combineAssignOffsetCQType",) if made.assigns_rocksdb else ()
+            line = line_to_correct(rules, *assigns, "combineCQLoadingCQTypes")
+            return Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting=line)
     if rules.value("rocksdbCQSelectiveDoubleWriteEnable"):
-        if combination(rules).assigns_rocksdb or combination(rules).reads_rocksdb:
-            return "rocksdbCQSelectiveDoubleWriteEnable=true: it needs queues in files that give the numbers and are read"
-    return ""
+        if made.assigns_rocksdb or made.reads_rocksdb:
+            line = line_to_correct(rules, "rocksdbCQSelectiveDoubleWriteEnable")
+            return Refusal(RefusalKind.DOUBLE_WRITE_SELECTIVE, setting=line)
+    return None
 
 
-def late_combination_refusal(rules: BrokerRules) -> str:
-    """Why a broker ends after load() has done its work; "" where it does not."""
+def late_combination_refusal(rules: BrokerRules) -> Refusal | None:
+    """Why a broker ends after load() has done its work."""
     if rules.lite_needs_rocksdb and not rules.value("combineCQUseRocksdbForLmq"):
-        return (
-            f"rocksdbCQDoubleWriteEnable=true: a broker of {rules.release} ends without combineCQUseRocksdbForLmq=true,"
-            " after its recovery"
-        )
-    return ""
+        line = line_to_correct(rules, "combineCQUseRocksdbForLmq", "rocksdbCQDoubleWriteEnable")
+        return Refusal(RefusalKind.DOUBLE_WRITE_WITHOUT_LIGHT, actual=rules.release, setting=line)
+    return None
 
 
-def line_to_correct(rules: BrokerRules, refusal: str) -> str:
-    """The line of broker.conf because of which a broker refuses with this sentence; "" where the cause is another one."""
-    keys: tuple[str, ...] = ()
-    if refusal.endswith(CAST_FAILS):
-        keys = "combineCQPreferCQType", "enableMultiDispatch"
-    elif rules.combined_queues and refusal == late_combination_refusal(rules):
-        keys = "combineCQUseRocksdbForLmq", "rocksdbCQDoubleWriteEnable"
-    elif rules.combined_queues and refusal == combination_refusal(rules):
-        key = refusal.partition("=")[0]
-        if key == "combineCQUseRocksdbForLmq" and combination(rules).assigns_rocksdb:
-            key = "combineAssignOffsetCQType"
-        if key == "rocksdbCQSelectiveDoubleWriteEnable":
-            keys = (key,)
-        else:
-            keys = (key, "combineCQLoadingCQTypes") if key != "combineCQUseRocksdbForLmq" else ("combineCQLoadingCQTypes",)
-    if not refusal or not keys:
-        return ""
+def line_to_correct(rules: BrokerRules, *keys: str) -> str:
+    """Return the first of these lines that broker.conf has; the first one's default if it has none of them."""
     named = next((key for key in keys if rules.settings[key].origin == "broker.conf"), keys[0])
     value = rules.value(named)
     return f"{named}={str(value).lower() if isinstance(value, bool) else value}"

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import RUN_LMQ, FirstRecord, QueueKey, SegmentSummary
 from store_io.rules.dispatch import Dispatch, Puts
+from store_io.rules.loading import queue_folder
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.prediction import BrokerQueue, Memory, Prediction, Refused, ScanId
 from store_io.rules.recovery import Fold
 from store_io.rules.releases import BrokerRules
-from store_io.rules.rocksdb.combination import CAST_FAILS, combination, light_from_rocksdb
+from store_io.rules.rocksdb.combination import combination, light_from_rocksdb, line_to_correct
 from store_io.rules.rocksdb.queue import RocksQueue
 from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.rules.start_segment import StartSearch
@@ -39,7 +41,7 @@ class _BothPuts:
             named = np.array([self._rules.lmq_in_files and "/" not in topic for topic, _ in summary.queues])
             into_files = light & named[summary.runs["queue"][numbers]]
             if self._throws and into_files.any():
-                raise _cast_fails(summary, int(summary.runs["first_phy_offset"][numbers[into_files]].min()))
+                raise _cast_fails(self._rules, summary, int(summary.runs["first_phy_offset"][numbers[into_files]].min()))
             files = numbers[~light | into_files]
         if len(files):
             self._files.put(scan, scan_number, summary, files)
@@ -51,12 +53,9 @@ class _BothPuts:
         self._keyed.settle()
 
 
-def _cast_fails(summary: SegmentSummary, phy_offset: int) -> Refused:
-    return Refused(
-        f"{summary.path}: the message at physical offset {phy_offset:,} enters light queues, and dispatch throws there:"
-        f" {CAST_FAILS}",
-        phy_offset,
-    )
+def _cast_fails(rules: BrokerRules, summary: SegmentSummary, phy_offset: int) -> Refused:
+    line = line_to_correct(rules, "combineCQPreferCQType", "enableMultiDispatch")
+    return Refused(Refusal(RefusalKind.DOUBLE_WRITE_CAST, summary.path, setting=line, phy_offset=phy_offset))
 
 
 @dataclass(eq=False)
@@ -72,7 +71,7 @@ class CombinedFold(RocksFold):
         self.queues, self.index = self.dispatch.queues, self.dispatch.index
         self._extra_left = self.combination.extra_files or 0
         self._file_reach = -1  # when recovery begins
-        self._ends_in_start = ""
+        self._ends_in_start: Refusal | None = None
 
     def run(self) -> Prediction:
         prediction = super().run()
@@ -145,10 +144,8 @@ class CombinedFold(RocksFold):
         if self._extra_left >= 0:
             return False
         if not self.combination.one_gives_all:
-            reads, gives = self._named(self.combination.reads_rocksdb), self._named(self.combination.assigns_rocksdb)
-            raise Refused(
-                f"the queues {reads}, which are read, end at {reach:,}, too early for those {gives}, which give numbers"
-            )
+            kind = RefusalKind.ROCKSDB_ENDS_EARLY if self.combination.reads_rocksdb else RefusalKind.FILES_END_EARLY
+            raise Refused(Refusal(kind, phy_offset=reach))
         return True
 
     def _named(self, in_rocksdb: bool) -> str:
@@ -203,14 +200,11 @@ class CombinedFold(RocksFold):
         if self.combination.one_gives_all or not ahead and not perhaps_ahead:
             return
         key = (ahead or perhaps_ahead)[0]
-        sentence = (
-            f"queue {key[1]} of topic {key[0]!r} ends elsewhere in RocksDB than in files: start() throws, as one of the two gives"
-            " the queue offsets and the other one is read"
-        )
+        refusal = Refusal(RefusalKind.DOUBLE_WRITE_ENDS_DIFFER, queue_folder(False, key), queue=key)
         if ahead:
-            self._ends_in_start = sentence
+            self._ends_in_start = refusal
         else:
-            self.undecided = f"a race inside the broker decides whether it starts; perhaps {sentence}: not modelled"
+            self.undecided = refusal
 
 
 def _take_number(queue: RocksQueue, number: int) -> bool:

@@ -7,6 +7,7 @@ Source: RocksDBConsumeQueueStore's constructor, MessageStoreConfig.isUseSeparate
 from __future__ import annotations
 
 from schemas import rocksdb_layout as layout
+from schemas.advice import Refusal, RefusalKind
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
 
@@ -16,13 +17,13 @@ def database_folder(rules: BrokerRules) -> str:
     return layout.SEPARATE_FOLDER if rules.separate_rocksdb_folder else layout.FOLDER
 
 
-def folder_refusal(tree: Tree, rules: BrokerRules) -> str:
-    """Why the broker cannot be made: a database lies in the other one of the two folders; "" if none does."""
+def folder_refusal(tree: Tree, rules: BrokerRules) -> Refusal | None:
+    """Why the broker cannot be made: a database lies in the other one of the two folders."""
     if not rules.knows_separate_folder:
-        return ""
+        return None
     other = layout.FOLDER if rules.separate_rocksdb_folder else layout.SEPARATE_FOLDER
     path = f"{other}/{layout.CURRENT}"
     if not tree.exists(path):
-        return ""
+        return None
     setting = "true" if rules.separate_rocksdb_folder else "false"
-    return f"{path}: a database where useSeparateStorePathForRocksdbCQ={setting} expects none"
+    return Refusal(RefusalKind.QUEUE_DATABASE_ELSEWHERE, path, setting)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import commitlog_layout
+from schemas.advice import Refusal, RefusalKind
+from schemas.rocksdb_layout import CURRENT
 from schemas.rows import QueueKey
 from store_io.rules.dispatch import Choice, Dispatch
 from store_io.rules.prediction import BrokerQueue, Prediction, Refused, ScanId
@@ -30,14 +32,14 @@ class RocksFold(Fold):
     hold some of the ends, else None.
 
     write_queues: topic -> how many queues it has for writing, of each topic that the broker knows; None where the copy does not
-    say.  undecided: why nobody can say what the broker does, else empty.
+    say.  undecided: why nobody can say what the broker does, or how it refuses perhaps.
     """
 
     ends: StoredEnds = field(kw_only=True)
     stored: StoredEntry = field(kw_only=True)
     bad_ends: BadEnds | None = field(default=None, kw_only=True)
     write_queues: Mapping[str, int] | None = field(default=None, kw_only=True)
-    undecided: str = field(default="", init=False)
+    undecided: Refusal | str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,10 +163,11 @@ class RocksFold(Fold):
 
     def _fail(self, thrown: str, perhaps: bool) -> None:
         """Truncation throws, and load() fails over it; perhaps: or it does not come to that."""
-        sentence = f"{database_folder(self.rules)}/CURRENT: truncation of the queues throws: {thrown}"
+        path = f"{database_folder(self.rules)}/{CURRENT}"
+        refusal = Refusal(RefusalKind.QUEUE_TRUNCATION, path, actual=thrown)
         if not perhaps:
-            raise Refused(sentence)
-        self.undecided = self.undecided or f"{sentence}. What the broker does then is not modelled"
+            raise Refused(refusal)
+        self.undecided = self.undecided or refusal
 
     def _listed(self, end: int) -> Iterator[RocksQueue]:
         """The queues to which truncation comes: it lists them, and bad bytes end the list without an error. Up to 5.3.1 it asks

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from schemas.advice import Refusal
 from schemas.rows import QueueKey
 
 
@@ -23,7 +24,7 @@ class StoredEnds:
     mark: int = 0
     maxima: Mapping[QueueKey, QueueEnd] = field(default_factory=dict)
     minima: Mapping[QueueKey, QueueEnd] = field(default_factory=dict)
-    refusal: str = ""
+    refusal: Refusal | None = None
 
 
 class EntryUnreadable(Exception):

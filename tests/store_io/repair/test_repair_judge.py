@@ -25,11 +25,15 @@ def verdict(
     made: Rebuilt | None = None,
     **more: Any,
 ) -> NewStoreVerdict:
-    prediction = SimpleNamespace(starts=True, truncate_at=100, refusal="")
+    prediction = SimpleNamespace(starts=True, truncate_at=100, refusal=None)
     facts: dict[str, Any] = {"complete": True, "prediction": prediction, "loss": None, "serious": found} | more
     first = SimpleNamespace(findings=before or [])
     return judge_new_store(
-        cast(Audited, first), cast(Audited, SimpleNamespace(**facts)), log or LogPlan(end=100, messages=1), made or Rebuilt()
+        cast(Audited, first),
+        cast(Audited, SimpleNamespace(**facts)),
+        log or LogPlan(end=100, messages=1),
+        made or Rebuilt(),
+        lambda refusal: f"no: {refusal}",
     )
 
 
@@ -60,10 +64,11 @@ def test_what_a_start_would_do_to_it() -> None:
         return verdict([], log=log, **more).problems
 
     def prediction(**more: Any) -> SimpleNamespace:
-        return SimpleNamespace(**{"starts": True, "truncate_at": 100, "refusal": "no"} | more)
+        return SimpleNamespace(**{"starts": True, "truncate_at": 100, "refusal": "why"} | more)
 
     assert told() == []
-    assert told(prediction=prediction(starts=False)) == ["the release would not start: no"]
+    assert told(prediction=prediction(starts=False)) == ["the release would not start: no: why"]
+    assert told(prediction=None) == ["the release would not start: no: None"]
     assert told(prediction=prediction(truncate_at=90)) == ["the release would end the log at 90, not at 100"]
     lost = SimpleNamespace(by_queue={("T", 0): SimpleNamespace(messages=2), ("a/b", 0): SimpleNamespace(messages=5)})
     assert told(loss=lost) == ["the release would lose 2 messages"]

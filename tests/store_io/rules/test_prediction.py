@@ -36,15 +36,15 @@ def test_cuts_of_one_scan_are_sorted() -> None:
     assert needs.cuts(ScanId("segment", 7)).phy_offsets == ()
 
 
-def test_a_refused_start_is_a_sentence_and_nulls() -> None:
-    section = Prediction(False, True, "a sentence", truncate_at=7).broker_section()
-    assert (section["starts"], section["refusal"], section["exit"]) == (False, "a sentence", "unclean")
-    assert {value for key, value in section.items() if key not in ("starts", "refusal", "exit")} == {None}
+def test_a_refused_start_is_nulls() -> None:
+    section = Prediction(False, True, truncate_at=7).broker_section()
+    assert (section["starts"], section["exit"]) == (False, "unclean")
+    assert {value for key, value in section.items() if key not in ("starts", "exit")} == {None}
 
 
 def test_a_start_has_its_states() -> None:
     file = LogFile(MappedFile("commitlog/00000000000000000100", 100, 50), 20)
     memory = Memory([file], {}, [])
     section = Prediction(True, False, truncate_at=120, after_load=memory, after_dispatch=memory).broker_section()
-    assert (section["starts"], section["refusal"], section["exit"], section["truncate_at"]) == (True, None, "clean", 120)
+    assert (section["starts"], section["exit"], section["truncate_at"]) == (True, "clean", 120)
     assert section["after_load"] == {"commitlog": [{"file": "00000000000000000100", "wrote": 20}], "queues": [], "index": []}

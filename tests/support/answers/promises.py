@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +11,24 @@ from typing import Any
 
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts
+from schemas.checkpoint_layout import ABORT_FILE, CHECKPOINT_FILE
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.rocksdb_layout import SEPARATE_FOLDER, TABLES_FOLDER
 from schemas.rows import AuditOutcome, Finding
+from schemas.store_names import (
+    BATCH_QUEUES,
+    COMMITLOG,
+    COMPACTION,
+    CONFIG,
+    EPOCH_FILE,
+    EXT,
+    IDENTITY_FILE,
+    INDEX,
+    POP_RECORDS,
+    QUEUES,
+    TIMER_LOG,
+)
+from schemas.timer_layout import TIMER_WHEEL
 from tests.support.texts.json_schemas import faults
 
 RUN = RunInfo("run-1", "1.2.3", "7", datetime(2026, 11, 21, 8, 0, 5, tzinfo=UTC), 2.5, "/out/tables")
@@ -53,7 +70,23 @@ def _of_range(root: Path, what: str, file: str, start: int | None, end: int | No
             yield f"{what}: {start} to {end} of {size} bytes"
 
 
+# What a store may lack and a finding may yet name, beside whatever lies there.
+_NAMES = {
+    COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX, CONFIG, TIMER_LOG, COMPACTION, POP_RECORDS, EPOCH_FILE, IDENTITY_FILE,
+    CHECKPOINT_FILE, ABORT_FILE, TIMER_WHEEL, TABLES_FOLDER, SEPARATE_FOLDER,
+}  # fmt: skip
+
+
+def _of_file(root: Path, path: str) -> Iterator[str]:
+    """A finding's file is a path below the store; "", which is written as null, if no file is to blame."""
+    top = path.partition("/")[0]
+    there = bool(top) and os.path.lexists(os.path.join(os.fsencode(root), os.fsencode(top)))
+    if path and (path != posixpath.normpath(path) or top == ".." or not there and top not in _NAMES):
+        yield f"file {path!r} is no path below the store"
+
+
 def _of_finding(root: Path, finding: Finding) -> Iterator[str]:
+    yield from _of_file(root, finding.file)
     yield from _of_range(root, f"{finding}", finding.file, finding.start, finding.end)
     if finding.code not in CATALOGUE:
         yield f"{finding}: not in the catalogue"

@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobs.report.files.result_json import RunInfo
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import AuditOutcome, Finding, FurthestRun, Row
+from store_io.wording.refusals import refusal_row
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\n'\"&"
 HOSTILE_NAMES = [
@@ -234,7 +236,8 @@ def refused() -> AuditOutcome:
     outcome.name, outcome.exit_code = "stuck", 20
     outcome.counts = {"loss": 1, "rebuildable": 1}
     outcome.verdict = "RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number"
-    outcome.plan["broker"] = {"starts": False, "refusal": "commitlog/x.swp: the name is not a number", "exit": "clean"}
+    outcome.refusal = Refusal(RefusalKind.FILE_NAME, "commitlog/x.swp")
+    outcome.plan["broker"] = {"starts": False, **refusal_row(outcome.refusal), "exit": "clean"}
     outcome.plan["repair"] = {"broker": worked_out(messages_after=6), "salvage": worked_out(messages_after=9)}
     outcome.findings = [
         Finding(
@@ -294,6 +297,7 @@ def _plan(store: str, truncate_at: int, lost: int) -> dict[str, object]:
         "broker": {
             "starts": True,
             "refusal": None,
+            "refusal_kind": None,
             "exit": "unclean" if lost else "clean",
             "start_segment": f"{0:020}",
             "stop_reason": "body_crc" if lost else "unwritten",

@@ -9,6 +9,7 @@ from jobs.report.texts.text import count_text, printable
 from schemas.rows import NOTED, TAKEN, AuditOutcome, Comparison, Start
 from store_io.base.wording import names_text
 from store_io.rules.releases import KNOWN_RELEASES, known_release, parse_known
+from store_io.wording.refusals import refusal_sentence
 
 WITHOUT_CHECKSUMS = "messages whose body fails its checksum stay in the log, and consumers get them"
 
@@ -127,4 +128,4 @@ def _note(row: Start) -> str:
     if row.doubt:
         own = "it would not start" if not row.starts else f"{count_text(row.lost_messages or 0, 'message')} lost"
         return f"by its rules {own}; {printable(row.doubt)}"
-    return printable(row.refusal) if not row.starts and row.refusal else ""
+    return printable(str(refusal_sentence(row.refusal))) if row.refusal is not None else ""

@@ -12,6 +12,7 @@ from schemas import finding_codes as codes
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
+from store_io.wording.refusals import refusal_sentence
 
 _LEFT_OVER = (
     "Set this file aside before a start: a compaction has replaced it, and all other files of the queue agree without it."
@@ -28,14 +29,15 @@ def compacted_topics(evidence: Evidence) -> list[Finding]:
 
 def _files(evidence: Evidence) -> Iterator[Finding]:
     copy, start = evidence.copy, evidence.compacted_start
-    sentences = list(start.refusals)
-    sentences += [queue.not_loaded for _, queue in sorted(copy.compacted.queues.items()) if queue.not_loaded]
-    for sentence in sentences:
-        path = copy.tree.blamed(sentence)
-        ends = "the broker ends" if sentence in start.refusals else "the broker starts without this queue's log"
+    left_out = [queue.not_loaded for _, queue in sorted(copy.compacted.queues.items()) if queue.not_loaded]
+    for refusal in (*start.refusals, *left_out):
+        path = refusal.path
+        ends = "the broker ends" if refusal in start.refusals else "the broker starts without this queue's log"
         topic, queue_id = _queue_of(path)
         step = _LEFT_OVER if _left_over(evidence, path, topic, queue_id) else ""
-        yield Finding(codes.COMPACTED_FILES, path, topic=topic, queue_id=queue_id, message=f"{sentence}; {ends}", next=step)
+        yield Finding(
+            codes.COMPACTED_FILES, path, topic=topic, queue_id=queue_id, message=f"{refusal_sentence(refusal)}; {ends}", next=step
+        )
 
 
 def _left_over(evidence: Evidence, path: str, topic: str | None, queue_id: int | None) -> bool:

@@ -16,6 +16,7 @@ from store_io.formats.config_reader import BACKUP, Load, StoreConfig
 from store_io.rules.config.databases import DATABASE_TABLES, all_places, setting_of
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.rules.config.reading import config_rules
+from store_io.wording.refusals import refusal_cause
 
 _MAIN = (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS)
 _MEANING = {
@@ -203,7 +204,7 @@ def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
             message = f"{path}: bad bytes ({reason}) among the {rule.entries} of {rule.folder}/; {state.count:,} could be read."
             yield Finding("opened_database_damaged", path, severity="" if rule.opens else NOTE, actual=reason, message=message)
         elif state.refusal and not rule.opens:
-            yield Finding("opened_database_damaged", rule.folder, severity=NOTE, message=f"{state.refusal}.")
+            yield Finding("opened_database_damaged", rule.folder, severity=NOTE, message=f"{refusal_cause(state.refusal)}.")
         if state.count and not rule.opens:
             message = f"{rule.folder}/: holds {state.count:,} {rule.entries}; a start reads them only with {rule.setting}."
             yield Finding("opened_database_unused", rule.folder, message=message)

@@ -16,7 +16,8 @@ from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
-from schemas.finding_codes import CATALOGUE, CORRECT_LINE, STARTS_DISPATCH
+from schemas.advice import Refusal, RefusalKind
+from schemas.finding_codes import CATALOGUE, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
 from store_io.formats.config_reader import NO_BACKUP
 from store_io.repair.proposals import refused_section
@@ -96,7 +97,7 @@ def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_not
     [
         (hurt(), "it keeps the 12 messages that a start would cut."),
         (hurt("broker_skips_messages"), "it keeps the 12 messages that a start would lose."),
-        (hurt(starts=False, refusal="x: y"), "it keeps all 18 messages and removes what stops the release."),
+        (hurt(starts=False), "it keeps all 18 messages and removes what stops the release."),
     ],
     ids=["cut", "skipped", "refused"],
 )
@@ -169,10 +170,11 @@ def test_where_no_repair_is_offered_none_is_asked_for() -> None:
 
 
 def test_where_a_setting_stops_the_start_no_repair_is_offered() -> None:
-    outcome = hurt(starts=False, refusal="combineCQPreferCQType=x: no such queues")
-    outcome.findings = [Finding("broker_refuses", "x", severity="loss", next=f"{CORRECT_LINE}combineCQPreferCQType=x.")]
+    outcome, step = hurt(starts=False), "Correct this line of broker.conf, the copy is not at fault: combineCQPreferCQType=x."
+    outcome.refusal = Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="combineCQPreferCQType=x")
+    outcome.findings = [Finding("broker_refuses", "x", severity="loss", next=step)]
     steps = next_steps(outcome, WORDS, PLAN)
-    assert (steps.withheld, steps.repairs) == (f"{CORRECT_LINE}combineCQPreferCQType=x.", [])
+    assert (steps.withheld, steps.repairs) == (step, [])
     assert "A repair removes the cause" not in page_text(outcome)
 
 

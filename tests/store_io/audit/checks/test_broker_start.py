@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.finding_codes import CORRECT_LINE
+from jobs.report.files.store_json import finding_row
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.evidence import Evidence
@@ -20,14 +21,17 @@ from store_io.rules.controller.epochs import Elected, Epoch
 from store_io.rules.prediction import Fenced, Memory, Prediction
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import Setting, broker_rules
-from store_io.rules.rocksdb.combination import CAST_FAILS, combination_refusal, late_combination_refusal
+from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal
+from store_io.wording.refusals import refusal_sentence
 from tests.support.handmade.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 
 KEY: QueueKey = ("T", 0)
+LENGTH = Refusal(RefusalKind.FILE_LENGTH, "commitlog/0", expected=2, actual=1)
+LIGHT_OFFSET = Refusal(RefusalKind.LIGHT_OFFSET, "commitlog/0", actual="x", phy_offset=400)
 
 
 def started(
-    loss: Loss, *, entries: int = 5, hangs_at: int = -1, hangs_why: str = "", config: StoreConfig | None = None
+    loss: Loss, *, entries: int = 5, hangs_at: int = -1, hangs_why: Refusal | None = None, config: StoreConfig | None = None
 ) -> Evidence:
     """Evidence of a start that cuts the log at 700 and keeps so many entries."""
     queue = QueueState(KEY, False, "consumequeue/T/0", broker_rules(), lambda *_: np.zeros(0))
@@ -55,7 +59,7 @@ def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
         (finding,) = found(evidence_of(copy, prediction=Prediction(False, False, **more)))
         return finding
 
-    log, config = refused(refusal="commitlog/0: 1 byte"), refused(refusal="config/topics.json: no JSON")
+    log, config = refused(refusal=LENGTH), refused(refusal=Refusal(RefusalKind.CONFIG_FILE, "config/topics.json"))
     assert (log.code, log.file, log.next) == ("broker_refuses", "commitlog/0", "")
     assert config.file == "config/topics.json" and config.next.startswith(NEXT_STEP)
 
@@ -73,7 +77,6 @@ def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
             {"combineCQUseRocksdbForLmq": True, "combineAssignOffsetCQType": "defaultRocksDB"},
             "combineAssignOffsetCQType=",
         ),
-        ("5.4.0", {"combineCQPreferCQType": "defaultRocksDB"}, "combineCQPreferCQType=defaultRocksDB"),
         (
             "5.5.1",
             {"rocksdbCQSelectiveDoubleWriteEnable": True, "combineCQPreferCQType": "defaultRocksDB"},
@@ -84,10 +87,11 @@ def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
 def test_a_setting_that_stops_the_start_is_to_be_corrected(release: str, given: dict[str, Any], line: str) -> None:
     settings = {key: Setting(value, "broker.conf") for key, value in {"rocksdbCQDoubleWriteEnable": True, **given}.items()}
     rules = broker_rules(release, settings)
-    why = combination_refusal(rules) or late_combination_refusal(rules) or f"commitlog/0: {CAST_FAILS}"
+    why = combination_refusal(rules) or late_combination_refusal(rules)
     (finding,) = found(evidence_of(replace(copy_of(), rules=rules), prediction=Prediction(False, False, refusal=why)))
-    assert finding.next.startswith(f"{CORRECT_LINE}{line}")
-    other = Prediction(False, False, refusal="commitlog/0: 1 byte")
+    assert finding.next.startswith(f"Correct this line of broker.conf, the copy is not at fault: {line}")
+    assert finding.file == "" and finding_row(finding)["file"] is None  # no file of the copy is to blame
+    other = Prediction(False, False, refusal=LENGTH)
     assert found(evidence_of(replace(copy_of(), rules=rules), prediction=other))[0].next == ""
 
 
@@ -103,19 +107,23 @@ def test_messages_that_a_start_cuts_and_messages_that_it_never_serves() -> None:
 def test_a_start_that_never_ends() -> None:
     (finding,) = found(started(Loss(), hangs_at=400))
     assert (finding.code, finding.phy_offset, finding.message) == ("broker_hangs", 400, "a start waits here and never ends")
-    (finding,) = found(started(Loss(), hangs_at=400, hangs_why="the LMQ offset 'x' is no number"))
-    assert finding.message.endswith("never ends: the LMQ offset 'x' is no number")
+    (finding,) = found(started(Loss(), hangs_at=400, hangs_why=LIGHT_OFFSET))
+    assert finding.message.endswith(
+        "never ends: commitlog/0: the message at physical offset 400 names the LMQ offset 'x', which is no number"
+    )
 
 
 def test_an_election_that_never_ends() -> None:
     def message(*elected: Elected) -> str:
-        evidence = started(Loss(), hangs_at=400, hangs_why="why")
+        evidence = started(Loss(), hangs_at=400, hangs_why=LIGHT_OFFSET)
         assert evidence.prediction is not None
         evidence.prediction.controller = Fenced(0, (), *elected)
         return found(evidence)[0].message
 
-    assert message(Elected(Epoch(1, 0), True, ())) == "the election waits here and never ends, and the broker stays fenced: why"
-    assert message() == "a start waits here and never ends: why"
+    why = str(refusal_sentence(LIGHT_OFFSET))
+    fenced = message(Elected(Epoch(1, 0), True, ()))
+    assert fenced == f"the election waits here and never ends, and the broker stays fenced: {why}"
+    assert message() == f"a start waits here and never ends: {why}"
 
 
 def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_are_lost() -> None:
@@ -126,3 +134,14 @@ def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_
         assert (group.severity, group.queue_offset, group.expected) == (severity, 9, "at most 5")
         assert (group.file, group.start, group.end, group.message) == (CONSUMER_OFFSETS, 0, 30, "group G")
     assert not any(f.code == "consumer_offset_beyond_end" for f in found(started(Loss(), entries=9, config=config)))
+
+
+def test_a_refusal_names_its_whole_path_whatever_the_names_in_it_hold() -> None:
+    """Of a file that is not there, and in whose topic's name a colon is; and a database's folder without a slash at its end."""
+    for kind, path in (
+        (RefusalKind.QUEUE_FILE_EMPTY, "consumequeue/a:b/0/00000000000000000000"),
+        (RefusalKind.CONFIG_DATABASE_FAMILIES, "config/rdb"),
+        (RefusalKind.CONFIG_DATABASE_VALUE, "config/rdb"),
+    ):
+        prediction = Prediction(False, False, refusal=Refusal(kind, path, actual="x"))
+        assert [f.file for f in found(evidence_of(copy_of(), prediction=prediction))] == [path]

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from jobs.report.texts.judgement import judge
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import AuditOutcome
 from store_io.audit.facts.unjudged import NEXT_STEP, NEXT_STEP_ALONE, NEXT_STEP_BACKUP, refusal_step, start_files
 from store_io.formats.config_reader import read_config
-from store_io.rules.loading import NOT_NAMED
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
+from store_io.wording.refusals import refusal_sentence
 from tests.support.answers.product import audit
 from tests.support.stores.builders import Message, StoreBuilder
 
@@ -108,7 +109,8 @@ def test_with_tables_in_a_database_the_file_itself_must_be_sound(tmp_path: Path,
     rules, location = broker_rules("5.3.3", {"storeType": Setting("defaultRocksDB", "broker.conf")}), StoreLocation(str(tmp_path))
     config = read_config(open_source(location), list_store(location), rules)
     found = start_files(open_source(location), list_store(location), config, rules)
-    assert found.refused_by == "config/topics.json" and "to compare its version" in found.refusal
+    assert found.refused_by == "config/topics.json"
+    assert found.refusal is not None and found.refusal.kind == RefusalKind.CONFIG_VERSION
     assert refusal_step(config.loads[found.refused_by], rules, False).startswith(step + ": ")
 
 
@@ -123,7 +125,7 @@ def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path
     queue = {"batchconsumequeue/B/0/00000000000000000000": bytes(46)}
     conf = "mapperFileSizeBatchConsumeQueue=46\n"
     lost = outcome_of(tmp_path / "lost", {**queue, "config/topics.json": b""}, conf=conf)
-    assert lost.plan["broker"]["refusal"] == f"batchconsumequeue/B: {NOT_NAMED}"
+    assert lost.plan["broker"]["refusal"] == str(refusal_sentence(Refusal(RefusalKind.TOPIC_NOT_NAMED, "batchconsumequeue/B")))
     (refused,) = (f for f in lost.findings if f.code == "broker_refuses")
     assert refused.next.startswith("Restore config/topics.json")
     plain = b'{"topicConfigTable":{"B":{"topicName":"B"}}}'

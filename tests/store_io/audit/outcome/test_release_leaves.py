@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import EXTENT_DAMAGED, EXTENT_UNWRITTEN, NOTE, REBUILDABLE, Extent, Finding, Row
 from store_io.audit.evidence import Evidence
 from store_io.audit.outcome.release_leaves import release_leaves
@@ -39,7 +40,7 @@ def test_the_log_is_kept_truncated_or_deleted_as_a_start_would_with_what_is_lost
 
 def test_nothing_that_holds_a_message_is_given_up_where_a_start_is_refused() -> None:
     empty = segment(SEGMENT, extents=[Extent(EXTENT_UNWRITTEN, 0, SEGMENT)])
-    refused = Prediction(False, False, refusal=f"{log_path(SEGMENT)}: 7 bytes")
+    refused = Prediction(False, False, refusal=Refusal(RefusalKind.FILE_LENGTH, log_path(SEGMENT), 9, 7))
     rows = steps(evidence_of(COPY, segments=[segment(0, {}), empty], prediction=refused))
     assert short(rows) == [("keep", log_path(0), 0, SEGMENT, 0), ("delete", log_path(SEGMENT), None, None, 0)]
     damaged = segment(SEGMENT, extents=[Extent(EXTENT_DAMAGED, 0, SEGMENT)])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN, AuditOutcome, Finding, Premise, Row
 from store_io.audit.outcome.verdict import verdict_sentence
 
@@ -36,7 +37,12 @@ HANGS = Finding("broker_hangs", "commitlog", severity=LOSS)
     ("broker", "lost", "facts", "sentence"),
     [
         (None, None, {"incomplete": ["why"]}, "What RocketMQ 5.3.3 would do on this copy is not known: why"),
-        ({"starts": False, "refusal": "x: y"}, None, {}, "RocketMQ 5.3.3 would not start on this copy: x: y"),
+        (
+            {"starts": False},
+            None,
+            {"refusal": Refusal(RefusalKind.FILE_NAME, "x")},
+            "RocketMQ 5.3.3 would not start on this copy: x: the name is not a number",
+        ),
         (started(), (2, 0), {}, "would start and leave 2 valid messages without a queue entry"),
         (started(truncate_at=1234), (3, 3), {}, "cut the CommitLog at physical offset 1,234 and lose 3 valid messages"),
         (started(), (0, 0), {"counts": {LOSS: 1}}, "lose no valid message; bytes of the CommitLog are already damaged"),

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
+from schemas.advice import Refusal, RefusalKind
 from store_io.formats.config import held_tables
 from store_io.formats.config.records import BadRecord, Records
 from store_io.formats.config.tables import SharedSettings
@@ -166,7 +167,7 @@ def test_a_file_in_the_place_of_the_folder_ends_the_broker(tmp_path: Path) -> No
         assert not any(done.refuses for done in read(tmp_path, release, **own).loads.values())
         (tmp_path / "config" / folder).write_bytes(b"x")
         done = read(tmp_path, release, **own).loads[path]
-        assert done.refuses and done.database_refusal.startswith(f"config/{folder}: a file where")
+        assert done.refuses and done.database_refusal == Refusal(RefusalKind.CONFIG_DATABASE_IS_FILE, f"config/{folder}")
         (tmp_path / "config" / folder).unlink()
 
 
@@ -184,9 +185,11 @@ def test_sentences_name_the_entry_and_not_its_key(tmp_path: Path) -> None:
     odd = {entry(3, b"B\x1b"): b"", GROUP_KEY: b"\x01" + b"[" * 2000, place(b"g", b"A", 1): b""}
     tables = records(tmp_path, odd).held
     bad = tables[TOPICS]
-    assert (bad.refusal, bad.refused_key) == ("config/rdb/: the value of topic 'B\\x1b' is empty", entry(3, b"B\x1b"))
+    fault = Refusal(RefusalKind.CONFIG_DATABASE_VALUE, "config/rdb", actual="the value of topic 'B\\x1b' is empty")
+    assert (bad.refusal, bad.refused_key) == (fault, entry(3, b"B\x1b"))
     assert tables[GROUPS].problem.startswith("config/rdb/: the value of group 'g': ")
-    assert tables[CONSUMER_OFFSETS].refusal == "config/rdb/: the offset of group 'g' in topic 'A' is cut short"
+    refusal = tables[CONSUMER_OFFSETS].refusal
+    assert refusal is not None and refusal.actual == "the offset of group 'g' in topic 'A' is cut short"
 
 
 def test_only_v2_itself_asks_for_it(tmp_path: Path) -> None:

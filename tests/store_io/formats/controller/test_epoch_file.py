@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.advice import RefusalKind
 from store_io.formats.controller.epoch_file import (
     EPOCH_FILE_BYTES,
     Fatal,
@@ -120,7 +121,8 @@ def test_of_both_files_the_first_that_holds_epochs_counts(tmp_path: Path) -> Non
 
 def test_an_empty_file_stops_a_start_beside_a_good_bak(tmp_path: Path) -> None:
     found = stored(tmp_path, b"", TWO)
-    assert found.refusal.startswith("epochFileCheckpoint: it is empty") and found.epochs == ()
+    assert found.refusal is not None and str(found.refusal.actual).startswith("it is empty")
+    assert (found.refusal.kind, found.refusal.path) == (RefusalKind.EPOCH_FILE, "epochFileCheckpoint") and found.epochs == ()
     assert found.bad[0].fatal
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.advice import RefusalKind
 from schemas.rows import MappedFile
 from store_io.base.errors import NotAFile
 from store_io.formats.dledger.ledger_texts import MAX_TEXT_BYTES, read_texts
@@ -24,7 +25,7 @@ def texts(root: Path) -> LedgerTexts:
 def test_committed_index_its_unit_and_term(tmp_path: Path) -> None:
     store = build(tmp_path, committed=7)
     found = texts(tmp_path)
-    assert (found.committed, found.end, found.term, found.refusal) == (7, 39, 0, "")
+    assert (found.committed, found.end, found.term, found.refusal) == (7, 39, 0, None)
     assert found.committed_unit == (store.entries[7].at, store.entries[7].size)
 
 
@@ -38,7 +39,8 @@ def test_missing_texts_say_nothing(tmp_path: Path) -> None:
 def test_what_is_no_number_makes_recovery_throw(tmp_path: Path, text: str) -> None:
     build(tmp_path)
     (tmp_path / FOLDER / "checkpoint").write_text(text)
-    assert "no number" in texts(tmp_path).refusal
+    refusal = texts(tmp_path).refusal
+    assert refusal is not None and refusal.kind == RefusalKind.LEDGER_COMMITTED_INDEX
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe\0", b"committedIndex=\\u12", b"committedIndex=-1"])
@@ -46,7 +48,7 @@ def test_other_texts_commit_nothing(tmp_path: Path, data: bytes) -> None:
     build(tmp_path)
     (tmp_path / FOLDER / "checkpoint").write_bytes(data)
     found = texts(tmp_path)
-    assert found.refusal == "" and found.committed in (None, -1) and found.committed_unit is None
+    assert found.refusal is None and found.committed in (None, -1) and found.committed_unit is None
 
 
 def test_a_text_beyond_the_limit_is_not_read(tmp_path: Path) -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from jobs.report.files.store_json import finding_row
+from schemas.advice import RefusalKind
 from tests.support.answers import product
+from tests.support.answers.promises import broken_promises
 from tests.support.damage import overwrite
 from tests.support.stores.replica import epoch_text
 from tests.support.stores.rocksdb_stores import TWICE, KeyedStore, combined_store, light_store
@@ -23,6 +26,14 @@ def _reader() -> None:
 
 def audited(store: KeyedStore, more: str = "", release: str = "5.4.0") -> product.Audited:
     return product.audit(store.write().root, release, store.plain.broker_conf + TWICE + more)
+
+
+def file_of_refusal(audit: product.Audited) -> str | None:
+    """What findings.jsonl has."""
+    (finding,) = (f for f in audit.findings if f.code == "broker_refuses")
+    assert broken_promises(audit.root, audit.outcome) == []
+    file: str | None = finding_row(finding)["file"]
+    return file
 
 
 @pytest.mark.parametrize("release", ["5.4.0", "5.5.0"])
@@ -70,8 +81,11 @@ def test_numbers_from_files_that_end_elsewhere_empty_a_queue_in_rocksdb(tmp_path
     assert audit.broker is not None
     first = audit.broker["after_dispatch"]["queues_files"][0]
     assert (first["min_offset"], first["max_offset"], first["max_phy_offset"]) == (15, 15, 0)
-    apart = audited(store, READS).broker  # numbers from one, reads from the other: start() throws
+    refused = audited(store, READS)  # numbers from one, reads from the other: start() throws
+    apart = refused.broker
     assert apart is not None and not apart["starts"] and "'Topic0'" in apart["refusal"]
+    assert apart["refusal_kind"] == RefusalKind.DOUBLE_WRITE_ENDS_DIFFER
+    assert file_of_refusal(refused) == "consumequeue/Topic0/0"  # not the sentence
 
 
 @pytest.mark.parametrize(
@@ -83,8 +97,9 @@ def test_numbers_from_files_that_end_elsewhere_empty_a_queue_in_rocksdb(tmp_path
     ],
 )
 def test_settings_that_stop_a_start(more: str, where: str, tmp_path: Path) -> None:
-    broker = audited(combined_store(tmp_path / "s"), more).broker
-    assert broker is not None and not broker["starts"] and where in broker["refusal"]
+    audit = audited(combined_store(tmp_path / "s"), more)
+    assert audit.broker is not None and not audit.broker["starts"] and where in audit.broker["refusal"]
+    assert file_of_refusal(audit) is None  # not the setting
 
 
 @pytest.mark.parametrize(
@@ -266,6 +281,8 @@ def test_dispatch_of_light_queues_throws_where_rocksdb_is_read(tmp_path: Path) -
     (store.root / "abort").touch()
     reads = audited(store, LIGHT + READS)
     assert reads.broker is not None and not reads.broker["starts"] and "light queues" in reads.broker["refusal"]
+    (finding,) = (f for f in reads.findings if f.code == "broker_refuses")
+    assert finding.file.startswith("commitlog/") and "combineCQPreferCQType=defaultRocksDB" in finding.next
     alone = audited(store, ALONE + READS)
     assert alone.broker is not None and alone.broker["starts"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from schemas.advice import RefusalKind
 from schemas.rows import StoreFile
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules, Setting, broker_rules
@@ -25,7 +26,8 @@ def test_folder(release: str, separate: bool, folder: str) -> None:
 @pytest.mark.parametrize("separate", [False, True])
 def test_a_database_in_the_other_folder_stops_5_5_0_alone(separate: bool) -> None:
     own, other = ("consumequeue_rocksdb", "consumequeue") if separate else ("consumequeue", "consumequeue_rocksdb")
-    assert folder_refusal(Tree([StoreFile(f"{own}/CURRENT", "file", 16)]), rules("5.5.0", separate)) == ""
+    assert folder_refusal(Tree([StoreFile(f"{own}/CURRENT", "file", 16)]), rules("5.5.0", separate)) is None
     beside = Tree([StoreFile(f"{other}/CURRENT", "file", 16)])
-    assert folder_refusal(beside, rules("5.5.0", separate)).startswith(f"{other}/CURRENT")
-    assert folder_refusal(beside, rules("5.4.0", separate)) == ""
+    refusal = folder_refusal(beside, rules("5.5.0", separate))
+    assert refusal is not None and (refusal.kind, refusal.path) == (RefusalKind.QUEUE_DATABASE_ELSEWHERE, f"{other}/CURRENT")
+    assert folder_refusal(beside, rules("5.4.0", separate)) is None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from jobs.report.pages.report_html import report_html
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.words.comparison_words import least_text, lost_text, release_lines, setting_lines
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import ASSUMED, Comparison, Premise, Start
 from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.variants import Variant
@@ -30,7 +31,7 @@ COMPARED = Comparison(
     (
         replace(ROW, release="4.9.7", doubt="a broker of 5.0.0 or newer wrote this copy (timerlog)"),
         replace(ROW, release="4.9.8", doubt="a broker of 5.0.0 or newer wrote this copy (timerlog)"),
-        replace(ROW, release="5.0.0", starts=False, refusal="commitlog/1: a wrong length"),
+        replace(ROW, release="5.0.0", starts=False, refusal=Refusal(RefusalKind.FILE_LENGTH, "commitlog/1", 2, 1)),
         replace(ROW, release="5.1.0", known=False, starts=None, why="<b>not read</b>\x1b[31m", exit_code=3),
         replace(BEST, release="5.3.2"), replace(BEST, release="5.3.3"), replace(BEST, release="5.4.0", timers_lost=4),
     ),
@@ -45,7 +46,7 @@ def test_neighbours_that_do_the_same_are_one_line() -> None:
     assert [line.what for line in lines] == ["4.9.7, 4.9.8", "5.0.0", "5.1.0", "5.3.2, 5.3.3", "5.4.0"]
     assert [lost_text(line.row) for line in lines] == ["not known", "does not start", "not known", "0", "0 + 4 timers"]
     assert [line.least for line in lines] == [False, False, False, True, False]
-    assert "by its rules 1,279 messages lost; a broker of 5.0.0" in lines[0].note and "wrong length" in lines[1].note
+    assert "by its rules 1,279 messages lost; a broker of 5.0.0" in lines[0].note and "commitlog/1: length 1" in lines[1].note
     beyond = Comparison((replace(BEST, release="5.5.1"), replace(BEST, release="5.6.0")))
     assert [(line.what, line.note) for line in release_lines(beyond)] == [
         ("5.5.1", ""),
