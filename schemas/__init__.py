@@ -6,6 +6,7 @@
 * `store_names`: names of folders below a store's root.
 * `rows`: the dataclasses that travel between the packages.
 * `severities`: note, rebuildable, loss.
+* `gaps`: why an audit is incomplete: causes, and what each means for the exit code.
 * `finding_codes`: the catalogue of findings: code, severity, what it is about, cure, meaning, next step.
 * `sources`: the columns of the Spark data sources.
 * `arrow`: Arrow schemas of the record-level datasets (messages, rebuilt ConsumeQueue and Index entries).

@@ -21,7 +21,7 @@ FORBIDDEN_IMPORTS = {
     "jobs": {"tests", "struct"},
 }
 # Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
-ORDER = ("base", "source", "rules", "formats", "scan", "audit", "replicas", "explore", "repair")
+ORDER = ("base", "source", "rules", "formats", "scan", "wording", "audit", "replicas", "explore", "repair")
 LAYOUTS = {path.stem for path in (ROOT / "schemas").glob("*_layout.py")}
 MAGICS = (0xDAA320A7, 0xDAA320AB, 0xCBD43194)
 OPENERS = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas.gaps import Cause, Gap
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged
 from store_io.formats.rocksdb.queue_table import find_database
@@ -30,7 +31,7 @@ class DatabaseState:
     count: int = 0
     refusal: str = ""
     damaged: tuple[str, str] | None = None
-    problem: str = ""
+    problem: Gap | None = None
 
     @property
     def stops(self) -> bool:
@@ -56,7 +57,7 @@ def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> D
     entry = listing.get(rule.folder)
     if entry is not None and entry.kind != "directory":
         if entry.kind == "link_out":
-            return DatabaseState(rule, there=True, problem=f"{rule.folder}: a link that leads out of the store; not followed")
+            return DatabaseState(rule, there=True, problem=Gap(Cause.DATABASE_LINK_OUT, rule.folder))
         return DatabaseState(rule, there=True, refusal=f"{rule.folder}: a file where RocksDB needs a folder")
     database = find_database(listing.files, rule.folder)
     if database.absent:
@@ -73,5 +74,5 @@ def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> D
             return DatabaseState(rule, True, count, damaged=(why.path, why.reason))
         return DatabaseState(rule, True, refusal=f"{why.path}: RocksDB does not open {rule.folder}/: {why.reason}")
     except StoreError as why:
-        return DatabaseState(rule, True, problem=str(why))
+        return DatabaseState(rule, True, problem=why.gap())
     return DatabaseState(rule, True, count)

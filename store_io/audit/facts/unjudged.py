@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
+from schemas.gaps import Cause, Gap
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
 from store_io.audit.facts.opened_databases import DatabaseState, database_states
@@ -49,7 +50,7 @@ class StartFiles:
     """refusal, late_refusal: the sentence with which the release ends before, or after, recovery; else empty.  refused_by,
     late_refused_by: the file that is to blame.
 
-    broken: sentences about what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
+    broken: what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
     config/ last.  databases: those besides queues and tables that the release knows, in the order of a start.
     """
 
@@ -57,7 +58,7 @@ class StartFiles:
     late_refusal: str = ""
     refused_by: str = ""
     late_refused_by: str = ""
-    broken: list[str] = field(default_factory=list)
+    broken: list[Gap] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     databases: list[DatabaseState] = field(default_factory=list)
 
@@ -85,7 +86,7 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
         found.broken += loaded.problems
         return
     if loaded.bad and not loaded.name and not loaded.bad[-1].refused:
-        found.broken.append(f"{loaded.bad[-1].name}: not what a broker writes, and what this release makes of it is not known")
+        found.broken.append(Gap(Cause.CONFIG_TEXT_UNKNOWN, loaded.bad[-1].name))
         return
     if not loaded.refuses:
         return

@@ -25,6 +25,7 @@ from store_io.formats.config_reader import StoreConfig, read_config
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.gaps import gap_text
 
 CONSUMER, DELAY = "consumer", "delay"
 BATCH_ROWS = 1 << 14
@@ -138,7 +139,7 @@ def _check(config: StoreConfig, path: str, release: str) -> None:
     """Raise StoreError where it is not known what a start takes of this table, or nothing starts with it."""
     load = config.loads[path]
     if load.problems:
-        raise StoreError(load.problems[0])
+        raise StoreError(gap_text(load.problems[0]))
     if load.refuses:
         reason = load.database_refusal or f"{load.bad[-1].name}: {load.bad[-1].reason}"
         raise StoreError(f"RocketMQ {release} does not start with these offsets, so it takes none: {reason}")

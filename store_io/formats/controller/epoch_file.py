@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from schemas.gaps import Gap
 from schemas.store_names import EPOCH_FILE
 from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError
@@ -57,7 +58,7 @@ class StoredEpochs:
     lines: tuple[EpochLine, ...] = ()
     bad: tuple[BadEpochFile, ...] = ()
     refusal: str = ""
-    problem: str = ""
+    problem: Gap | None = None
 
 
 class Unusable(Exception):
@@ -92,7 +93,7 @@ def read_epochs(source: ByteSource, listing: StoreListing) -> StoredEpochs:
             bad.append(BadEpochFile(path, entry.size, str(why), fatal=True))
             return StoredEpochs(bad=tuple(bad), refusal=f"{path}: {why}, so start() throws a NumberFormatException")
         except StoreError as why:
-            return StoredEpochs(problem=str(why))
+            return StoredEpochs(problem=why.gap())
         else:
             if lines:
                 return StoredEpochs(as_cached([line.epoch for line in lines]), path, tuple(lines), tuple(bad))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from schemas import rocksdb_layout as layout
+from schemas.gaps import Gap
 from schemas.rows import QueueKey, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged, TableFile
@@ -66,7 +67,7 @@ class QueueTable:
     damaged: tuple[str, str] | None = None
     mark_unreadable: bool = False
     opened: bool = True
-    unread: str = ""
+    unread: Gap | None = None
     odd_keys: tuple[str, ...] = ()
     unnamed: tuple[str, ...] = ()
     entry_runs: int = 0
@@ -124,7 +125,7 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
     except DatabaseDamaged as why:
         damaged = why.path, why.reason
     except StoreError as why:
-        return QueueTable(database, opened=opened, unread=str(why))
+        return QueueTable(database, opened=opened, unread=why.gap())
     refusal = "" if opened or damaged is None else f"{damaged[0]}: RocksDB does not open the queues' database: {damaged[1]}"
     return QueueTable(
         database,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import RUN_LMQ, FirstRecord, QueueKey, SegmentSummary
 from store_io.rules.dispatch import Dispatch, Puts
 from store_io.rules.multi_dispatch import LMQ_PREFIX
@@ -210,7 +211,7 @@ class CombinedFold(RocksFold):
         if ahead:
             self._ends_in_start = sentence
         else:
-            self.undecided = f"a race inside the broker decides whether it starts; perhaps {sentence}: not modelled"
+            self.undecided = Gap(Cause.DOUBLE_WRITE_RACE, values=(sentence,))
 
 
 def _take_number(queue: RocksQueue, number: int) -> bool:

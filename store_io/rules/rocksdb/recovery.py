@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import commitlog_layout
+from schemas.gaps import Cause, Gap
 from schemas.rows import QueueKey
 from store_io.rules.dispatch import Choice, Dispatch
 from store_io.rules.prediction import BrokerQueue, Prediction, Refused, ScanId
@@ -30,14 +31,14 @@ class RocksFold(Fold):
     hold some of the ends, else None.
 
     write_queues: topic -> how many queues it has for writing, of each topic that the broker knows; None where the copy does not
-    say.  undecided: why nobody can say what the broker does, else empty.
+    say.  undecided: why nobody can say what the broker does.
     """
 
     ends: StoredEnds = field(kw_only=True)
     stored: StoredEntry = field(kw_only=True)
     bad_ends: BadEnds | None = field(default=None, kw_only=True)
     write_queues: Mapping[str, int] | None = field(default=None, kw_only=True)
-    undecided: str = field(default="", init=False)
+    undecided: Gap | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,10 +162,10 @@ class RocksFold(Fold):
 
     def _fail(self, thrown: str, perhaps: bool) -> None:
         """Truncation throws, and load() fails over it; perhaps: or it does not come to that."""
-        sentence = f"{database_folder(self.rules)}/CURRENT: truncation of the queues throws: {thrown}"
+        path = f"{database_folder(self.rules)}/CURRENT"
         if not perhaps:
-            raise Refused(sentence)
-        self.undecided = self.undecided or f"{sentence}. What the broker does then is not modelled"
+            raise Refused(f"{path}: truncation of the queues throws: {thrown}")
+        self.undecided = self.undecided or Gap(Cause.ROCKSDB_TRUNCATION_THROWS, path, (thrown,))
 
     def _listed(self, end: int) -> Iterator[RocksQueue]:
         """The queues to which truncation comes: it lists them, and bad bytes end the list without an error. Up to 5.3.1 it asks
@@ -173,13 +174,11 @@ class RocksFold(Fold):
         if self.rules.truncates_stored_ends:
             return (queue for key, queue in self.rocks.items() if bad is None or bad.lists(key))
         if bad is not None:
-            self.undecided = f"{release} truncates queues by their topics: not modelled with bad bytes among the ends of queues"
+            self.undecided = Gap(Cause.ROCKSDB_TRUNCATES_BY_TOPICS, values=(release,))
         elif numbers is not None:
             return (queue for (topic, number), queue in self.rocks.items() if 0 <= number < numbers.get(topic, 0))
         elif any(queue.max_phy >= end for queue in self.rocks.values()):
-            self.undecided = (
-                f"config/: no table of topics could be read, and {release} truncates the queues of topics that it knows alone"
-            )
+            self.undecided = Gap(Cause.ROCKSDB_TOPICS_UNKNOWN, "config", (release,))
         return iter(())
 
     def _ask_inside(self, queue: RocksQueue, phy_offset: int) -> None:

@@ -21,9 +21,9 @@ from jobs.session import Session
 from jobs.tables.delta_query import DeltaQuery
 from schemas.tables import TABLES
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.gaps import Gaps
 from store_io.audit.opened_copy import open_copy
 from store_io.audit.rounds.task_making import TaskMaker
-from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import UsageError
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
@@ -117,7 +117,7 @@ def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureF
 def test_where_time_counts_each_core_has_a_part_and_keeps_the_order(tmp_path: Path) -> None:
     store = stored(tmp_path / "store")
     asked = AuditRequest("a", StoreLocation(store.path), "5.3.3", store.broker_conf, not_after=1e12)
-    copy = open_copy(asked, Shortcomings())
+    copy = open_copy(asked, Gaps())
     tasks = TaskMaker(asked, copy).segments(copy.segment_files)
     bins = partition(tasks, 2)
     assert len(bins) == 2 and sorted(bins[0] + bins[1]) == list(range(len(tasks)))

@@ -212,6 +212,8 @@ def test_derived_files() -> None:
         (diff(A, {**B, "complete": False}, []), 3),
         (diff({**A, "complete": False}, B, [place(0, 1, None, 1)]), 20),
         (diff(A, {**B, "complete": False}, [place(0, 1, None, 1, "rebuildable")]), 3),
+        (diff(A, {**B, "complete": False, "gaps": ["time_limit", "a_later_cause"]}, []), 3),
+        (diff(A, {**B, "complete": False, "gaps": None}, []), 3),
         (diff(A, None, []), 3),
         (diff(None, B, []), 0),
         (diff(None, B, [place(0, 1, None, 1, "rebuildable")]), 10),

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
+from schemas.gaps import Cause, Gap
 from store_io.formats.config import held_tables
 from store_io.formats.config.records import BadRecord, Records
 from store_io.formats.config.tables import SharedSettings
@@ -23,6 +24,7 @@ from store_io.rules.config.reading import ConfigRules
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
+from store_io.wording.gaps import gap_text
 from tests.support.damage import invert_byte
 from tests.support.stores.rocksdb_stores import write_database
 
@@ -176,7 +178,7 @@ def test_light_queues_do_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert records(tmp_path, light).offsets == {("g", "A", 0): 5}
     monkeypatch.setattr(held_tables, "MAX_TABLE_VALUES", 0)
     kept = read(tmp_path, "5.5.0", storeType="default", configManagerVersion="v2")
-    assert kept.held[CONSUMER_OFFSETS].problem.startswith("config/rdb/: more than is read")
+    assert kept.held[CONSUMER_OFFSETS].problem == Gap(Cause.CONFIG_TABLE_LARGE, "config/rdb")
 
 
 def test_sentences_name_the_entry_and_not_its_key(tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ def test_sentences_name_the_entry_and_not_its_key(tmp_path: Path) -> None:
     tables = records(tmp_path, odd).held
     bad = tables[TOPICS]
     assert (bad.refusal, bad.refused_key) == ("config/rdb/: the value of topic 'B\\x1b' is empty", entry(3, b"B\x1b"))
-    assert tables[GROUPS].problem.startswith("config/rdb/: the value of group 'g': ")
+    assert gap_text(tables[GROUPS].problem).startswith("config/rdb/: the value of group 'g': ")
     assert tables[CONSUMER_OFFSETS].refusal == "config/rdb/: the offset of group 'g' in topic 'A' is cut short"
 
 
