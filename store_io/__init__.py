@@ -10,7 +10,7 @@ Folders in the order in which bytes become a plan. Each imports only from those 
 * `rules`: what a broker of each release does.
 * `formats`: one reader per kind of file.
 * `scan`: one CommitLog segment in one pass, held against its queue and index entries.
-* `wording`: the sentences about what is known.
+* `wording`: facts become sentences.
 * `audit`: one store: rounds of tasks, checks, what a start loses, the plan.
 * `replicas`: copies of one log, compared.
 * `explore`: messages for people: search, rows, one record explained, the broker's view.

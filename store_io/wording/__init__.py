@@ -1,4 +1,4 @@
-"""The words for facts: what rules, checks and repairs say of a store as typed values becomes English here, and nowhere is it read.
+"""The words for facts: what is known of a store as typed values becomes English here, and nowhere is it read again.
 
 * `gaps`: why an audit is incomplete.
 """
