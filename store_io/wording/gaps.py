@@ -23,7 +23,10 @@ def gap_text(gap: Gap) -> str:
 
 def distinct(gaps: Iterable[Gap]) -> list[Gap]:
     """Return the gaps without those that would only repeat an earlier one's sentence."""
-    return list({gap_text(gap): gap for gap in reversed(list(gaps))}.values())[::-1]
+    told: dict[str, Gap] = {}
+    for gap in gaps:
+        told.setdefault(gap_text(gap), gap)
+    return list(told.values())
 
 
 def incomplete_texts(gaps: Iterable[Gap]) -> list[str]:

@@ -37,7 +37,7 @@ def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: st
 def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -> None:
     judged = Judgement([], Gaps([LATE]), OffsetsBeyond())
     out = store_outcome(evidence_of(COPY, prediction=STARTS, loss=Loss()), judged)
-    assert (out.complete, out.incomplete, out.exit_code) == (False, [gap_text(LATE)], 3)
+    assert (out.complete, out.incomplete, out.exit_code) == (False, [gap_text(LATE)], LATE.exit_code)
     assert out.gaps == [LATE] and [row["cause"] for row in out.plan["gaps"]] == ["time_limit"]
     assert out.plan["broker"]["lost"] == {"messages": 0, "bytes": 0, "by_queue": []}
 
