@@ -5,13 +5,18 @@ Spark's exceptions ask the JVM for their text, and may outlive it. So only this 
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import signal
 from typing import Any
 
+from store_io.base.errors import StoreError
 from store_io.source.storage_options import without_secrets
 
 _MOST = 500
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_ROOM_WORDS = tuple(map(os.strerror, _NO_ROOM))
 _CAUSE = "↳"  # delta-rs draws its causes as a tree, a line each, below a first line that names only the kind
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -44,6 +49,19 @@ def fault_sentence(problem: BaseException) -> str:
     """What is said of an exception that no command foresees."""
     why, name = reason(problem), type(problem).__name__
     return f"stopped by a fault of this program: {name}" + (f": {why}" if why != name else "")
+
+
+def is_no_room(problem: BaseException | None) -> bool:
+    """Whether an error, or one from which it follows, says that a disk is full: by its number, or by the system's words in an
+    error of the JVM or of delta-rs, which keep no number."""
+    while problem is not None:
+        if isinstance(problem, OSError):
+            if problem.errno in _NO_ROOM:
+                return True
+        elif not isinstance(problem, StoreError) and any(words in reason(problem) for words in _NO_ROOM_WORDS):
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
 
 
 def is_sparks(problem: BaseException) -> bool:

@@ -12,6 +12,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from jobs.remote_files import TEMPORARY, RemoteFiles, remote_files
 from store_io.base.errors import StoreError
@@ -26,33 +27,25 @@ _TRIAL, _TRIAL_BYTES = f".trial{TEMPORARY}", 1 << 16  # one name, so that there 
 STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
 
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 class OutputFailed(StoreError):
-    """A result cannot be written or read. no_room: the disk is full, so that nothing else is wrong with the place."""
-
-    def __init__(self, sentence: str, cause: OSError | None = None):
-        super().__init__(sentence)
-        self.no_room = cause is not None and cause.errno in _NO_ROOM
+    """A result cannot be written or read."""
 
 
-def said_once(problems: Iterable[str]) -> list[str]:
-    """The problems, those of a full disk as one: the first of them, and how many others have the same cause."""
-    full = [os.strerror(number) for number in _NO_ROOM]
-    kept, others = list[str](), 0
-    first = -1
-    for problem in problems:
-        if not any(cause in problem for cause in full):
-            kept.append(problem)
-        elif first < 0:
-            first = len(kept)
-            kept.append(problem)
-        else:
-            others += 1
-    if others:
-        kept[first] += f" (and {others} more {'result' if others == 1 else 'results'}, for the same reason)"
-    return kept
+class Unwritten(NamedTuple):
+    """Why something could not be written. no_room: the disk is full, so that nothing else is wrong with the place."""
+
+    sentence: str
+    no_room: bool = False
+
+
+def said_once(problems: Iterable[Unwritten]) -> list[str]:
+    """Return the problems in sentences, those of a full disk as one: the first, and how many others have the same cause."""
+    problems = list(problems)
+    full = [place for place, problem in enumerate(problems) if problem.no_room]
+    said = [problem.sentence for place, problem in enumerate(problems) if place not in full[1:]]
+    if len(full) > 1:
+        said[full[0]] += f" (and {len(full) - 1} more {'result' if len(full) == 2 else 'results'}, for the same reason)"
+    return said
 
 
 class OutputFolder:
@@ -100,7 +93,7 @@ class OutputFolder:
         except FileNotFoundError:
             pass  # another run has removed it
         except OSError as problem:
-            raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}", problem) from None
+            raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}") from None
 
     def write(self, name: str, chunks: str | Iterable[str], mode: int = FOR_ALL) -> None:
         """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left. mode: its
@@ -113,7 +106,7 @@ class OutputFolder:
             else:
                 write_local(path, parts, mode=mode)
         except OSError as problem:
-            raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}", problem) from None
+            raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}") from None
 
     def read(self, name: str, most: int | None = None) -> bytes | None:
         """A whole file; None where there is none. most: bytes that it may have."""
@@ -145,7 +138,7 @@ class OutputFolder:
                 if left.name.startswith(".") and left.name.endswith(TEMPORARY):
                     os.unlink(left.path)
         except OSError as problem:
-            raise OutputFailed(f"{path}: cannot make the folder: {problem.strerror or problem}", problem) from None
+            raise OutputFailed(f"{path}: cannot make the folder: {problem.strerror or problem}") from None
 
     def remove(self, name: str) -> None:
         """Remove one file, if it is there."""

@@ -25,6 +25,7 @@ from jobs.output import OutputFailed, OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
 from jobs.running_broker import broker_signs, refused
+from schemas.gaps import Gap
 from schemas.rows import NAMED, Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
@@ -38,6 +39,7 @@ from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_se
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
+from store_io.wording.gaps import gap_text
 
 if TYPE_CHECKING:
     from jobs.report.hand_over.words import HandOver
@@ -396,7 +398,6 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
     from jobs import session
     from jobs.audit.progress import SparkCounters
     from jobs.audit.runner import Runner
-    from jobs.task_process import Fault
 
     with session.start(spark_words) as started:
         counters = SparkCounters(started.context)
@@ -405,7 +406,7 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
         def submitted(tasks: Sequence[Any], describe: str) -> list[Any]:
             with _progress_of(tasks, describe, counters):
                 answers = runner.run(tasks, describe)
-            faults = [answer.sentence for answer in answers if isinstance(answer, Fault)]
+            faults = [gap_text(answer) for answer in answers if isinstance(answer, Gap)]
             if faults:
                 raise StoreError(f"a task failed: {faults[0]}")
             return answers

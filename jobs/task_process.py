@@ -14,13 +14,13 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 from jobs.audit.datasets import DatasetPlan, scan_and_write
 from jobs.environment.installation import module_name
 from jobs.faults import ending, reason
+from schemas.gaps import Cause, Gap
 from store_io.base.crc import checksum
 from store_io.base.tasks import Task, read_wholly, run_task
 from store_io.scan.segment_scan import SegmentTask
@@ -28,15 +28,8 @@ from store_io.scan.segment_scan import SegmentTask
 TRIES = 2  # of one task, apart, after the worker that was lost
 
 
-@dataclass(frozen=True)
-class Fault:
-    """In the place of a result: why there is none, a whole sentence."""
-
-    sentence: str
-
-
 def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
-    """The pickle of the task's result, or of a Fault. plan: with it a segment's datasets are written on the way."""
+    """The pickle of the task's result, or of the gap in its place. plan: with it a segment's datasets are written on the way."""
     try:
         if plan is not None and isinstance(task, SegmentTask):
             return pickle.dumps(read_wholly(lambda: scan_and_write(task, plan, stores[task.store])), protocol=5)
@@ -44,7 +37,7 @@ def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> byte
     except Exception as problem:  # makes the audit of this one store incomplete
         where = traceback.extract_tb(problem.__traceback__)[-1]
         said = f"{type(problem).__name__}: {reason(problem)} ({where.name}, line {where.lineno})"
-        return pickle.dumps(Fault(f"a fault of this program stopped a scan: {said}"), protocol=5)
+        return pickle.dumps(Gap(Cause.TASK_FAULT, values=(said,)), protocol=5)
 
 
 class Apart:
@@ -55,7 +48,7 @@ class Apart:
         self._line: Connection | None = None
 
     def run(self, task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
-        """As `run_here`; a Fault that names the files where the process was lost with the task `TRIES` times."""
+        """As `run_here`; a gap that names the files if the process was lost with the task `TRIES` times."""
         ended = 0
         for _ in range(TRIES):
             line = self._begun()
@@ -64,9 +57,8 @@ class Apart:
                 return line.recv_bytes()
             except (EOFError, OSError):
                 ended = self._end()
-        short = ", as where memory is short" if ended < 0 else ""
-        sentence = f"{files_of(task)}: could not be read: the process that read it was lost each time ({ending(ended)}{short})"
-        return pickle.dumps(Fault(sentence), protocol=5)
+        path = task.paths[0] if len(task.paths) == 1 else ""
+        return pickle.dumps(Gap(Cause.WORKER_LOST, path, (files_of(task), ending(ended), ended < 0)), protocol=5)
 
     def _begun(self) -> Connection:
         if self._line is None:

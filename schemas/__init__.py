@@ -7,6 +7,7 @@
 * `rows`: the dataclasses that travel between the packages.
 * `severities`: note, rebuildable, loss.
 * `advice`: why a broker refuses a store.
+* `gaps`: why an audit is incomplete: causes, and what each means for the exit code.
 * `finding_codes`: the catalogue of findings: code, severity, what it is about, cure, meaning, next step.
 * `sources`: the columns of the Spark data sources.
 * `arrow`: Arrow schemas of the record-level datasets (messages, rebuilt ConsumeQueue and Index entries).

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from schemas.advice import Refusal
+from schemas.gaps import Gap
 from schemas.severities import LOSS as LOSS
 from schemas.severities import NOTE as NOTE
 from schemas.severities import REBUILDABLE as REBUILDABLE
@@ -226,7 +227,7 @@ class SegmentSummary:
     timers_dropped: int = 0  # of them beyond the bound
     # by other rules, in the order of `SegmentTask.others`; None where such a walk needs a scan of its own
     others: list[OtherWalk | None] = field(default_factory=list)
-    problem: str = ""  # the file could not be read, or changed underneath: a sentence; everything else is then void
+    problem: Gap | None = None  # the file could not be read, or changed underneath: a sentence; everything else is then void
 
 
 # ---- findings and plan ---------------------------------------------------------------------------------------------
@@ -329,7 +330,7 @@ class QueueSummary:
     used_digests: dict[str, tuple[int, str]] = field(default_factory=dict)  # path -> (entries up to the last used, their digest)
     changed: bool = False  # what an earlier run has compared is not the same any more
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
     def weight(self) -> int:
         """How many things it holds, of those of which there may be many."""
@@ -353,7 +354,7 @@ class IndexFileSummary:
     findings_dropped: dict[str, int] = field(default_factory=dict)
     digest: str = ""
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
 
 @dataclass(frozen=True)
@@ -493,6 +494,8 @@ class AuditOutcome:
     next step filled in.  findings_dropped: code -> disagreements beyond the bound, counted only.  counts: severity -> findings.
     segments, queues, index_files: rows of the Delta tables of these names (`schemas.tables`), without run_id and store; a
     missing key is null, an unknown one an error.
+    gaps: why the audit is not complete, each cause's gaps in the order in which they turned out. incomplete: the sentences about
+    them, but for gaps that are only noted.
     loss: {"messages": n, "bytes": n,
            "by_topic": [{"topic", "messages", "first_store_time", "last_store_time"}],       times in ms
            "groups": [{"group", "topic", "queue_id", "offset", "new_max"}],                 consumer offsets beyond the new end
@@ -509,12 +512,13 @@ class AuditOutcome:
     release: str
     exit_code: int
     complete: bool
-    incomplete: list[str] = field(default_factory=list)  # sentences
+    incomplete: list[str] = field(default_factory=list)  # the sentences about `gaps`
     verdict: str = ""  # one sentence
     plan: Row = field(default_factory=dict)
     findings: Sequence[Finding] = field(default_factory=list)
     findings_dropped: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
     bytes_read: int = 0
     seconds: float = 0.0
     task_seconds: float = 0.0  # that its tasks took, one after the other, wherever they ran

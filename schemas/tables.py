@@ -123,6 +123,7 @@ RUNS = Table(
     Column("exit_code", "integer", "0 consistent, 3 incomplete, 10 derived data differ, 20 damaged, messages lost or no start."),
     Column("complete", "boolean", "Whether all was read and is modelled."),
     Column("incomplete", array_of("string"), "Why not, in sentences."),
+    Column("gaps", array_of("string"), "Why not, by cause, each cause once; also causes that are only noted."),
     Column("level", "string", "full, or quick: only what this release would read when it starts."),
     Column("unread_segments", "long", "CommitLog segments that were not fully read, in this run or an earlier one that counts."),
     Column("unread_bytes", "long", "Their length, bytes."),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from schemas.gaps import Cause, exit_code_of
 from schemas.rows import LOSS, NOTE, AuditOutcome, EarlierRun, EarlierSegment
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
@@ -24,6 +25,7 @@ from tests.support.stores.corpus_tools import Case, cases
 
 SEGMENT = 4096
 VERIFIED_AT = datetime(2026, 11, 20, 3, 0, tzinfo=UTC)
+LATE = exit_code_of(Cause.TIME_LIMIT)
 
 
 def request(store: Store, release: str = "5.3.3", **more: Any) -> AuditRequest:
@@ -139,7 +141,7 @@ def test_no_time_at_all_reads_nothing_and_says_so(tmp_path: Path) -> None:
     audit = run_audit(request(store, not_after=time.time() - 1))
     outcome = audit.outcome()
     files = list((store.root / "commitlog").iterdir())
-    assert audit.segments == [] and outcome.plan["broker"] is None and outcome.exit_code == 3
+    assert audit.segments == [] and outcome.plan["broker"] is None and outcome.exit_code == LATE
     assert outcome.not_read["segments"] == len(files) and outcome.segment_count == len(files)
     assert "the time limit was reached" in outcome.incomplete[0] and not outcome.complete
     assert {f.severity for f in outcome.findings} <= {NOTE}
@@ -211,7 +213,7 @@ def test_order_in_which_segments_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     newest = [str(f.start) for f in audit.copy.loaded.segments[-3:]]
     assert clock.begun[:7] == ["12288", *newest, "8192", "16384", "0"]
     outcome = audit.outcome()
-    assert outcome.plan["broker"] is not None and not outcome.complete and outcome.exit_code == 3
+    assert outcome.plan["broker"] is not None and not outcome.complete and outcome.exit_code == LATE
     by_file = {row["file"]: row for row in outcome.segments}
     left = by_file[f"commitlog/{4096:020d}"]
     assert (left["verified_run"], left["verified_at"], left["digest"]) == (

@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from jobs.faults import is_no_room
+from jobs.output import Unwritten
 from jobs.remote_files import HdfsFiles
 from jobs.tables.data_file import DataFile
 from jobs.tables.table_address import hadoop_path, is_local
@@ -52,11 +54,11 @@ class DatasetPlan:
 
 @dataclass
 class SegmentOutput:
-    """What one segment's scan gave. files: dataset -> its file, not committed yet. problem: why there are none, a sentence."""
+    """What one segment's scan gave. files: dataset -> its file, not committed yet. problem: why there are none."""
 
     summary: SegmentSummary
     files: dict[str, DataFile]
-    problem: str = ""
+    problem: Unwritten | None = None
 
 
 def scan_and_write(task: SegmentTask, plan: DatasetPlan, store: str) -> SegmentOutput:
@@ -71,7 +73,7 @@ class _SegmentFiles:
 
     def __init__(self, task: SegmentTask, plan: DatasetPlan, store: str):
         self.want_keys = "index" in plan.names
-        self.problem = ""
+        self.problem: Unwritten | None = None
         self._task = task
         self._files = {name: _File(plan, name, store, task.base_offset) for name in plan.names}
 
@@ -105,7 +107,7 @@ class _SegmentFiles:
         try:
             return None if self.problem else action()
         except DatasetFailed as problem:
-            self.problem = str(problem)
+            self.problem = Unwritten(str(problem), is_no_room(problem))
             return None
 
 

@@ -23,7 +23,7 @@ from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.output import KEPT, OutputFailed, OutputFolder
-from schemas import rows
+from schemas import gaps, rows
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
@@ -159,8 +159,9 @@ class _Plain(pickle.Unpickler):
     """Reads rows and the plain values in them. --out may be a folder that others write to: nothing else is ever called."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if module == rows.__name__ and isinstance(kind := vars(rows).get(name), type) and kind.__module__ == module:
-            return kind
+        for known in (rows, gaps):
+            if module == known.__name__ and isinstance(kind := vars(known).get(name), type) and kind.__module__ == module:
+                return kind
         if (module, name) in _PLAIN:
             return super().find_class(module, name)
         raise pickle.UnpicklingError(f"{module}.{name}: no kind of row")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from schemas.gaps import Cause, Gap
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.paths import is_uri
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 THREADS = 16  # of a file system elsewhere, each of whose answers takes its time
 
 
-def listing_problems(context: SparkContext, audits: Sequence[StoreAudit]) -> list[list[str]]:
-    """For each audit, sentences where Spark sees another length of a segment than we do."""
+def listing_problems(context: SparkContext, audits: Sequence[StoreAudit]) -> list[list[Gap]]:
+    """For each audit, a gap for each segment of which Spark sees another length than we do."""
     jvm: Any = context._jvm
     java_context: Any = context._jsc
     path_of, conf = jvm.org.apache.hadoop.fs.Path, java_context.hadoopConfiguration()
@@ -33,10 +34,10 @@ def listing_problems(context: SparkContext, audits: Sequence[StoreAudit]) -> lis
             return None
 
     wanted = [(number, *row) for number, audit in enumerate(audits) for row in audit.segment_addresses()]
-    found: list[list[str]] = [[] for _ in audits]
+    found: list[list[Gap]] = [[] for _ in audits]
     with ThreadPoolExecutor(THREADS if any(is_uri(address) for _, _, address, _ in wanted) else 1) as threads:
         lengths = threads.map(length_of, (address for _, _, address, _ in wanted))
         for (number, name, _, size), length in zip(wanted, lengths, strict=True):
             if length is not None and length != size:
-                found[number].append(f"{name}: {length} bytes by Spark's listing, {size} by ours")
+                found[number].append(Gap(Cause.LISTED_OTHERWISE, name, (length, size)))
     return found

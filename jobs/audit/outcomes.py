@@ -4,18 +4,32 @@ little memory."""
 from __future__ import annotations
 
 from jobs.command_line.stores import StoreArgument
+from schemas.gaps import Gap
 from schemas.rows import AuditOutcome, Row
 from store_io.base.packed import packed
+from store_io.wording.gaps import gap_rows, gap_text
 
 
-def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> AuditOutcome:
-    """Code 3, with the sentence as the reason. verdict: where the audit itself is not what failed."""
+def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> AuditOutcome:
+    """Return the outcome of a store of which only the gap is known. verdict: if the audit itself is not what failed."""
     named = {"store": store.name, "release": store.release, "release_from": store.release_from}
-    plan: Row = {"schema_version": 1, **named, "complete": False, "settings": {}, "inputs": [], "broker": None, "steps": []}
+    known: Row = {"gaps": gap_rows([gap]), "settings": {}, "inputs": [], "broker": None, "steps": []}
+    plan: Row = {"schema_version": 1, **named, "complete": False, **known}
+    sentence = gap_text(gap)
     return AuditOutcome(
-        store.name, store.path, store.release, 3, False, [sentence], verdict or f"Could not be audited: {sentence}",
-        plan, release_from=store.release_from, replica_group=store.replica_group or "", key=store.key,
-    )  # fmt: skip
+        store.name,
+        store.path,
+        store.release,
+        gap.exit_code,
+        complete=False,
+        incomplete=[sentence],
+        gaps=[gap],
+        verdict=verdict or f"Could not be audited: {sentence}",
+        plan=plan,
+        release_from=store.release_from,
+        replica_group=store.replica_group or "",
+        key=store.key,
+    )
 
 
 def put_away(outcome: AuditOutcome) -> None:

@@ -14,11 +14,13 @@ from typing import Any
 from jobs import RULES_VERSION, VERSION
 from jobs.audit.outcomes import not_audited
 from jobs.command_line.options import AuditOptions
+from jobs.faults import is_no_room
 from jobs.output import RESULT, OutputFailed, OutputFolder, write_local
 from jobs.report.files.junit_xml import junit_xml
 from jobs.report.files.prometheus import prometheus_text
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.summary_markdown import summary_markdown
+from schemas.gaps import Cause, Gap
 from store_io.base.errors import parsed
 
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -31,7 +33,10 @@ def write_stopped(asked: AuditOptions, sentence: str, started_at: datetime, seco
     """
     info = RunInfo(asked.run_id, VERSION, RULES_VERSION, started_at, seconds, problems=(sentence,))
     verdict = f"Was not audited: {sentence}"
-    text = result_json(info, [not_audited(store, store.problem or sentence, verdict) for store in asked.stores])
+    stopped = Gap(Cause.STOPPED, values=(sentence,))
+    gaps = [Gap(Cause.WRONG_ARGUMENTS, values=(s.problem,)) if s.problem else stopped for s in asked.stores]
+    outcomes = [not_audited(store, gap, verdict) for store, gap in zip(asked.stores, gaps, strict=True)]
+    text = result_json(info, outcomes)
     OutputFolder(asked.out).write(RESULT, text)
     return dict(json.loads(text))
 
@@ -103,7 +108,7 @@ def _room_or_not() -> Iterator[None]:
     try:
         yield
     except OutputFailed as problem:
-        if not problem.no_room:
+        if not is_no_room(problem):
             raise
 
 

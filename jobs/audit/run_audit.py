@@ -23,8 +23,8 @@ from jobs.audit.progress import Progress, SparkCounters
 from jobs.audit.store_batches import BYTES_PER_CORE, FoundCopies, batches, slow_stores
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
-from jobs.faults import fault_sentence, reason
-from jobs.output import INDEX, REPLICAS, RESULT, OutputFailed, OutputFolder, said_once
+from jobs.faults import fault_sentence, is_no_room, reason
+from jobs.output import INDEX, REPLICAS, RESULT, OutputFailed, OutputFolder, Unwritten, said_once
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts, replicas_json
 from jobs.report.pages.index_html import index_html
@@ -34,6 +34,7 @@ from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import count_text, printable
 from jobs.running_broker import broker_signs, refused
 from jobs.tables.data_file import DataFile
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -97,7 +98,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
                 unwritten.add(outcome.name)
             if len(asked.stores) > 1:
                 put_away(outcome)
-        problems += [problem for problem in (reading.past.result().problem,) if problem] if reading.past is not None else []
+        past_problem = reading.past.result().problem if reading.past is not None else ""
+        problems += [Unwritten(past_problem)] if past_problem else []
         problems += write_tables(started, replace(info, finished_at=datetime.now(UTC)), outcomes, wanted)
         for sentence in slow_stores([(o.name, o.bytes_read, o.task_seconds) for o in outcomes]):
             progress.say(sentence)
@@ -125,7 +127,7 @@ class Wanted:
 
     plan: DatasetPlan
     files: list[dict[str, DataFile]] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: list[Unwritten] = field(default_factory=list)
 
     def take(self, answer: Any) -> Any:
         """Keep what a task wrote; what it found is passed on."""
@@ -250,8 +252,8 @@ class _Together:
         for audit in audits:
             audit.first = []
         run_rounds(first_tasks, run_tasks)
-        for audit, sentences in zip(audits, listed.result(), strict=True):
-            audit.incomplete.extend(sentences)
+        for audit, gaps in zip(audits, listed.result(), strict=True):
+            audit.gaps.add(gaps)
         for (_, store), one in zip(part, prepared, strict=True):
             if isinstance(one, StoreAudit):
                 with one.no_fault_beyond():
@@ -286,7 +288,7 @@ def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcom
     except Exception as fault:  # a bug here must not lose the audits: they are marked incomplete
         for audit in audits:
             if audit.request.replica_group and not audit.replicas:
-                audit.incomplete.append(f"the copies of this log could not be compared: {type(fault).__name__}: {reason(fault)}")
+                audit.gaps.add([Gap(Cause.COPIES_NOT_COMPARED, values=(f"{type(fault).__name__}: {reason(fault)}",))])
 
 
 def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
@@ -313,7 +315,7 @@ def _past(started: Session, info: RunInfo) -> Future[Furthest]:
 def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | AuditOutcome:
     """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
     if store.problem:
-        return not_audited(store, store.problem)
+        return not_audited(store, Gap(Cause.WRONG_ARGUMENTS, values=(store.problem,)))
     location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
     request = AuditRequest(
         store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
@@ -324,14 +326,17 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     try:
         audit.first = audit.first_tasks()
     except RefusedSetting as problem:
-        return not_audited(store, problem.within(store.broker_conf_file or "broker.conf"))
-    except (StoreError, OSError) as problem:
-        return not_audited(store, str(problem))
+        said = problem.within(store.broker_conf_file or "broker.conf")
+        return not_audited(store, Gap(Cause.WRONG_ARGUMENTS, values=(said,)))
+    except StoreError as problem:
+        return not_audited(store, problem.gap())
+    except OSError as problem:
+        return not_audited(store, Gap(Cause.ERROR, values=(str(problem),)))
     return audit
 
 
-def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None) -> list[str]:
-    """The store's own files; sentences about what could not be written."""
+def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None) -> list[Unwritten]:
+    """The store's own files; why something could not be written."""
     with _noted() as problems:
         output.write(f"{outcome.name}/plan.json", plan_parts(outcome))
         output.write(f"{outcome.name}/findings.jsonl", findings_jsonl(outcome.findings))
@@ -341,8 +346,8 @@ def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContex
     return problems
 
 
-def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[str]:
-    """The page of the whole run, and how groups of copies compare; sentences about what could not be written."""
+def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[Unwritten]:
+    """The page of the whole run, and how groups of copies compare; why something could not be written."""
     with _noted() as problems:
         output.write(INDEX, index_html(info, outcomes))
         if any(outcome.replicas for outcome in outcomes):
@@ -350,8 +355,8 @@ def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[Audi
     return problems
 
 
-def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[str]:
-    """The run's rows; sentences about what could not be written, the datasets of tasks too."""
+def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[Unwritten]:
+    """The run's rows; why something could not be written, the datasets of tasks too."""
     from jobs.tables.delta_tables import Tables
 
     with _noted() as problems:
@@ -360,16 +365,17 @@ def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcom
 
 
 @contextlib.contextmanager
-def _noted(full_disk: bool = False) -> Iterator[list[str]]:
+def _noted(full_disk: bool = False) -> Iterator[list[Unwritten]]:
     """Note what keeps results from being written. full_disk: this alone is noted, anything else is raised."""
-    problems: list[str] = []
+    problems: list[Unwritten] = []
     try:
         yield problems
     except StoreError as problem:
-        if full_disk and not (isinstance(problem, OutputFailed) and problem.no_room):
+        no_room = is_no_room(problem)
+        if full_disk and not (isinstance(problem, OutputFailed) and no_room):
             raise
-        problems.append(str(problem))
+        problems.append(Unwritten(str(problem), no_room))
     except Exception as fault:  # a bug in the rendering of one store must not lose the others'
         if full_disk:
             raise
-        problems.append(fault_sentence(fault))
+        problems.append(Unwritten(fault_sentence(fault), is_no_room(fault)))

@@ -21,7 +21,8 @@ from pyspark import SparkContext, TaskContext
 
 from jobs import interrupts
 from jobs.audit.datasets import DatasetPlan
-from jobs.task_process import Apart, Fault, run_here
+from jobs.task_process import Apart, run_here
+from schemas.gaps import Cause, Gap
 from schemas.rows import SegmentSummary
 from store_io.base.crc import checksum
 from store_io.base.packed import PackedValue
@@ -55,7 +56,7 @@ class Runner:
         self.seconds: dict[int, float] = defaultdict(float)  # by `task.store`: that its tasks took, one after the other
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
-        """The tasks' results in their order; a Fault where one failed, or where the process that ran it was lost each time."""
+        """The tasks' results in their order; a gap where one failed, or where the process that ran it was lost each time."""
         return self._run(tasks, describe, pickle.loads)
 
     def _run(
@@ -81,7 +82,7 @@ class Runner:
         bins = partition(tasks, self.context.defaultParallelism)
         shared = self.context.broadcast(pack(tasks, bins))
         self.context.setJobDescription(f"{describe}: {len(tasks)} tasks")
-        results: list[Any] = [Fault("a task gave no result")] * len(tasks)
+        results: list[Any] = [Gap(Cause.TASK_WITHOUT_RESULT)] * len(tasks)
         keys = KeyTable()
         try:
             for index, seconds, answer in self._answers(len(bins), _worker(shared, self.report, plan, stores)):
@@ -112,10 +113,11 @@ class Runner:
     def answers(
         self, tasks: Sequence[Task], describe: str, plan: DatasetPlan | None = None, stores: Sequence[str] = ()
     ) -> list[Any]:
-        """As `run`, for an audit, which opens results one by one: with its sentence in the place of a Fault, and with a
-        `PackedValue` in the place of a large result. plan, stores: as `_run` has them.
+        """As `run`, for an audit, which opens results one by one: with a `PackedValue` in the place of a large result.
+
+        plan, stores: as `_run` has them.
         """
-        return [r.sentence if isinstance(r, Fault) else r for r in self._run(tasks, describe, _packed, plan, stores)]
+        return self._run(tasks, describe, _packed, plan, stores)
 
 
 def _packed(answer: bytes) -> Any:

@@ -39,6 +39,7 @@ from store_io.repair.repair_plan import plan_text
 from store_io.sample_store import RELEASE
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+from store_io.wording.gaps import gap_text
 
 if TYPE_CHECKING:
     from jobs.session import Session
@@ -202,7 +203,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     from jobs.audit.datasets import DatasetPlan
     from jobs.audit.progress import Progress, SparkCounters
     from jobs.audit.runner import Runner
-    from jobs.output import RESULT, OutputFolder
+    from jobs.output import RESULT, OutputFolder, Unwritten, said_once
     from jobs.report.files.result_json import RunInfo, result_json
 
     began = time.perf_counter()
@@ -213,7 +214,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     runner = Runner(started.context, counters.report)
     wanted = audit.Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
     outcomes = []
-    problems: list[str] = []
+    problems: list[Unwritten] = []
     with Progress(None, counters) as progress:
         for outcome in audit.audit_stores(runner, asked.stores, progress, wanted):
             outcomes.append(outcome)
@@ -223,7 +224,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     problems += audit.write_tables(started, info, outcomes, wanted)
     written = time.perf_counter()
     if problems or any(outcome.exit_code for outcome in outcomes):
-        raise BenchFailed(f"a sound store is not found sound: {problems or outcomes[0].verdict}")
+        raise BenchFailed(f"a sound store is not found sound: {said_once(problems) or outcomes[0].verdict}")
     return audited - began, written - audited
 
 
@@ -254,7 +255,7 @@ def measure_peak(started: Session, root: Path) -> int | None:
 def _peak_of(task: SegmentTask) -> tuple[int, str]:
     reset_peak()
     summary = run_task(task)
-    return peak_bytes() or 0, summary.problem or ("" if summary.extents else "nothing was scanned")
+    return peak_bytes() or 0, gap_text(summary.problem) if summary.problem else "" if summary.extents else "nothing was scanned"
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
     from jobs.audit import run_audit as audit
     from jobs.audit.outcomes import put_away
     from jobs.audit.runner import Runner
-    from jobs.output import OutputFolder
+    from jobs.output import OutputFolder, said_once
     from jobs.report.files.result_json import RunInfo
 
     asked, out = SHAPES[shape], folder / "out"
@@ -141,7 +141,7 @@ def measure_scale(started: Session, folder: Path, shape: str, part: float) -> Sc
         if bool(outcome.exit_code) != bool(asked.wrong_every or asked.lost) or not outcome.complete
     ]
     if problems or wrong:
-        raise BenchFailed(f"{shape}: {(problems or wrong)[0]}")
+        raise BenchFailed(f"{shape}: {[*said_once(problems), *wrong][0]}")
     return ScaleTimes(
         shape,
         sum(outcome.segment_count for outcome in outcomes),

@@ -15,6 +15,7 @@ from store_io.explore.message_search import Contents
 from store_io.explore.scans import MAX_BODY_BYTES
 from store_io.explore.served.broker_view import BrokerView, Served
 from store_io.explore.served.served_rows import body_of, served_row
+from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_sentence
 
 
@@ -23,7 +24,8 @@ def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: Ex
     audit = audited(request, spark)
     prediction = audit.prediction
     if audit.failed or prediction is None:
-        raise StoreError(f"what a broker would do is not known: {(audit.incomplete or ['the audit is incomplete'])[0]}")
+        why = next(map(gap_text, audit.gaps.faults), "the audit is incomplete")
+        raise StoreError(f"what a broker would do is not known: {why}")
     release = f"RocketMQ {request.release}"
     if prediction.refusal is not None:
         sentence = refusal_sentence(prediction.refusal)

@@ -21,12 +21,13 @@ from jobs.history import reading
 from jobs.history.reading import History, collect, time_of
 from jobs.report.texts.history_text import difference_text, last_text
 from jobs.report.texts.store_titles import short_names
+from schemas.gaps import exit_code_of
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
-from store_io.base.exit_codes import DERIVED, INCOMPLETE, LOST, SEVERITIES, of_severity, severity_rank, worst
+from store_io.base.exit_codes import DERIVED, GAP_CODES, INCOMPLETE, LOST, SEVERITIES, of_severity, severity_rank, worst
 
 _RUN_COLUMNS = (
-    "level exit_code complete verdict location release settings tool_version rules_version min_phy_offset truncate_at "
+    "level exit_code complete gaps verdict location release settings tool_version rules_version min_phy_offset truncate_at "
     "lacks_messages diverged"
 ).split()
 _OF_BOTH = {"exit_codes": "exit_code", "verdicts": "verdict"} | {key: key for key in ("complete", "lacks_messages", "diverged")}
@@ -231,9 +232,8 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
     codes = [of_severity(f["severity"]) for f in (*new, *grown)]
     codes += [LOST] * bool(log and (log["changed"] or log["missing"] or log["shrank"]))
     codes += [DERIVED] * any(one["changed"] for one in derived.values())
-    codes += [INCOMPLETE] * (a is None or b is None or not (a["complete"] and b["complete"]))
-    if a is None:  # a store without a baseline: that it is new is no fault, and all its findings are
-        codes = [code for code in codes if code != INCOMPLETE] + [INCOMPLETE] * (b is not None and not b["complete"])
+    codes += [INCOMPLETE] * (b is None)  # a store without a baseline is new, which is no fault
+    codes += [code for run in (a, b) if run is not None and not run["complete"] for code in _codes_of_gaps(run)]
     total: Counter[tuple[str, str]] = Counter()
     places: Counter[tuple[str, str]] = Counter()
     for row in (*persisting, *still):
@@ -243,7 +243,7 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
         "store": name,
         "code": worst(codes),
         **{key: [row and row[column] for row in (a, b)] for key, column in _OF_BOTH.items()},
-        "unreadable_now": bool(a and b and a["complete"] and b["exit_code"] == INCOMPLETE),
+        "unreadable_now": bool(a and b and a["complete"] and b["exit_code"] in GAP_CODES),
         "locations": [row["location"] or "" for row in (a, b) if row],
         "other_settings": _other_settings(a, b) if a and b and not (unlisted or emptied or _unlisted(a, before)) else [],
         "new": new,
@@ -258,6 +258,11 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
         "index": derived.get("index"),
         "queues": derived.get("queues"),
     }
+
+
+def _codes_of_gaps(run: Row) -> list[int]:
+    """What the gaps of an incomplete run earn; runs of versions that wrote no causes earn the usual code."""
+    return [exit_code_of(cause) for cause in run["gaps"] or ()] or [INCOMPLETE]
 
 
 def _unlisted(run: Row | None, files: dict[str, list[Row]]) -> bool:

@@ -23,7 +23,7 @@ from schemas.finding_codes import TIMER_LOST
 from schemas.rows import LOSS, Row
 from store_io.audit.outcome.safety import Safety
 from store_io.base.errors import StoreError
-from store_io.base.exit_codes import INCOMPLETE, rank, severity_rank
+from store_io.base.exit_codes import GAP_CODES, rank, severity_rank
 from store_io.base.paths import is_uri
 
 TREND_RUNS = 1000  # of one store, the newest: bounds what a long history takes
@@ -183,7 +183,7 @@ def _why(row: Row, codes: Sequence[Row]) -> str:
     if row["refusal"]:
         return str(row["refusal"])
     grave = [f"{code['code']} {code['count']:,}" for code in codes if code["severity"] != "note"]
-    if not grave or row["exit_code"] == INCOMPLETE:
+    if not grave or row["exit_code"] in GAP_CODES:
         return str(row["verdict"])
     return ", ".join(grave[:3]) + (f" and {len(grave) - 3} more" if len(grave) > 3 else "")
 

@@ -61,6 +61,7 @@ from store_io.repair.ways import Way, section_of, work_out_way
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.replicas.same_logs import same_logs
 from store_io.rules.releases import KNOWN_RELEASES
+from store_io.wording.gaps import gap_text
 
 YES, DONOR = "--yes", "the donor"
 
@@ -171,7 +172,7 @@ def _audit(asked: Asked, run_tasks: RunTasks) -> tuple[AuditOutcome, ComparedDon
 def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> ComparedDonor:
     """Compare the donor with the copy, whatever a repair would take from it. The copy's audit gets what the comparison finds."""
     if audit.failed or donor.failed:
-        return ComparedDonor(problem="; ".join((*audit.incomplete[:1], *donor.incomplete[:1])))
+        return ComparedDonor(problem="; ".join(gap_text(gap) for each in (audit, donor) for gap in each.gaps.faults[:1]))
     if not same_logs([audit, donor]):
         where = "no message that the two hold at the same physical offset was found"
         return ComparedDonor(problem=f"perhaps no copy of this log: {where}")
@@ -250,7 +251,7 @@ def _write(asked: Asked, outcome: AuditOutcome) -> None:
     context = PageContext(store_words=store_words(asked.store), plan=_plan_file(asked, outcome), to=asked.target)
     problems = write_store(output, outcome, context)
     if problems:
-        raise OutputFailed(problems[0])
+        raise OutputFailed(problems[0].sentence)
     if outcome.replicas:
         output.write(REPLICAS, replicas_json([outcome]))
 

@@ -250,6 +250,7 @@ def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
         "replica_group": outcome.replica_group or None,
         "out": run.out or None,
         **{name: getattr(outcome, name) for name in _OF_OUTCOME},
+        "gaps": list(dict.fromkeys(str(gap.cause) for gap in outcome.gaps)),
         "safety": decide(outcome).safety,
         "exit_kind": broker.get("exit"),
         **{name: broker.get(name) for name in _OF_BROKER},

@@ -12,19 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.all_checks import run_checks
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.checks.log.emptied import shows_a_store, shrunk_findings
 from store_io.audit.evidence import Evidence
+from store_io.audit.gaps import Gaps
 from store_io.audit.loss import Loss
 from store_io.audit.opened_copy import OpenedCopy, open_copy
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
 from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.store_rounds import StoreRounds
-from store_io.audit.shortcomings import Shortcomings
-from store_io.base.errors import StoreError, UsageError
+from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.base.failed_reads import failed_reads
 from store_io.base.packed import GrowingList
 from store_io.base.tasks import Task, run_task
@@ -79,7 +80,7 @@ class StoreAudit:
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
-        self._short = Shortcomings()
+        self.gaps = Gaps()
         self._opened: OpenedCopy | None = None
         self._asking: StoreRounds | None = None
         self._beyond = OffsetsBeyond()
@@ -90,13 +91,13 @@ class StoreAudit:
         """The tasks that read everything once. [] where nothing can be audited."""
         try:
             with self._telling_failed_reads():
-                self._opened = open_copy(self.request, self._short, self.beside)
-                self._asking = StoreRounds(self.request, self._opened, self._short, index=self.beside is None)
+                self._opened = open_copy(self.request, self.gaps, self.beside)
+                self._asking = StoreRounds(self.request, self._opened, self.gaps, index=self.beside is None)
         except UsageError:
             raise
         except StoreError as error:
             self.failed = True
-            self.incomplete.append(str(error))
+            self.gaps.add([error.gap()])
             return []
         except Exception as fault:
             self.failed = True
@@ -111,7 +112,7 @@ class StoreAudit:
     def next_tasks(self, results: list[Any]) -> list[Task]:
         """Take in one round's results, in the order of its tasks; the next round's tasks, [] when all is known.
 
-        A text in the place of a result says why there is none; the audit is then incomplete. `results` is empty afterwards.
+        A gap in the place of a result says why there is none; the audit is then incomplete. `results` is empty afterwards.
         """
         return self._advance(results)
 
@@ -123,7 +124,7 @@ class StoreAudit:
                 self._judge()
             return tasks
         except StoreError as error:
-            self.incomplete.append(str(error))
+            self.gaps.add([error.gap()])
             return []
         except Exception as fault:  # one store's must not end the others' audit
             self._fault(fault)
@@ -132,7 +133,7 @@ class StoreAudit:
     def _fault(self, fault: Exception) -> None:
         where = traceback.extract_tb(fault.__traceback__)[-1]
         sentence = f"{type(fault).__name__}: {fault} ({where.name}, line {where.lineno})"
-        self._short.cannot_read(f"an error in this program ended the audit: {sentence}")
+        self.gaps.cannot_read(Gap(Cause.AUDIT_FAULT, values=(sentence,)))
         if self._asking is not None:
             self._asking.prediction = None
 
@@ -143,7 +144,7 @@ class StoreAudit:
             try:
                 yield
             finally:
-                self._short.add_failed(failed)
+                self.gaps.add_failed(failed)
 
     @contextlib.contextmanager
     def no_fault_beyond(self) -> Iterator[None]:
@@ -152,7 +153,7 @@ class StoreAudit:
             with self._telling_failed_reads():
                 yield
         except StoreError as error:
-            self._short.add_new([str(error)])
+            self.gaps.add([error.gap()])
         except Exception as fault:
             self._fault(fault)
 
@@ -161,8 +162,8 @@ class StoreAudit:
         with self._telling_failed_reads():
             self.findings = run_checks(evidence)
             if self.beside is None:
-                self._short.add_new(changes_since(evidence.copy.listing))
-        if not self.incomplete:
+                self.gaps.add(changes_since(evidence.copy.listing))
+        if not self.gaps.faults:
             with self._telling_failed_reads():
                 self._beyond = offsets_beyond(evidence)
                 self.findings += broker_findings(evidence, self._beyond)
@@ -181,19 +182,19 @@ class StoreAudit:
         """End the audit of a folder that nothing shows to be, or to have been, a store: it could not be audited."""
         if not self.failed and self.copy.no_store and not self.copy.log_place.asked and not shows_a_store(self.findings):
             self.failed = True
-            self.incomplete[:] = [self.copy.no_store]
+            self.gaps.found[:] = [NotAStore(self.copy.no_store).gap()]
 
     def outcome(self) -> AuditOutcome:
         """All results. The same bytes give the same, but for `seconds`."""
-        reasons = len(self.incomplete)
+        reasons = len(self.gaps.found)
         try:
             with self._telling_failed_reads():
                 out = self._outcome()
-            if len(self.incomplete) == reasons:
+            if len(self.gaps.found) == reasons:
                 return out
         except StoreError as error:
             self.failed = True
-            self._short.add_new([str(error)])
+            self.gaps.add([error.gap()])
         except Exception as fault:  # one store's must not end the others' audit
             self.failed = True
             self._fault(fault)
@@ -202,9 +203,9 @@ class StoreAudit:
     def _outcome(self) -> AuditOutcome:
         seconds = time.monotonic() - self._began
         if self.failed:
-            out = failed_outcome(self.request, self.incomplete)
+            out = failed_outcome(self.request, self.gaps.faults)
         else:
-            judged = Judgement(self.findings, self._short, self._beyond, self.furthest, self.replicas)
+            judged = Judgement(self.findings, self.gaps, self._beyond, self.furthest, self.replicas)
             out = (store_outcome if self.beside is None else start_outcome)(self.evidence, judged)
             out.bytes_read += self.bytes_compared
             out.replica_group = self.request.replica_group
@@ -214,14 +215,9 @@ class StoreAudit:
     # ---- what is known ---------------------------------------------------------------------------------------------
 
     @property
-    def incomplete(self) -> list[str]:
-        """Why the audit is incomplete, a sentence each; others may add to it."""
-        return self._short.sentences
-
-    @property
-    def failed_reads(self) -> Mapping[str, str]:
-        """Reads of the copy that failed, and that another try may do: path to sentence."""
-        return self._short.failed
+    def failed_reads(self) -> Mapping[str, Gap]:
+        """Reads of the copy that failed, and that another try may do, by path."""
+        return self.gaps.failed
 
     @property
     def evidence(self) -> Evidence:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from schemas.gaps import Gap
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog.message_columns import RecordCheck
@@ -55,7 +56,7 @@ class EpochStartsResult:
 
     no_record: list[int] = field(default_factory=list)
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
 
 def look_up(task: EpochStartsTask) -> EpochStartsResult:
@@ -73,5 +74,5 @@ def look_up(task: EpochStartsTask) -> EpochStartsResult:
             if verdict.kind not in (VALID, END):
                 result.no_record.append(place.start)
     except StoreError as why:
-        return EpochStartsResult(problem=str(why))
+        return EpochStartsResult(problem=why.gap())
     return result

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from schemas import dledger_layout
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
@@ -16,8 +17,8 @@ from store_io.audit.facts.odd_settings import unknown_names
 from store_io.audit.facts.other_forms import OtherForms, other_forms
 from store_io.audit.facts.size_misfits import Misfit, size_misfits
 from store_io.audit.facts.unjudged import StartFiles, start_files
+from store_io.audit.gaps import Gaps
 from store_io.audit.other_kinds import unmodelled
-from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.tables.table_view import TablesInUse, tables_in_use
 from store_io.audit.timer.timer_files import TimerParts, timer_parts
 from store_io.base.errors import NotAStore, StoreError
@@ -62,7 +63,7 @@ class TwinQueues:
 class OpenedCopy:
     """What listing, settings and small files say.
 
-    no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a sentence for each part of it for which
+    no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a gap for each part of it for which
     there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
     leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
     headers: of the index files that can be read, by path.  compacted: queues below compaction/.  timers: the timer store's files;
@@ -80,7 +81,7 @@ class OpenedCopy:
     rules: BrokerRules
     misfits: Sequence[Misfit]
     tree: Tree
-    unmodelled: Sequence[str]
+    unmodelled: Sequence[Gap]
     config: StoreConfig
     batch_topics: frozenset[str]
     loaded: LoadedStore
@@ -160,8 +161,8 @@ class OpenedCopy:
         return (0, entry.size) if entry is not None and entry.kind != "directory" else (None, None)
 
 
-def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | None = None) -> OpenedCopy:
-    """Find out all that needs no large file; what went wrong goes to `short`. Raises NotAStore.
+def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = None) -> OpenedCopy:
+    """Find out all that needs no large file; what is not understood goes to `gaps`. Raises NotAStore.
 
     beside: the same copy, opened under other rules: it is not listed again.
     """
@@ -179,22 +180,21 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     place = log_place(request.broker_conf, listing, rules)
     tree = Tree(listing.files)
     not_modelled = unmodelled(listing, rules, request.broker_conf is not None)
-    short.sentences += [*filter(None, [place.asked]), *not_modelled]
-    short.sentences += store_dir.unreadable_parts(listing)
+    gaps.add([*filter(None, [place.asked]), *not_modelled, *store_dir.unreadable_parts(listing)])
     config = config_reader.read_config(source, listing, rules)
-    short.sentences += config.problems
+    gaps.add(config.problems)
     batch_topics = _batch_topics(tree, config, listing, rules)
     if rules.combined_queues and batch_topics:
-        not_modelled.append("topics of type BatchCQ beside rocksdbCQDoubleWriteEnable=true: the two together are not modelled")
+        not_modelled.append(Gap(Cause.DOUBLE_WRITE_BATCH))
     loaded = load_store(tree, rules, batch_topics, (config.topics or {}).keys())
     starting = start_files(source, listing, config, rules)
-    short.add_new(starting.broken)
+    gaps.add(starting.broken)
     parts = timer_parts(source, listing, tree, rules)
     timers = parts if rules.timers else None
     of_timers = timers or TimerParts()
     epochs = read_epochs(source, listing) if rules.controller_mode else StoredEpochs()
     table = (
-        _queue_table(source, tree, rules, short) if rules.rocksdb_queues or rules.combined_queues and not not_modelled else None
+        _queue_table(source, tree, rules, gaps) if rules.rocksdb_queues or rules.combined_queues and not not_modelled else None
     )
     in_folder, of_mark = (folder_refusal(tree, rules), _mark_refusal(table)) if table is not None else (None, None)
     # A broker ends at the first of these that it comes to.
@@ -203,15 +203,11 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
     if rules.combined_queues:
         loaded.refusal = combination_refusal(rules) or loaded.refusal
         loaded.index_refusal = loaded.index_refusal or late_combination_refusal(rules)
-    short.add_new(problem for problem in (of_timers.problem, epochs.problem) if problem)
+    gaps.add(problem for problem in (of_timers.problem, epochs.problem) if problem)
     not_modelled += _unmodelled_queues(table, loaded, rules) if table is not None else []
-    not_modelled += [
-        f"{f.path}: a segment with physical offsets {'below 0' if f.start < 0 else 'beyond 63 bits'}"
-        for f in loaded.segments
-        if not _in_range(f)
-    ]
-    short.add_new(not_modelled)
-    checkpoint_file = _checkpoint(source, listing, short)
+    not_modelled += [Gap(Cause.SEGMENT_OUT_OF_RANGE, f.path, (f.start,)) for f in loaded.segments if not _in_range(f)]
+    gaps.add(not_modelled)
+    checkpoint_file = _checkpoint(source, listing, gaps)
     folders: PackedMap[QueueKey, str] = queue_folders(tree, QUEUES) if not rules.rocksdb_queues else PackedMap()
     if rules.batch_queues and not rules.rocksdb_queues:
         # 4.x does not know the folder: its queues of these topics are ordinary ones.
@@ -226,7 +222,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
             folders = PackedMap.of((key, folder) for key, folder in folders.items() if not key[0].startswith(LMQ_PREFIX))
             queue_files = PackedMap.of(((key, queue_files[key]) for key in folders), weigh=len)
     index_files, ledger_index = _index_files(tree), _ledger_index(tree, loaded)
-    stored = _marks(source, rules, short)
+    stored = _marks(source, rules, gaps)
     return OpenedCopy(
         listing=listing,
         no_store=no_store,
@@ -247,12 +243,12 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
         queue_folders=folders,
         queue_files=queue_files,
         index_files=index_files,
-        headers=_headers(source, index_files, short),
+        headers=_headers(source, index_files, gaps),
         compacted=compacted_queues(tree, rules),
         timers=timers,
         idle_timers=parts if not rules.timers and parts is not None and parts.judged else None,
         ledger_index=ledger_index,
-        ledger_texts=_ledger_texts(source, listing, loaded, ledger_index, short),
+        ledger_texts=_ledger_texts(source, listing, loaded, ledger_index, gaps),
         queue_table=table,
         twins=twins,
         marks=stored.marks,
@@ -270,22 +266,22 @@ def _mode_refusal(rules: BrokerRules) -> Refusal | None:
     return Refusal(RefusalKind.CONTROLLER_MODE, expected="5.1.3", actual=rules.release)
 
 
-def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, short: Shortcomings) -> QueueTable:
+def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, gaps: Gaps) -> QueueTable:
     folder = database_folder(rules)
     table = read_queue_table(source, find_database(tree.children(folder), folder))
     if table.unread:
-        short.cannot_read(table.unread)
+        gaps.cannot_read(table.unread)
     return table
 
 
-def _marks(source: ByteSource, rules: BrokerRules, short: Shortcomings) -> StoredMarks:
+def _marks(source: ByteSource, rules: BrokerRules, gaps: Gaps) -> StoredMarks:
     families = marked_families(rules)
     if not families:
         return StoredMarks()
     try:
         return read_marks(source, source.list_tree(FOLDER), families)  # the store's listing has the folder's name alone
     except StoreError as error:
-        short.cannot_read(str(error))
+        gaps.cannot_read(error.gap())
         return StoredMarks()
 
 
@@ -296,7 +292,7 @@ def _mark_refusal(table: QueueTable) -> Refusal | None:
     return Refusal(RefusalKind.QUEUE_MARK, table.damaged[0], actual=table.damaged[1])
 
 
-def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[str]:
+def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[Gap]:
     """What the rules for queues in RocksDB do not cover."""
     found = []
     why = table.hidden_unknown
@@ -306,10 +302,9 @@ def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRule
         why = why or "beside a DLedger CommitLog"
     if table.gaps and table.damaged is not None and not table.mark_unreadable and why:
         file, reason = table.damaged
-        without = f"without the files of {table.database.folder}/ the copy can be audited whole"
-        found.append(f"{file}: bad bytes among the ends of the queues ({reason}): not modelled, {why}; {without}")
+        found.append(Gap(Cause.ROCKSDB_BAD_ENDS, file, (table.database.folder, reason, why)))
     if not loaded.segments and table.ends.maxima:
-        found.append(f"{table.database.folder}/ holds queues in RocksDB, and there is no CommitLog: not modelled")
+        found.append(Gap(Cause.ROCKSDB_WITHOUT_LOG, table.database.folder))
     return found
 
 
@@ -345,22 +340,22 @@ def _ledger_index(tree: Tree, loaded: LoadedStore) -> tuple[MappedFile, ...]:
 
 
 def _ledger_texts(
-    source: ByteSource, listing: StoreListing, loaded: LoadedStore, index: tuple[MappedFile, ...], short: Shortcomings
+    source: ByteSource, listing: StoreListing, loaded: LoadedStore, index: tuple[MappedFile, ...], gaps: Gaps
 ) -> LedgerTexts:
     if loaded.ledger is None:
         return LedgerTexts()
     try:
         return read_texts(source, listing, loaded.ledger.folder, index)
     except StoreError as error:
-        short.cannot_read(str(error))
+        gaps.cannot_read(error.gap())
         return LedgerTexts()
 
 
-def _checkpoint(source: ByteSource, listing: StoreListing, short: Shortcomings) -> checkpoint_reader.StoredCheckpoint:
+def _checkpoint(source: ByteSource, listing: StoreListing, gaps: Gaps) -> checkpoint_reader.StoredCheckpoint:
     try:
         return checkpoint_reader.read_checkpoint(source, listing)
     except StoreError as error:
-        short.cannot_read(str(error))
+        gaps.cannot_read(error.gap())
         return checkpoint_reader.StoredCheckpoint()
 
 
@@ -369,11 +364,11 @@ def _index_files(tree: Tree) -> list[MappedFile]:
     return [MappedFile(e.path, number or 0, e.size) for e, number in numbered if number is not None]
 
 
-def _headers(source: ByteSource, files: Sequence[MappedFile], short: Shortcomings) -> dict[str, IndexHeader]:
+def _headers(source: ByteSource, files: Sequence[MappedFile], gaps: Gaps) -> dict[str, IndexHeader]:
     found = {}
     for file in files:
         try:
             found[file.path] = index_reader.read_header(source, file.path)
         except StoreError as error:
-            short.cannot_read(str(error))
+            gaps.cannot_read(error.gap())
     return found

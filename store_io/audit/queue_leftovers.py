@@ -17,6 +17,7 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.entries import ENTRY_DTYPE
+from schemas.gaps import Gap
 from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.audit import log_map as lm
 from store_io.audit.queue_runs import stretches
@@ -89,7 +90,7 @@ class LeftoverResult:
     disputed: int = 0
     wrong: list[tuple[int, int]] = field(default_factory=list)  # entry numbers reported as wrong, of those missing
     answered: list[tuple[int, int]] = field(default_factory=list)  # entry numbers without a message that lead to the next one
-    problem: str = ""
+    problem: Gap | None = None
 
     def weight(self) -> int:
         """How many things it holds, of those of which there may be many."""
@@ -107,7 +108,7 @@ def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> 
         finally:
             entries.close()
     except StoreError as error:
-        return LeftoverResult(task.key, problem=str(error))
+        return LeftoverResult(task.key, problem=error.gap())
 
 
 def _classified(task: LeftoverTask, entries: Entries) -> LeftoverResult:

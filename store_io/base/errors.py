@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
+
+from schemas.gaps import Cause, Gap
 
 
 class StoreError(Exception):
-    """The store cannot be audited, or not completely."""
+    """The store cannot be audited, or not completely.
+
+    path: the file or folder of the store that could not be read, as the read itself has noted it (`failed_reads`).
+    """
 
     exit_code = 3
+    cause: ClassVar[Cause] = Cause.ERROR
+    path = ""
+
+    def gap(self, path: str = "") -> Gap:
+        """Return the gap that this error leaves in an audit. path: the file concerned, if no read has noted it."""
+        return Gap(self.cause, self.path or path, (str(self),))
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows in the place of a traceback."""
@@ -20,6 +31,7 @@ class UsageError(StoreError):
     """The arguments or the settings do not make sense; nothing was read."""
 
     exit_code = 2
+    cause = Cause.WRONG_ARGUMENTS
 
 
 class RefusedSetting(UsageError):
@@ -40,30 +52,49 @@ class RefusedSetting(UsageError):
 class NotAStore(StoreError):
     """The path does not hold a RocketMQ store."""
 
+    cause = Cause.NOT_A_STORE
+
 
 class NotAFile(StoreError):
     """The name is no regular file, or the file is too large for its kind. Reading again changes nothing."""
+
+    cause = Cause.NOT_A_FILE
 
 
 class Unreadable(StoreError):
     """A file or folder cannot be looked up, opened, listed or read. Another try may succeed: see `failed_reads`."""
 
+    cause = Cause.UNREADABLE
+
+    @classmethod
+    def again(cls, gap: Gap) -> Unreadable:
+        """Return an error with the text of one that has left this gap."""
+        return cls(str(gap.values[0]))
+
 
 class Denied(Unreadable):
     """The system or the server does not let this user read it."""
+
+    cause = Cause.DENIED
 
 
 class Unreached(Unreadable):
     """No server answers at this address, or the server has no such bucket. `check_root` calls the address no store then."""
 
+    cause = Cause.UNREACHED
+
 
 class StoreChanged(Unreadable):
     """A file vanished, grew or shrank while it was read."""
 
+    cause = Cause.CHANGED_WHILE_READ
+
     @classmethod
     def in_size(cls, path: str, size: int, listed: int) -> StoreChanged:
         """Of a file that has another length, in bytes, than the listing of its store."""
-        return cls(f"{path}: {size:,} bytes, {listed:,} when the copy was listed")
+        error = cls(f"{path}: {size:,} bytes, {listed:,} when the copy was listed")
+        error.path = path
+        return error
 
 
 class UnfitDonor(StoreError):

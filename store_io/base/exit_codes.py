@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from schemas.gaps import MEANINGS, USUAL, Gap
 from schemas.rows import LOSS, NOTE, REBUILDABLE
-from store_io.base.errors import StoreError
 
-CONSISTENT, DERIVED, INCOMPLETE, LOST = 0, 10, StoreError.exit_code, 20
-_RANKED = (CONSISTENT, DERIVED, INCOMPLETE, LOST)  # the most severe last
+CONSISTENT, DERIVED, INCOMPLETE, LOST = 0, 10, USUAL.exit_code, 20
+# Those that say that an audit is incomplete: the usual one, and what single causes of gaps earn instead.
+GAP_CODES = tuple(dict.fromkeys([INCOMPLETE, *sorted({m.exit_code for m in MEANINGS.values()} - {CONSISTENT, DERIVED, LOST})]))
+_RANKS = {CONSISTENT: 0, DERIVED: 1, **dict.fromkeys(GAP_CODES, 2), LOST: 3}
 _OF_SEVERITY = {LOSS: LOST, REBUILDABLE: DERIVED, NOTE: CONSISTENT}
 SEVERITIES = tuple(_OF_SEVERITY)  # the most severe first
 
@@ -23,9 +25,9 @@ def severity_rank(severity: str) -> int:
     return SEVERITIES.index(severity) if severity in SEVERITIES else 0
 
 
-def of_store(severities: Iterable[str], complete: bool) -> int:
-    """What a store earns by the severities of its findings and by whether all of it was read and is modelled."""
-    return worst([*map(of_severity, severities), CONSISTENT if complete else INCOMPLETE])
+def of_store(severities: Iterable[str], gaps: Iterable[Gap]) -> int:
+    """Return what a store earns by the severities of its findings and by the causes of its gaps."""
+    return worst([*map(of_severity, severities), *(gap.exit_code for gap in gaps)])
 
 
 def of_run(of_stores: Iterable[int], problems: Iterable[str]) -> int:
@@ -35,9 +37,9 @@ def of_run(of_stores: Iterable[int], problems: Iterable[str]) -> int:
 
 def worst(codes: Iterable[int]) -> int:
     """The one that counts; 0 for none."""
-    return max(codes, key=rank, default=CONSISTENT)
+    return max(codes, key=lambda code: (rank(code), code == INCOMPLETE), default=CONSISTENT)
 
 
 def rank(code: int) -> int:
     """The larger, the more severe; an unknown one counts as the most severe."""
-    return _RANKED.index(code) if code in _RANKED else _RANKED.index(LOST)
+    return _RANKS.get(code, _RANKS[LOST])

@@ -13,19 +13,21 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, TypeVar
 
+from schemas.gaps import Gap
 from store_io.base.errors import Denied, StoreError, Unreadable, UsageError
+from store_io.base.paths import is_inner_path
 
 _T = TypeVar("_T")
 _END: Any = object()
 MOST_NOTED = 100  # files: of a disk that is gone, every file fails
 
-_noted: ContextVar[dict[str, str] | None] = ContextVar("failed_reads", default=None)
+_noted: ContextVar[dict[str, Gap] | None] = ContextVar("failed_reads", default=None)
 
 
 @contextlib.contextmanager
-def failed_reads() -> Iterator[Mapping[str, str]]:
-    """Give a mapping, path to sentence, that takes what fails to be read inside, by this thread. An inner one takes its own."""
-    failed: dict[str, str] = {}
+def failed_reads() -> Iterator[Mapping[str, Gap]]:
+    """Give a mapping, path to gap, that takes what fails to be read inside, by this thread. An inner one takes its own."""
+    failed: dict[str, Gap] = {}
     before = _noted.set(failed)
     try:
         yield failed
@@ -45,15 +47,29 @@ class noting:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is not None and isinstance(error, Unreadable):
+        if isinstance(error, Unreadable):
             note(self._path, error)
+        elif isinstance(error, StoreError):
+            _name_path(self._path, error)
 
 
-def note(path: str, error: Unreadable | str) -> None:
+def note(path: str, error: Unreadable) -> None:
     """Note that this read has failed. The first failure of a file is kept."""
+    _name_path(path, error)
+    _keep(path, error.gap())
+
+
+def _name_path(path: str, error: StoreError) -> None:
+    """Tell the error which file or folder below the store's root is concerned, if it does not know that yet."""
+    inner = path.rstrip("/")
+    if not error.path and is_inner_path(inner):
+        error.path = inner
+
+
+def _keep(path: str, gap: Gap) -> None:
     failed = _noted.get()
     if failed is not None and len(failed) < MOST_NOTED:
-        failed.setdefault(path, str(error))
+        failed.setdefault(path, gap)
 
 
 @contextlib.contextmanager
@@ -68,8 +84,8 @@ def every_read() -> Iterator[None]:
             raise
         except StoreError as error:
             follows = error
-    for sentence in failed.values():
-        raise Unreadable(sentence) from follows
+    for gap in failed.values():
+        raise Unreadable.again(gap) from follows
     if follows is not None:
         raise follows
 
@@ -92,7 +108,7 @@ def with_every_read(parts: Iterable[_T]) -> Iterator[_T]:
 def noted_unless(kind: type[Unreadable]) -> Iterator[None]:
     """Note what fails inside, unless it ends with an error of this kind, which the caller reports in another way: a file that
     this user may not read and a broker may not need, a database that the library does not read."""
-    failed: Mapping[str, str] = {}
+    failed: Mapping[str, Gap] = {}
     try:
         with failed_reads() as failed:
             yield
@@ -100,8 +116,8 @@ def noted_unless(kind: type[Unreadable]) -> Iterator[None]:
         failed = {}
         raise
     finally:
-        for path, sentence in failed.items():
-            note(path, sentence)
+        for path, gap in failed.items():
+            _keep(path, gap)
 
 
 def unless_denied(read: Callable[[], _T]) -> _T:

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from typing import IO
 
+from schemas.gaps import Cause
 from store_io.base.errors import StoreError
 
 FILE_BYTES = 64 << 20  # of one file
@@ -18,6 +19,8 @@ FILE_BYTES = 64 << 20  # of one file
 
 class NotReadBack(StoreError):
     """A temporary file cannot be read any more."""
+
+    cause = Cause.TEMPORARY_FILE_LOST
 
 
 class _File:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from schemas.gaps import Gap
 from store_io.base.failed_reads import failed_reads
 from store_io.base.packed import PackedValue, opened
 
@@ -70,10 +71,10 @@ def unpacked(task: Task) -> Task:
 
 @dataclass(frozen=True)
 class PartlyRead:
-    """A task's result, some of whose reads have failed, whatever the task made of that. failed: a sentence each, by path."""
+    """A task's result, some of whose reads have failed, whatever the task made of that. failed: a gap each, by path."""
 
     result: Any
-    failed: Mapping[str, str]
+    failed: Mapping[str, Gap]
 
 
 @dataclass(frozen=True)

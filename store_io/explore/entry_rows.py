@@ -27,6 +27,7 @@ from store_io.formats.queue_store import ExtUnits
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import ByteSource, OpenFiles, open_source
+from store_io.wording.gaps import gap_text
 
 WINDOW_BYTES = 1 << 20
 SCHEMAS = {name: arrow_schema(columns) for name, columns in SOURCES.items() if name != "messages"}
@@ -143,7 +144,7 @@ def scan_extents(scan: EntryScan, file: MappedFile) -> Iterator[pa.RecordBatch]:
     task = SegmentTask(0, file.path, file.start, file.size, scan.location, scan.rules, probe=False, digest=False)
     summary = scan_segment(task)
     if summary.problem:
-        raise StoreError(summary.problem)
+        raise StoreError(gap_text(summary.problem))
     rows = [
         {
             "file": file.path,

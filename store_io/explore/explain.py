@@ -30,11 +30,11 @@ from schemas.rows import (
 )
 from schemas.store_names import COMMITLOG
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.gaps import Gaps
 from store_io.audit.healing.changes import DEFAULT_RISK, Healing, Place
 from store_io.audit.healing.heal_task import search, search_of
 from store_io.audit.healing.judgement import judged
 from store_io.audit.opened_copy import OpenedCopy, open_copy
-from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.base.wording import count_text
@@ -53,6 +53,7 @@ from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.segment_window import SegmentWindow
+from store_io.wording.gaps import gap_text
 
 SHOW_ALL = Redaction(NONE, b"")
 WINDOW_BYTES = 1 << 16  # of a segment that is looked into once more
@@ -152,7 +153,7 @@ class Explanation:
 
 def explain(request: AuditRequest, phy_offset: int, redaction: Redaction = SHOW_ALL) -> Explanation:
     """Explain one physical offset of the copy. Raises StoreError where the copy cannot be read, UsageError over its settings."""
-    return _Explainer(open_copy(request, Shortcomings()), request, phy_offset, redaction).run()
+    return _Explainer(open_copy(request, Gaps()), request, phy_offset, redaction).run()
 
 
 class _Watch:
@@ -239,7 +240,7 @@ class _Explainer:
         )
         summary = scan_segment(task, self.source, watch)
         if summary.problem:
-            raise StoreError(summary.problem)
+            raise StoreError(gap_text(summary.problem))
         return summary, watch
 
     def _outside(self) -> None:

@@ -17,6 +17,7 @@ from store_io.rules.dledger.ledger_recovery import recovered_end
 from store_io.rules.dledger.ledger_walks import DataWalk
 from store_io.rules.prediction import Refused
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_sentence
 
 
@@ -45,7 +46,7 @@ def ledger_start(copy: OpenedCopy, location: StoreLocation, file: MappedFile, ph
     def walk_of(each: MappedFile) -> DataWalk:
         walk = walk_data(DataTask(0, location, each, copy.ledger_index), copy.source)
         if walk.problem:
-            raise StoreError(walk.problem)
+            raise StoreError(gap_text(walk.problem))
         return walk
 
     scans = copy.unclean and copy.rules.ledger_crash_dispatch

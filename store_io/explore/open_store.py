@@ -19,6 +19,7 @@ from store_io.rules.releases import NEWEST_RELEASE, ROCKSDB_STORE_TYPE, BrokerRu
 from store_io.source.byte_source import ByteSource, StoreLocation, folder_of, open_source
 from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing, check_names, check_roots, list_store, unreadable_parts
+from store_io.wording.gaps import gap_text
 
 CLOCK_MARGIN_MS = 3_600_000
 _LARGEST_OFFSET = (1 << 63) - 1
@@ -52,7 +53,7 @@ class OpenStore:
         found = [f for f in segments_of(self._tree(), self.rules) if f.start + f.size <= _LARGEST_OFFSET]
         other = [] if found else unmodelled(self.listing, self.rules)
         if other:
-            raise StoreError(other[0])
+            raise StoreError(gap_text(other[0]))
         return found
 
     def queues(self) -> list[QueueFiles]:
@@ -68,7 +69,7 @@ class OpenStore:
                 found.append(QueueFiles(key, kind == BATCH_QUEUES, tuple(numbered_files(tree, folder)), tuple(ext)))
         other = [] if any(queue.files for queue in found) else unmodelled(self.listing, self.rules)
         if other:
-            raise StoreError(other[0])
+            raise StoreError(gap_text(other[0]))
         return found
 
     def index_files(self) -> list[MappedFile]:

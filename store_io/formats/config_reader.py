@@ -13,6 +13,7 @@ from typing import Any
 
 from schemas import commitlog_layout
 from schemas.advice import Refusal
+from schemas.gaps import Cause, Gap
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
 from store_io.formats.config.beans import LeftOut
@@ -102,7 +103,7 @@ class Load:
     empty: list[str] = field(default_factory=list)
     bad: list[BadFile] = field(default_factory=list)
     odd: BadFile | None = None
-    problems: list[str] = field(default_factory=list)
+    problems: list[Gap] = field(default_factory=list)
     counter: int = 0
     hollow: bool = False
     entries: dict[Any, Any] = field(default_factory=dict)
@@ -150,7 +151,7 @@ class StoreConfig:
     loads: dict[str, Load] = field(default_factory=dict)
     rules: ConfigRules = field(default_factory=ConfigRules)
     findings: list[Finding] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    problems: list[Gap] = field(default_factory=list)
     database: str = ""
     imports_files: bool = True
     held: dict[str, HeldTable] = field(default_factory=dict)
@@ -241,12 +242,12 @@ def load(source: ByteSource, listing: StoreListing, path: str, rules: ConfigRule
             entry = listing.get(name)
             if entry is not None and entry.kind in ("directory", "special"):  # other kinds: store_dir.unreadable_parts
                 kind = "a directory" if entry.kind == "directory" else "a FIFO, socket or device"
-                done.problems.append(f"{name}: {kind}, not a file: its content is not known")
+                done.problems.append(Gap(Cause.CONFIG_NO_FILE, name, (kind,)))
             continue
         try:
             data = read_bounded(source, name)
         except StoreError as error:
-            done.problems.append(str(error))
+            done.problems.append(error.gap(name))
             break
         done.files.append(name)
         if not data:  # as if it were not there
@@ -394,7 +395,7 @@ def _look_at_backup(source: ByteSource, listing: StoreListing, config: StoreConf
     try:
         data = source.read_small(name, MAX_BACKUP_BYTES)
     except StoreError as error:
-        config.problems.append(str(error))
+        config.problems.append(error.gap(name))
         return
     config.files.append(name)
     if not data.strip(b"\0") or never_closed(data):

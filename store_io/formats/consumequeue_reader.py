@@ -188,7 +188,7 @@ def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummar
             _scan_ext(own, task, summary)
             summary.refusal = None
     except StoreError as why:
-        return QueueSummary(task.key, task.batch, files=list(task.files), problem=str(why))
+        return QueueSummary(task.key, task.batch, files=list(task.files), problem=why.gap())
     return summary
 
 

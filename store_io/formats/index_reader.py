@@ -15,6 +15,7 @@ import numpy as np
 from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
+from schemas.gaps import Cause, Gap
 from schemas.rows import NOTE, Finding, IndexFileSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
@@ -94,10 +95,9 @@ def scan_index_file(task: IndexTask, source: ByteSource | None = None) -> IndexF
                 raise StoreChanged.in_size(task.path, file.size, task.size)
             return _Scan(task, file).run()
     except StoreError as why:
-        return IndexFileSummary(task.path, task.size, problem=str(why))
+        return IndexFileSummary(task.path, task.size, problem=why.gap(task.path))
     except MemoryError:
-        said = f"{task.path}: there is not enough memory for its {task.rules.index_slots:,} slots (maxHashSlotNum)"
-        return IndexFileSummary(task.path, task.size, problem=said)
+        return IndexFileSummary(task.path, task.size, problem=Gap(Cause.INDEX_SLOTS, task.path, (task.rules.index_slots,)))
 
 
 @dataclass(frozen=True)

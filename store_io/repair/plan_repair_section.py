@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from schemas.gaps import Gap
 from schemas.rows import AuditOutcome, Row
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
@@ -25,6 +26,7 @@ from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_work import RepairRequest
 from store_io.repair.ways import section_of, work_out_way
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.gaps import gap_text
 
 _TOO_LATE = "not worked out: the time of --max-duration was spent; rescue works the steps out, and repair --dry-run says them"
 MOST_BYTES = 1 << 30  # of messages: the largest store whose steps an audit works out; each repair tried reads it four times
@@ -79,11 +81,11 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation, not_after: float
 
 
 def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
-    """The section of that store's plan. answers: of its tasks, in their order; a text says why there is none."""
+    """The section of that store's plan. answers: of its tasks, in their order; a gap says why there is none."""
     if not _wanted(outcome):
         return None
     told = (_TOO_LATE if isinstance(answer, NotRead) else answer for answer in answers)
-    given = [refused_section(answer, worked_out=False) if isinstance(answer, str) else answer for answer in told]
+    given = [refused_section(gap_text(answer), worked_out=False) if isinstance(answer, Gap) else answer for answer in told]
     if not given:
         size = _message_bytes(outcome)
         sentence = (

@@ -122,8 +122,8 @@ def audit(work: Work, conf: str | None, what: str, copy: StoreLocation | None = 
     with databases_kept_open():
         run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
     outcome = run.outcome()
-    for sentence in run.failed_reads.values():
-        raise Unreadable(sentence)
+    for gap in run.failed_reads.values():
+        raise Unreadable.again(gap)
     if run.failed:
         raise _not_audited(what, outcome)
     return Audited(run, outcome)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from schemas.gaps import Gap
 from schemas.rows import MappedFile, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
@@ -18,6 +19,7 @@ from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import list_store
+from store_io.wording.gaps import gap_text
 
 if TYPE_CHECKING:  # what is needed at the end is loaded while the copy is made
     from store_io.repair.unsaved import Unsaved
@@ -175,8 +177,7 @@ class Work:
         results = self.run_tasks(tasks, describe)
         for result in results:
             if isinstance(result, PartlyRead):
-                raise Unreadable(next(iter(result.failed.values())))
-            sentence = getattr(result, "sentence", None)
-            if sentence is not None:
-                raise StoreError(f"a task of the repair failed: {sentence}")
+                raise Unreadable.again(next(iter(result.failed.values())))
+            if isinstance(result, Gap):
+                raise StoreError(f"a task of the repair failed: {gap_text(result)}")
         return results

@@ -34,7 +34,7 @@ class Copy:
     @property
     def starts_as_it_is(self) -> bool | None:
         prediction = self.audit.prediction
-        return None if prediction is None or self.audit.incomplete else prediction.starts
+        return None if prediction is None or self.audit.gaps.faults else prediction.starts
 
     @property
     def own_loss(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import commitlog_layout as layout
+from schemas.gaps import Gap
 from schemas.rows import MappedFile
 from store_io.audit import log_map
 from store_io.base.errors import StoreChanged, StoreError
@@ -84,9 +85,9 @@ class ReplicaTask:
 
 
 class _OtherFailed(StoreError):
-    def __init__(self, copy: int, sentence: str):
-        super().__init__(sentence)
-        self.copy = copy
+    def __init__(self, copy: int, error: StoreError):
+        super().__init__(str(error))
+        self.copy, self.error = copy, error
 
 
 def compare_segment(task: ReplicaTask) -> ReplicaPart:
@@ -101,17 +102,17 @@ def compare_segment(task: ReplicaTask) -> ReplicaPart:
             _Comparison(task, file, readers, part).run()
         part.bytes_read += sum(reader.bytes_read for reader in readers)
     except _OtherFailed as why:
-        return _void(task, why.copy, str(why))
+        return _void(task, why.copy, why.error.gap())
     except StoreError as why:
-        return _void(task, task.copy, str(why))
+        return _void(task, task.copy, why.gap(task.path))
     finally:
         for reader in readers:
             reader.close()
     return part
 
 
-def _void(task: ReplicaTask, copy: int, sentence: str) -> ReplicaPart:
-    return ReplicaPart(task.copy, task.base_offset, problem=sentence, problem_copy=copy)
+def _void(task: ReplicaTask, copy: int, gap: Gap) -> ReplicaPart:
+    return ReplicaPart(task.copy, task.base_offset, problem=gap, problem_copy=copy)
 
 
 class _Reader:
@@ -136,7 +137,7 @@ class _Reader:
                 try:
                     self._file(file).read_into(start - file.start, data[part])
                 except StoreError as why:
-                    raise _OtherFailed(self.other.copy, str(why)) from why
+                    raise _OtherFailed(self.other.copy, why) from why
                 absent[part] = False
                 self.bytes_read += end - start
         return data, absent

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schemas.finding_codes import BRIDGED
+from schemas.gaps import Gap
 from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
 from store_io.audit.queue_runs import message_runs
 from store_io.base.tasks import PartlyRead
@@ -28,6 +29,7 @@ from store_io.replicas.replica_compare import OtherCopy, ReplicaTask
 from store_io.replicas.replica_findings import ReplicaFindings
 from store_io.replicas.replica_parts import MAX_COPIES, QueueTotal, ReplicaPart, ReplicaRange, State
 from store_io.replicas.replica_row import group_row
+from store_io.wording.gaps import gap_text
 
 if TYPE_CHECKING:
     from store_io.audit.audit_store import StoreAudit
@@ -135,16 +137,16 @@ class ReplicaGroup:
 
     # ---- what came of it ---------------------------------------------------------------------------------------------
 
-    def finish(self, results: Iterable[ReplicaPart | PartlyRead | str]) -> None:
-        """Take in the tasks' results, or a sentence in the place of one; add findings to the audits."""
+    def finish(self, results: Iterable[ReplicaPart | PartlyRead | Gap]) -> None:
+        """Take in the tasks' results, or a gap in the place of one; add findings to the audits."""
         for part in results:
             if isinstance(part, PartlyRead):
                 failed, part = part.failed, part.result
                 part = part if part.problem else replace(part, problem=next(iter(failed.values())), problem_copy=part.copy)
-            if isinstance(part, str):
-                self.problems.append(part)
+            if isinstance(part, Gap):
+                self.problems.append(gap_text(part))
             elif part.problem:
-                self._failed(part)
+                self._failed(part, part.problem)
             else:
                 self.parts.append(part)
         compared = ComparedCopies(self.copies, self.parts)
@@ -158,11 +160,10 @@ class ReplicaGroup:
         for copy in self.copies:
             copy.audit.replicas = self.result
 
-    def _failed(self, part: ReplicaPart) -> None:
+    def _failed(self, part: ReplicaPart, gap: Gap) -> None:
         audit = self.copies[part.problem_copy].audit
-        self.problems.append(f"{audit.request.name}: {part.problem}")
-        if part.problem not in audit.incomplete:
-            audit.incomplete.append(part.problem)
+        self.problems.append(f"{audit.request.name}: {gap_text(gap)}")
+        audit.gaps.add([gap])
 
 
 def _whole_part(copy: int, segment: SegmentSummary, states: tuple[int, ...]) -> ReplicaPart:

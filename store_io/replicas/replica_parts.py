@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from schemas.gaps import Gap
 from schemas.rows import QueueKey
 
 MAX_COPIES = 16  # of one group
@@ -113,5 +114,5 @@ class ReplicaPart:
     totals: dict[tuple[tuple[int, ...], QueueKey], QueueTotal] = field(default_factory=dict)
     pieces_dropped: int = 0
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
     problem_copy: int = -1

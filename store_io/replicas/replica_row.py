@@ -47,7 +47,7 @@ def _copy_row(compared: ComparedCopies, number: int) -> Row:
     lacks = compared.lacks(number)
     return {
         "store": copy.name,
-        "complete": not copy.audit.incomplete,
+        "complete": not copy.audit.gaps.faults,
         "starts": copy.starts_as_it_is,
         "start": copy.log.start if copy.segments else None,
         "end": copy.log.data_end if copy.segments else None,
@@ -100,7 +100,7 @@ def _relation(compared: ComparedCopies, left: int, right: int) -> str:
     one, other = compared.copies[left], compared.copies[right]
     seen = {states[right] for states, _, _ in compared.totals(left)} | {states[left] for states, _, _ in compared.totals(right)}
     empty = not one.segments or not other.segments
-    incomplete = one.audit.incomplete or other.audit.incomplete
+    incomplete = one.audit.gaps.faults or other.audit.gaps.faults
     if State.UNKNOWN in seen or one.unreadable or other.unreadable or empty and incomplete:
         return "unknown"
     if empty:

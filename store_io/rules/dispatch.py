@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, QueueKey, SegmentSummary
 from store_io.rules.file_queues import FileQueues
 from store_io.rules.index_state import IndexState, NeedMarks
@@ -96,7 +97,7 @@ class Dispatch:
             self.find_queue, needs, self.look_at_queue, self.queues.are_many, self.queues.close, self.unmade
         )
         self.puts: Puts = self._in_files if puts is None else puts
-        self.undecided: Refusal | None = None  # nobody can say whether the broker refuses so
+        self.undecided: Gap | None = None  # why nobody can say what the broker does
         self._scan_numbers: dict[ScanId, int] = {}
 
     def find_queue(self, key: QueueKey) -> QueueState:
@@ -134,7 +135,8 @@ class Dispatch:
         faults = summary.lmq_faults if self.rules.multi_dispatch else []
         fault = next((f for f in faults if choice.takes(f[0])), None)
         if fault and not self.rules.lmq_in_files:  # a thread of its own fails over it (rocksdb.md 5)
-            self.undecided = _bad_light_offset(summary, *fault)
+            perhaps = _bad_light_offset(summary, *fault)
+            self.undecided = Gap(Cause.ROCKSDB_BAD_OFFSET, summary.path, refusal=perhaps)
             fault = None
         end = fault[0] if fault else 1 << 62  # what lies beyond is not reached
         rows = summary.runs

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
+from schemas.gaps import Gap
 from schemas.rows import Finding, FirstRecord, MappedFile
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog.message_columns import RecordCheck
@@ -53,7 +54,7 @@ class SegmentEdges:
     digest: str = ""  # of both edges and the length
     bytes_read: int = 0
     findings: list[Finding] = field(default_factory=list)
-    problem: str = ""
+    problem: Gap | None = None
 
 
 def scan_edges(task: EdgeTask) -> list[SegmentEdges]:
@@ -102,7 +103,7 @@ def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges
             edges.findings = _head_findings(task, file, window)
             edges.bytes_read = window.bytes_read + min(file.size, 2 * EDGE_BYTES)
     except StoreError as why:
-        edges.problem = str(why)
+        edges.problem = why.gap(edges.path)
     return edges
 
 

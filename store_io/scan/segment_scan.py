@@ -167,7 +167,7 @@ def scan_segment(task: SegmentTask, source: ByteSource | None = None, sink: Data
             finally:
                 scan.close()
     except StoreError as why:
-        return SegmentSummary(task.path, task.base_offset, task.size, problem=str(why))
+        return SegmentSummary(task.path, task.base_offset, task.size, problem=why.gap(task.path))
 
 
 class _Scan:

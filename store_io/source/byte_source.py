@@ -156,7 +156,7 @@ class ByteSource:
     def read_small(self, path: str, limit: int | None = None) -> bytes:
         """The whole file. Raises as `open` does, and NotAFile where it is larger than `limit` bytes, else SMALL_BYTES."""
         limit = SMALL_BYTES if limit is None else limit
-        with self.open(path) as file:
+        with noting(path), self.open(path) as file:
             if file.size > limit:
                 raise NotAFile(f"{path}: {file.size} bytes, more than the {limit} that such a file can have")
             return file.read(0, file.size)

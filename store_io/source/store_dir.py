@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from schemas import checkpoint_layout
+from schemas.gaps import Cause, Gap
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, UPLOAD_MARK
@@ -142,26 +143,26 @@ def is_foreign(listing: StoreListing) -> bool:
     return bool(names) and not any(_LISTED.fullmatch(name) or _KNOWN.fullmatch(name) for name in names)
 
 
-def unreadable_parts(listing: StoreListing) -> list[str]:
-    """A sentence for each name that a broker would read and that cannot be read here: the audit is incomplete by it."""
+def unreadable_parts(listing: StoreListing) -> list[Gap]:
+    """A gap for each name that a broker would read and that cannot be read here: the audit is incomplete by it."""
     found = []
     for entry in listing.files:
         top = entry.path.partition("/")[0]
         if entry.kind == "file" and entry.size and entry.path in (COMMITLOG, QUEUES, BATCH_QUEUES, EXT, INDEX):
-            found.append(f"{entry.path}: a file of {entry.size:,} bytes where a folder is expected; not opened")
+            found.append(Gap(Cause.FILE_FOR_FOLDER, entry.path, (entry.size,)))
             continue
         if entry.kind not in UNREAD_KINDS or not (_LISTED.fullmatch(top) or top == checkpoint_layout.CHECKPOINT_FILE):
             continue
         if entry.kind == "unreadable":
-            found.append(f"{entry.path}: cannot be read or listed")
+            found.append(Gap(Cause.NOT_LISTED, entry.path))
         elif entry.kind == "special" and top == "config" and entry.path != top:
             continue  # the reader of config/ says so
         elif entry.kind == "special":
-            found.append(f"{entry.path}: not a file or a directory; not opened")
+            found.append(Gap(Cause.NOT_REGULAR, entry.path))
         elif entry.path in PARTS:
-            found.append(f"{entry.path}: a link that leads out of the store; name its place with --{entry.path}")
+            found.append(Gap(Cause.PART_LINK_OUT, entry.path))
         else:
-            found.append(f"{entry.path}: a link that leads out of the store or in a circle; not followed")
+            found.append(Gap(Cause.LINK_OUT, entry.path))
     return found
 
 
@@ -187,21 +188,21 @@ def listing_notes(listing: StoreListing) -> list[Finding]:
     return found
 
 
-def changes_since(listing: StoreListing) -> list[str]:
-    """A sentence for each file that came, went, or changed its length or time since the listing was made."""
+def changes_since(listing: StoreListing) -> list[Gap]:
+    """A gap for each file that came, went, or changed its length or time since the listing was made."""
     try:
         if _same_names(listing):
             return []
         now = list_folder(listing.location)
     except (NotAStore, Unreadable) as error:
-        return [str(error)]
+        return [error.gap()]
     found = []
     for path in keys_of(listing.by_path, now.by_path):
         before, after = listing.get(path), now.get(path)
         if before is None or after is None:
-            found.append(f"{path}: {'appeared' if before is None else 'vanished'} during the audit")
+            found.append(Gap(Cause.APPEARED if before is None else Cause.VANISHED, path))
         elif _differ(before, after):
-            found.append(f"{path}: changed during the audit ({before.size} bytes before, {after.size} after)")
+            found.append(Gap(Cause.CHANGED, path, (before.size, after.size)))
     return found
 
 

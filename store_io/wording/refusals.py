@@ -106,11 +106,6 @@ _ENDS_BROKER = {
     RefusalKind.CONFIG_DATABASE_VERSION, RefusalKind.CONFIG_DATABASE_VALUE, RefusalKind.DATABASE_IS_FILE,
     RefusalKind.DATABASE,
 }  # fmt: skip
-_PERHAPS = {
-    RefusalKind.LIGHT_OFFSET: "{}: what RocksDB gets then is not modelled",
-    RefusalKind.QUEUE_TRUNCATION: "{}. What the broker does then is not modelled",
-    RefusalKind.DOUBLE_WRITE_ENDS_DIFFER: "a race inside the broker decides whether it starts; perhaps {}: not modelled",
-}
 
 
 def refusal_cause(refusal: Refusal) -> Sentence:
@@ -126,11 +121,6 @@ def refusal_sentence(refusal: Refusal) -> Sentence:
     """Return the whole sentence, without a full stop."""
     ends = ", so the broker ends" if refusal.kind in _ENDS_BROKER else ""
     return Sentence(f"{refusal_cause(refusal)}{ends}")
-
-
-def undecided_text(undecided: Refusal | str) -> str:
-    """Return why nobody can say what a broker does that perhaps refuses so. A reason without a refusal stays as it is."""
-    return undecided if isinstance(undecided, str) else _PERHAPS[undecided.kind].format(refusal_sentence(undecided))
 
 
 def correct_line(refusal: Refusal) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import os
 import signal
 from typing import Any
 
 import pytest
 
-from jobs.faults import ending, fault_sentence, is_sparks, reason
+from jobs.faults import ending, fault_sentence, is_no_room, is_sparks, reason
+from store_io.base.errors import StoreError
 
 
 class Java:
@@ -54,6 +56,26 @@ class Gone(Exception):
 )
 def test_the_reason_is_one_line(problem: BaseException, text: str) -> None:
     assert reason(problem) == text
+
+
+@pytest.mark.parametrize(
+    ("cause", "full"),
+    [
+        (OSError(errno.ENOSPC, "whatever the system calls it"), True),
+        (OSError(errno.EACCES, os.strerror(errno.ENOSPC)), False),
+        (of_java(Java("outer", Java(f"x: {os.strerror(errno.EDQUOT)}"))), True),
+        (ValueError("no number"), False),
+        (StoreError(os.strerror(errno.ENOSPC)), False),  # a sentence of this program decides nothing
+    ],
+)
+def test_a_full_disk_is_seen_behind_the_error_that_follows_from_it(cause: Exception, full: bool) -> None:
+    try:
+        try:
+            raise cause
+        except Exception:
+            raise StoreError("cannot write") from None
+    except StoreError as problem:
+        assert is_no_room(problem) is full
 
 
 def test_a_reason_is_bounded() -> None:

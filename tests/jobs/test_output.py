@@ -12,7 +12,8 @@ import pytest
 
 from jobs import output
 from jobs.audit import results
-from jobs.output import OutputFailed, OutputFolder, said_once
+from jobs.faults import is_no_room
+from jobs.output import OutputFailed, OutputFolder, Unwritten, said_once
 from jobs.remote_files import ArrowFiles
 
 
@@ -88,7 +89,7 @@ def test_a_full_disk_ends_no_run_and_no_earlier_result_is_taken_for_its_own(tmp_
     try:
         with pytest.raises(OutputFailed, match=f"^{tmp_path}: cannot write there: File too large") as met:
             out.try_to_write()
-        assert met.value.no_room
+        assert is_no_room(met.value)
         results.remove_result(str(tmp_path))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -175,7 +176,9 @@ def test_an_address_that_nobody_knows_is_told() -> None:
 
 
 def test_a_full_disk_is_said_once_and_other_problems_each() -> None:
-    full = os.strerror(errno.ENOSPC)
-    problems = [f"/o/a/plan.json: cannot write: {full}", "/o/b: cannot write: Permission denied", f"/o/index.html: {full}"]
-    assert said_once(problems) == [f"{problems[0]} (and 1 more result, for the same reason)", problems[1]]
-    assert said_once([problems[0]]) == [problems[0]] and said_once([]) == []
+    full = [Unwritten(f"/o/{name}: cannot write", no_room=True) for name in "abc"]
+    other = Unwritten(f"/o/d: cannot write: {os.strerror(errno.ENOSPC)}")  # what a text says decides nothing
+    more = f"{full[0].sentence} (and 1 more result, for the same reason)"
+    assert said_once([full[0], other, full[1]]) == [more, other.sentence]
+    assert said_once([other, *full]) == [other.sentence, more.replace("1 more result", "2 more results")]
+    assert said_once([full[0]]) == [full[0].sentence] and said_once([]) == []

@@ -19,6 +19,7 @@ from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.store_json import FIELDS, findings_jsonl, plan_parts
+from schemas.gaps import Cause, Gap
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
@@ -53,7 +54,9 @@ def test_the_corpus_has_every_kind_of_outcome(tmp_path: Path) -> None:
 
 def test_a_store_that_could_not_be_audited(tmp_path: Path) -> None:
     no_store = run_local(AuditRequest("s", StoreLocation(f"{tmp_path}/none"), "5.3.3"))
-    bad_row = not_audited(StoreArgument("s", "", "5.3.3"), "store 1 of the fleet file: path is missing")
+    bad_row = not_audited(
+        StoreArgument("s", "", "5.3.3"), Gap(Cause.WRONG_ARGUMENTS, values=("store 1 of the fleet file: path is missing",))
+    )
     for outcome in (no_store, bad_row):
         assert schema_faults(outcome) == []
         (store,) = json.loads(result_json(RUN, [outcome]))["stores"]

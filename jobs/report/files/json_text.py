@@ -14,7 +14,7 @@ _ORDER = (
     # What an audit reads of a repair's report comes first (store_io/audit/checks/repaired_store.py).
     "schema_version made_at consistent given_up log_tail stays healed_at "
     "exit_code store name code severity action file start end release release_from settings_from verdict safety "
-    "complete incomplete phy_offset topic queue_id queue_offset expected actual message next count size digest reason "
+    "complete incomplete gaps phy_offset topic queue_id queue_offset expected actual message next count size digest reason "
     "lost_messages lost_bytes location run_id tool_version rules_version started_at value from settings inputs broker starts "
     "refusal refusal_kind exit start_segment stop_reason min_phy_offset truncate_at lost messages bytes by_queue "
     "first_store_time last_store_time deleted_files after_load after_dispatch after_election "

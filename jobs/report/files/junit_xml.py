@@ -1,7 +1,7 @@
 """A run's result as JUnit's XML, which CI servers show: a test case per store; made from result.json alone.
 
-A store of code 10 or 20 is a failure, and so is a copy that has diverged from another; one of code 3 is an error, which says
-nothing of the store.
+A store of code 10 or 20 is a failure, and so is a copy that has diverged from another. A store whose code comes from a gap is
+an error, which says nothing of the store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from jobs.report.texts.text import printable
-from store_io.base.exit_codes import INCOMPLETE, SEVERITIES
+from schemas.gaps import exit_code_of
+from store_io.base.exit_codes import CONSISTENT, SEVERITIES
 
 _SUITE = "RocketMQ store audit"
 Row = dict[str, Any]
@@ -19,8 +20,8 @@ Row = dict[str, Any]
 def junit_xml(result: Row) -> str:
     """The whole file. result: as result.json holds it."""
     stores, problems = result["stores"], result.get("problems") or ()
-    errors = sum(store["code"] == INCOMPLETE for store in stores) + bool(problems)
-    failures = sum(store["code"] != INCOMPLETE and _fails(store) for store in stores)
+    errors = sum(map(_is_error, stores)) + bool(problems)
+    failures = sum(not _is_error(store) and _fails(store) for store in stores)
     count = {"tests": str(len(stores) + bool(problems)), "failures": str(failures), "errors": str(errors), "skipped": "0"}
     time = f"{result.get('seconds') or 0:.3f}"
     root = ElementTree.Element("testsuites", {"name": _SUITE, **count, "time": time})
@@ -39,6 +40,11 @@ def junit_xml(result: Row) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
+def _is_error(store: Row) -> bool:
+    """Whether a gap has earned the store's code: it says nothing of the store."""
+    return store["code"] in {exit_code_of(gap["cause"]) for gap in store["gaps"]} - {CONSISTENT}
+
+
 def _fails(store: Row) -> bool:
     return store["code"] != 0 or bool(store.get("diverged"))
 
@@ -55,7 +61,7 @@ def _case(suite: ElementTree.Element, store: Row) -> None:
     )
     lines += [f"findings of severity {severity}: {counts[severity]:,}" for severity in SEVERITIES if counts.get(severity)]
     lines += [f"incomplete: {printable(sentence)}" for sentence in store.get("incomplete") or ()]
-    kind = "error" if store["code"] == INCOMPLETE else "failure"
+    kind = "error" if _is_error(store) else "failure"
     name = f"exit code {store['code']}" if store["code"] else "diverged"
     _verdict(case, kind, name, printable(store["verdict"]), "\n".join(lines))
 

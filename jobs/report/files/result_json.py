@@ -10,6 +10,7 @@ from jobs.report.files.json_text import document
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.outcome.safety import decide, is_emptied, lacks_of, lost_of
 from store_io.base.exit_codes import SEVERITIES, of_run
+from store_io.wording.gaps import gap_rows
 
 SCHEMA_VERSION = 1
 
@@ -64,6 +65,7 @@ def _store(outcome: AuditOutcome) -> Row:
     lacks, diverged = lacks_of(outcome)
     return {
         **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
+        "gaps": gap_rows(outcome.gaps),
         "code": outcome.exit_code,
         "location": outcome.location_text,
         "safety": decide(outcome).safety,

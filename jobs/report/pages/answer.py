@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from jobs.report.texts.judgement import SHAPE_OF
 from schemas.rows import LOSS, NOTE, REBUILDABLE
+from store_io.base.exit_codes import GAP_CODES, LOST
 
 SEVERITY_STYLE = {LOSS: "stop", REBUILDABLE: "care", NOTE: "unknown"}
-_CODE_STYLE = {20: "stop", 3: "unknown"}
+_CODE_STYLE = {LOST: "stop", **dict.fromkeys(GAP_CODES, "unknown")}
 
 
 def style_of(kind: str, exit_code: int) -> str:

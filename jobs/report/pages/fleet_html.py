@@ -13,10 +13,11 @@ from jobs.report.texts.words.run_words import EXIT_CODES
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from store_io.audit.outcome.safety import Safety
+from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
 
 _RUNS = 100  # of a store's table, the newest
 _STRIP = 60  # runs in the strip of a store's row
-_CODE_STYLE = {0: "safe", 3: "unknown", 10: "care", 20: "stop"}
+_CODE_STYLE = {CONSISTENT: "safe", DERIVED: "care", **dict.fromkeys(GAP_CODES, "unknown"), LOST: "stop"}
 _HEIGHT = 22  # of a strip, in pixels
 
 

@@ -12,7 +12,7 @@ from jobs.report.texts.terminal import BOLD, CODE_COLOUR, GREEN, RED, YELLOW, Pa
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from jobs.report.texts.words.run_words import would_be_lost
 from schemas.rows import Row
-from store_io.base.exit_codes import INCOMPLETE, severity_rank
+from store_io.base.exit_codes import GAP_CODES, severity_rank
 
 _NAME = 40
 _TREND = 8  # codes of a store's line
@@ -172,7 +172,7 @@ def last_text(view: Row, colour: bool = False) -> str:
 
 _DIFF_WORDS = {
     0: "nothing new",
-    3: "a run is missing or incomplete",
+    **dict.fromkeys(GAP_CODES, "a run is missing or incomplete"),
     10: "new: derived data differ",
     20: "new: loss, or changed bytes",
 }
@@ -303,7 +303,7 @@ def _coverage(view: Row, paint: Paint) -> Iterator[str]:
     for store in view["stores"]:
         waiting, gone = store["least_recently"], store["gone"]
         if gone:
-            found = "could not read it" if gone["exit_code"] == INCOMPLETE else "found no CommitLog segment any more"
+            found = "could not read it" if gone["exit_code"] in GAP_CODES else "found no CommitLog segment any more"
             why = f"run {printable(gone['run_id'])} {found}, so nothing counts as verified"
             yield paint(RED, f"{printable(store['name'], _NAME)}: {why} ({printable(gone['verdict'])})")
         elif waiting:

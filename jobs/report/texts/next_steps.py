@@ -113,9 +113,10 @@ def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:
     """What to do about each file that made the audit incomplete because it was not opened. They come first: all else may follow
     from them."""
     steps: dict[str, dict[str, None]] = {}
+    unread = {gap.path for gap in outcome.gaps if gap.path}
     for finding in outcome.findings:
         row = CATALOGUE.get(finding.code)
-        if row is not None and row.unread and finding.next and any(s.startswith(f"{finding.file}: ") for s in outcome.incomplete):
+        if row is not None and row.unread and finding.next and finding.file in unread:
             steps.setdefault(finding.next, {}).setdefault(finding.file)
     return steps
 

@@ -51,7 +51,7 @@ from store_io.audit.outcome.safety import (
     named_notes,
     setting_that_cuts,
 )
-from store_io.base.exit_codes import INCOMPLETE, SEVERITIES, of_run, rank
+from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 from store_io.repair.proposals import recommended
 from store_io.wording.refusals import refusal_sentence
@@ -368,7 +368,7 @@ def _what(outcome: AuditOutcome, broker: Row) -> str:
         return printable(doubts[0])
     if outcome.refusal is not None:
         return printable(str(refusal_sentence(outcome.refusal)))
-    if outcome.exit_code == INCOMPLETE and outcome.incomplete:
+    if outcome.exit_code in GAP_CODES and outcome.incomplete:
         return printable(outcome.incomplete[0])
     counts: Counter[tuple[str, str]] = Counter()
     for finding in outcome.findings:

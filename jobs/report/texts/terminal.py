@@ -7,8 +7,10 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 
+from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
+
 RED, YELLOW, GREEN, BOLD, FAINT, PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
-CODE_COLOUR = {0: GREEN, 3: YELLOW, 10: YELLOW, 20: RED}
+CODE_COLOUR = {CONSISTENT: GREEN, DERIVED: YELLOW, **dict.fromkeys(GAP_CODES, YELLOW), LOST: RED}
 """Of an exit code."""
 
 

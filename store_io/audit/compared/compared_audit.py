@@ -55,7 +55,7 @@ class ComparedAudit(StoreAudit):
         self._waiting: deque[tuple[Variant | None, list[Any]]] = deque()  # with what the first round answered
         self._at_once = 0  # audits that are folded at once; 0 until the first round has ended
         self._whole = True  # no error of this program has ended the comparison
-        self._settled = (0, 0)  # findings and reasons when the rounds had ended: what comes later others have added
+        self._settled = (0, 0)  # findings and gaps when the rounds had ended: what comes later others have added
 
     # ---- rounds ----------------------------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ class ComparedAudit(StoreAudit):
             try:
                 wanted[variant] = audit.first_tasks()
             except StoreError as problem:  # of a setting that such a release does not take
-                self._answers[variant] = not_known(variant, str(problem))
+                self._answers[variant] = not_known(variant, problem.gap())
                 continue
             self._running[variant] = audit
             if not wanted[variant]:
@@ -125,7 +125,7 @@ class ComparedAudit(StoreAudit):
         self._asked = [variant for variant, tasks in wanted.items() if tasks]
         self._round = SharedRound([wanted[variant] for variant in self._asked]) if self._asked else None
         if self._round is None:
-            self._settled = len(self.findings), len(self.incomplete)
+            self._settled = len(self.findings), len(self.gaps.found)
             return []
         return list(self._round.tasks)
 
@@ -158,18 +158,18 @@ class ComparedAudit(StoreAudit):
         return out
 
     def _comparison(self, own: Answer) -> Comparison:
-        findings, reasons = self._settled
+        findings, gaps = self._settled
         counts: dict[str, int] = {}
         for finding in map(completed, self.findings[findings:]):
             counts[finding.severity] = counts.get(finding.severity, 0) + 1
-        complete = len(self.incomplete) == reasons
+        since = self.gaps.found[gaps:]
         written = self.evidence.written_by()
         rows: list[Start] = []
         for release in dict.fromkeys(self.request.releases):
             same = self._same[release]
-            row = own.start if same == self.request.release else self._answers[Variant(same)].with_more(counts, complete)
+            row = own.start if same == self.request.release else self._answers[Variant(same)].with_more(counts, since)
             rows.append(replace(row, release=release, doubt=older_than_its_writer(release, written)))
-        settings = [self._answers[variant].with_more(counts, complete) for variant in self._variants if variant.changed]
+        settings = [self._answers[variant].with_more(counts, since) for variant in self._variants if variant.changed]
         return comparison(rows, settings, own.start)
 
 

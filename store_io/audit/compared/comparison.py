@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from schemas.gaps import Gap
 from schemas.rows import AuditOutcome, Comparison, Row, Start
 from store_io.audit.compared.variants import Variant
 from store_io.audit.outcome.safety import end_of_log
 from store_io.audit.written_by import WrittenBy
-from store_io.base.exit_codes import INCOMPLETE, of_store
+from store_io.base.exit_codes import of_store
 from store_io.rules.releases import parse_known
+from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_row
 
 
@@ -20,12 +22,13 @@ class Answer:
 
     start: Start
     counts: Mapping[str, int]
+    gaps: Sequence[Gap]
 
-    def with_more(self, counts: Mapping[str, int], complete: bool) -> Start:
-        """The row, where others have found more about the copy since: these findings by severity."""
+    def with_more(self, counts: Mapping[str, int], gaps: Sequence[Gap]) -> Start:
+        """The row, where others have found more about the copy since: these findings by severity, and these gaps."""
         together = {key: self.counts.get(key, 0) + counts.get(key, 0) for key in {*self.counts, *counts}}
-        complete = complete and self.start.complete
-        return replace(self.start, complete=complete, exit_code=of_store(together, complete))
+        complete = self.start.complete and not any(gap.exit_code for gap in gaps)
+        return replace(self.start, complete=complete, exit_code=of_store(together, [*self.gaps, *gaps]))
 
 
 def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
@@ -51,13 +54,13 @@ def answer_of(outcome: AuditOutcome, variant: Variant) -> Answer:
                 deleted_files=len(broker["deleted_files"]),
                 timers_lost=(timer.get("lost") or {}).get("messages", 0),
             )
-    return Answer(row, dict(outcome.counts))
+    return Answer(row, dict(outcome.counts), outcome.gaps)
 
 
-def not_known(variant: Variant, why: str) -> Answer:
+def not_known(variant: Variant, gap: Gap) -> Answer:
     """The row of a variant that cannot be tried."""
     key, value = variant.changed or ("", None)
-    return Answer(Start(variant.release, False, INCOMPLETE, False, why, setting=key, value=value), {})
+    return Answer(Start(variant.release, False, gap.exit_code, False, gap_text(gap), setting=key, value=value), {}, [gap])
 
 
 def older_than_its_writer(release: str, written: WrittenBy) -> str:

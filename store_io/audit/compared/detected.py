@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.compared.variants import same_rules
+from store_io.audit.gaps import Gaps
 from store_io.audit.opened_copy import open_copy
 from store_io.audit.premises import heads_of
-from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.written_by import WrittenBy, written_by
 from store_io.rules.releases import KNOWN_RELEASES, NEWEST_RELEASE, broker_rules, parse_known
 from store_io.source.byte_source import StoreLocation
@@ -29,7 +29,7 @@ def detect_release(location: StoreLocation, broker_conf: str | None) -> Detected
 
     Sure is only which releases are too old. So a release follows where all that are not too old have the same rules.
     """
-    copy = open_copy(AuditRequest("", location, NEWEST_RELEASE, broker_conf), Shortcomings())
+    copy = open_copy(AuditRequest("", location, NEWEST_RELEASE, broker_conf), Gaps())
     written = written_by(copy.listing.files, copy.checkpoint, heads_of(copy.source, copy.listing))
     if not written.surely_since:
         return Detected(written)

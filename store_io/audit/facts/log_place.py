@@ -8,6 +8,7 @@ import re
 from typing import NamedTuple
 
 from schemas.dledger_layout import DATA
+from schemas.gaps import Cause, Gap
 from schemas.store_names import COMMITLOG
 from store_io.base.java_compat import parse_number
 from store_io.formats.properties import parse_properties
@@ -15,6 +16,7 @@ from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import name_of
 from store_io.source.store_dir import StoreListing
+from store_io.wording.gaps import log_kept_at
 
 _ROOT, _LOG, _LEDGER = "storePathRootDir", "storePathCommitLog", "storePathDLedgerCommitLog"
 _MOST_LETTERS = 200
@@ -22,10 +24,10 @@ _OWN_DEFAULT = "4.9.4"  # before, a CommitLog that no line names lies in ~/store
 
 
 class LogPlace(NamedTuple):
-    """asked: why the audit is incomplete, as the log lies outside of the folder and the copy has none; "" elsewhere.
-    said: that the log in the folder may come from another place; "" elsewhere. Both without a full stop."""
+    """asked: the gap, if the log lies outside of the folder and the copy has none.
+    said: that the log in the folder may come from another place, without a full stop; "" elsewhere."""
 
-    asked: str = ""
+    asked: Gap | None = None
     said: str = ""
 
 
@@ -43,14 +45,16 @@ def log_place(broker_conf: str | None, listing: StoreListing, rules: BrokerRules
     given = conf.get(_LOG, "").strip()
     if not given and root and not rules.at_least(_OWN_DEFAULT) and not _in_default_root(root):
         given = "~/store/commitlog"
-        keeps = f"RocketMQ {rules.release} keeps the CommitLog at {given}, as broker.conf names {_ROOT} and no {_LOG}"
+        kept = given, rules.release
     else:
-        keeps = f"broker.conf keeps the CommitLog at {_shown(given)}"
+        kept = _shown(given), ""
     if all(_is_default(folder, root) for folder in _folders(given, root)):
         return LogPlace()
     if not _has_segments(listing, COMMITLOG):
-        return LogPlace(f"{keeps}, not in {COMMITLOG}/ of this folder, which has no segment: name it with --commitlog")
-    return LogPlace(said=f"{keeps}; the log in {COMMITLOG}/ of this folder was read: make sure that it is from there")
+        return LogPlace(Gap(Cause.LOG_ELSEWHERE, COMMITLOG, kept))
+    return LogPlace(
+        said=f"{log_kept_at(*kept)}; the log in {COMMITLOG}/ of this folder was read: make sure that it is from there"
+    )
 
 
 def _ledger_place(conf: dict[str, str], root: str, listing: StoreListing, rules: BrokerRules) -> LogPlace:
@@ -61,10 +65,7 @@ def _ledger_place(conf: dict[str, str], root: str, listing: StoreListing, rules:
     if own and root and all(posixpath.normpath(f"{root}/{own}/{DATA}") == folder for folder in folders):
         return LogPlace()
     into = f"{own}/{DATA}" if own else "the node's folder"
-    return LogPlace(
-        f"broker.conf keeps the data files of DLedger at {_shown(path)} ({_LEDGER}), and this folder has none: copy them into"
-        f" {into} of the copy"
-    )
+    return LogPlace(Gap(Cause.LEDGER_LOG_ELSEWHERE, values=(_shown(path), into)))
 
 
 def _folders(given: str, root: str) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged
 from store_io.formats.rocksdb.queue_table import find_database
@@ -31,7 +32,7 @@ class DatabaseState:
     count: int = 0
     refusal: Refusal | None = None
     damaged: tuple[str, str] | None = None
-    problem: str = ""
+    problem: Gap | None = None
 
     @property
     def stops(self) -> bool:
@@ -57,7 +58,7 @@ def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> D
     entry = listing.get(rule.folder)
     if entry is not None and entry.kind != "directory":
         if entry.kind == "link_out":
-            return DatabaseState(rule, there=True, problem=f"{rule.folder}: a link that leads out of the store; not followed")
+            return DatabaseState(rule, there=True, problem=Gap(Cause.DATABASE_LINK_OUT, rule.folder))
         return DatabaseState(rule, there=True, refusal=Refusal(RefusalKind.DATABASE_IS_FILE, rule.folder))
     database = find_database(listing.files, rule.folder)
     if database.absent:
@@ -74,5 +75,5 @@ def _state(source: ByteSource, listing: StoreListing, rule: OpenedDatabase) -> D
             return DatabaseState(rule, True, count, damaged=(why.path, why.reason))
         return DatabaseState(rule, True, refusal=Refusal(RefusalKind.DATABASE, why.path, rule.folder, why.reason))
     except StoreError as why:
-        return DatabaseState(rule, True, problem=str(why))
+        return DatabaseState(rule, True, problem=why.gap())
     return DatabaseState(rule, True, count)

@@ -17,6 +17,7 @@ from store_io.formats.config_reader import BACKUP, Load, StoreConfig
 from store_io.rules.config.built_in import ONLY_INHERITED, built_in_groups, built_in_topics, is_brokers_own
 from store_io.rules.config.databases import all_places, table_places
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.wording.gaps import gap_text
 
 _SYSTEM_GROUPS = "CID_RMQ_SYS_"
 
@@ -93,7 +94,7 @@ def newest_table(copy: ReadCopy, path: str) -> NewestTable:
     forms = list(_others(copy, path, done)) if sound else list(_all(copy, path))
     shown = [(form, _own(copy, path, _entries(form))) for form in forms]
     newer = [each for each in shown if each[1] and (not held or _is_newer(copy, each[0], each[1], done, held))]
-    unread = [*done.problems, *(f"{form.name}: {form.unread[0]}" for form in forms if form.unread)]
+    unread = [*map(gap_text, done.problems), *(f"{form.name}: {form.unread[0]}" for form in forms if form.unread)]
     if newer:
         form, entries = max(newer, key=lambda each: len(each[1]))
         return NewestTable({**held, **entries}, form.name, unread)

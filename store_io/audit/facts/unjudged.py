@@ -10,6 +10,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
 from store_io.audit.facts.opened_databases import DatabaseState, database_states
@@ -50,7 +51,7 @@ class StartFiles:
     """refusal, late_refusal: why the release ends before, or after, recovery.  refused_by, late_refused_by: the file that is to
     blame.
 
-    broken: sentences about what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
+    broken: what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
     config/ last.  databases: those besides queues and tables that the release knows, in the order of a start.
     """
 
@@ -58,7 +59,7 @@ class StartFiles:
     late_refusal: Refusal | None = None
     refused_by: str = ""
     late_refused_by: str = ""
-    broken: list[str] = field(default_factory=list)
+    broken: list[Gap] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     databases: list[DatabaseState] = field(default_factory=list)
 
@@ -86,7 +87,7 @@ def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> 
         found.broken += loaded.problems
         return
     if loaded.bad and not loaded.name and not loaded.bad[-1].refused:
-        found.broken.append(f"{loaded.bad[-1].name}: not what a broker writes, and what this release makes of it is not known")
+        found.broken.append(Gap(Cause.CONFIG_TEXT_UNKNOWN, loaded.bad[-1].name))
         return
     if not loaded.refuses:
         return

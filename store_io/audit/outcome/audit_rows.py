@@ -9,6 +9,7 @@ from dataclasses import fields
 import numpy as np
 
 from schemas.finding_codes import CATALOGUE
+from schemas.gaps import Gap
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_FILLER,
@@ -31,6 +32,7 @@ from store_io.audit.loss import Loss
 from store_io.audit.queue_runs import FAR, NO_RUNS
 from store_io.base.packed import keys_of, packed, weight_of_row
 from store_io.base.ranges import total, union
+from store_io.wording.gaps import gap_text
 
 _EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
 
@@ -71,7 +73,7 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
             "digest": segment.digest or None,
             "edge_digest": segment.edge_digest or None,
             "bytes_read": segment.bytes_read,
-            "problem": segment.problem or None,
+            "problem": _said(segment.problem),
             "broker_reads": loaded.get(segment.path) in scanned if p is not None else None,
         }
         rows.append(row)
@@ -112,7 +114,7 @@ def _unread_row(evidence: Evidence, file: MappedFile, row: Row) -> Row:
         "digest": None,
         "edge_digest": (edges.digest if edges else "") or None,
         "bytes_read": edges.bytes_read if edges else 0,
-        "problem": (edges.problem if edges else "") or None,
+        "problem": _said(edges.problem if edges else None),
         "broker_reads": False if evidence.prediction is not None else None,
     }
     if known is not None and known.verified_run:
@@ -151,7 +153,7 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
             "lmq": bool(view is not None and view.lmq),
             "file_count": len(view.files) if view is not None else 0,
             "bytes_read": summary.bytes_read if summary else 0,
-            "problem": (summary.problem if summary else "") or None,
+            "problem": _said(summary.problem if summary else None),
             "compared": [
                 {"file": path, "entries": entries, "digest": digest}
                 for path, (entries, digest) in sorted(summary.used_digests.items())
@@ -212,10 +214,14 @@ def index_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
             "size_bytes": index.size,
             "digest": index.digest,
             "bytes_read": index.bytes_read,
-            "problem": index.problem or None,
+            "problem": _said(index.problem),
             **({} if index.problem else {column: getattr(index, name) for column, name in _OF_INDEX.items()}),
             "findings": blamed[index.path] or (None if index.problem else 0),
             "kept": None if kept is None else index.path in kept,
         }
         for _, index in sorted(evidence.index.items())
     ]
+
+
+def _said(problem: Gap | None) -> str | None:
+    return gap_text(problem) if problem else None

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from schemas.gaps import Cause, Gap, LeftOut
 from schemas.rows import Row
 from store_io.audit.evidence import Evidence
-from store_io.base.wording import count_text
 
 
 def not_read(evidence: Evidence) -> Row:
@@ -35,19 +33,17 @@ def not_read(evidence: Evidence) -> Row:
     }
 
 
-def not_read_sentences(evidence: Evidence, left_out: Row, on_purpose: Sequence[str]) -> list[str]:
-    """What makes the audit incomplete although nothing went wrong. left_out: what `not_read` gives."""
+def not_read_gaps(evidence: Evidence, left_out: Row) -> list[Gap]:
+    """Return the gap of the files that were not read on purpose, if there are any. left_out: what `not_read` gives."""
     copy, quick = evidence.copy, evidence.request.quick
-    parts = []
-    for count, size, noun, all_files in (
-        ("segments", "segment_bytes", "CommitLog segment", len(copy.segment_files)),
-        ("queue_files", "queue_bytes", "ConsumeQueue file", sum(map(len, copy.queue_files.values()))),
-        ("index_files", "index_bytes", "index file", len(copy.index_files)),
+    cause = Cause.LEVEL_QUICK if quick else Cause.TIME_LIMIT
+    counts: list[int] = []
+    for count, size, every in (
+        ("segments", "segment_bytes", len(copy.segment_files)),
+        ("queue_files", "queue_bytes", sum(map(len, copy.queue_files.values()))),
+        ("index_files", "index_bytes", len(copy.index_files)),
     ):
-        number = left_out.get(count, 0)
-        if number:
-            parts.append(f"{number:,} of {count_text(all_files, noun)} ({left_out[size]:,} bytes)")
-    why = "level quick reads what a starting broker reads" if quick else "the time limit was reached"
-    if parts:
-        return [f"not read ({why}): {', '.join(parts)}", *on_purpose]
-    return [f"not everything was compared: {why}", *on_purpose] if quick else list(on_purpose)
+        counts += [left_out.get(count, 0), every, left_out.get(size, 0)]
+    if any(counts[::3]):
+        return [Gap(cause, values=(LeftOut.FILES, *counts))]
+    return [Gap(cause)] if quick else []

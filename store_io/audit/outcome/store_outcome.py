@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
+from schemas.gaps import Gap
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_request import AuditRequest
@@ -15,24 +16,25 @@ from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.missing_messages import missing_messages
 from store_io.audit.facts.odd_settings import ignored_lines, odd_settings
+from store_io.audit.gaps import Gaps
 from store_io.audit.loss import Loss
 from store_io.audit.other_kinds import other_ledgers
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.audit.outcome.config_section import config_row, config_tables
 from store_io.audit.outcome.final_findings import final_findings
-from store_io.audit.outcome.not_read import not_read, not_read_sentences
+from store_io.audit.outcome.not_read import not_read, not_read_gaps
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
 from store_io.audit.outcome.verdict import verdict_sentence
 from store_io.audit.premises import GivenConf, inferred_mode, mode_doubts, premises
-from store_io.audit.shortcomings import Shortcomings
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
 from store_io.formats.properties import parse_properties
 from store_io.rules.releases import Setting
 from store_io.rules.settings.unsafe_settings import unsafe_settings
+from store_io.wording.gaps import distinct, gap_rows, incomplete_texts
 from store_io.wording.refusals import refusal_row
 
 
@@ -44,28 +46,36 @@ class Judgement:
     """
 
     findings: Sequence[Finding]
-    short: Shortcomings
+    gaps: Gaps
     beyond: OffsetsBeyond
     furthest: FurthestRun | None = None
     replicas: Row = field(default_factory=dict)
 
 
-def failed_outcome(request: AuditRequest, incomplete: Sequence[str]) -> AuditOutcome:
+def failed_outcome(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
     """The outcome of an audit that could not be made."""
-    out = _blank(request, incomplete)
-    out.plan = {**_plan_head(request), "complete": False, "settings": {}, "inputs": [], "broker": None, "steps": []}
+    out = _blank(request, gaps)
+    out.plan = {
+        **_plan_head(request),
+        "complete": False,
+        "gaps": gap_rows(out.gaps),
+        "settings": {},
+        "inputs": [],
+        "broker": None,
+        "steps": [],
+    }
     out.verdict = f"Could not be audited: {out.incomplete[0]}"
     return out
 
 
 def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     """All results but `seconds`, which the caller measures. The same bytes give the same."""
-    copy, short = evidence.copy, judged.short
+    copy = evidence.copy
     out = _judged(evidence, judged)
     _set_premises(evidence, out)
     out.not_judged, out.no_repair = not_judged(evidence), no_repair(evidence.copy)
     out.bytes_read = evidence.bytes_read
-    out.plan = _plan(evidence, out, known=not short.sentences)
+    out.plan = _plan(evidence, out, known=not judged.gaps.faults)
     out.loss = loss_rows(evidence.loss, judged.beyond)
     if evidence.timers is not None:
         out.timers = evidence.timers.report()
@@ -86,35 +96,38 @@ def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     """An outcome that says what a start would do, what of that is not judged, and the exit code, and nothing else."""
     out = _judged(evidence, judged)
     out.not_judged = not_judged(evidence)
-    out.plan = {"broker": None if judged.short.sentences else _broker_section(evidence, out)}
+    out.plan = {"broker": None if judged.gaps.faults else _broker_section(evidence, out)}
     return out
 
 
 def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     """What decides an outcome's exit code: its findings, and what is not complete."""
-    out = _blank(evidence.request, judged.short.sentences)
+    left_out = not_read(evidence)
+    gaps = [*judged.gaps.faults, *not_read_gaps(evidence, left_out), *judged.gaps.on_purpose]
+    out = _blank(evidence.request, gaps)
     out.config = config_tables(evidence)
     out.config_database = evidence.copy.config.database
-    out.level, out.not_read = evidence.request.level, not_read(evidence)
-    out.incomplete += not_read_sentences(evidence, out.not_read, judged.short.on_purpose)
+    out.level, out.not_read = evidence.request.level, left_out
     out.complete = not out.incomplete
     found, out.findings_dropped = final_findings(evidence, judged.findings)
     out.findings = kept_by_repair(evidence, found)
     for finding in out.findings:
         out.counts[finding.severity] = out.counts.get(finding.severity, 0) + 1
-    out.exit_code = of_store(out.counts, out.complete)
+    out.exit_code = of_store(out.counts, out.gaps)
     out.missing = missing_messages(evidence, out.findings)
     return out
 
 
-def _blank(request: AuditRequest, incomplete: Sequence[str]) -> AuditOutcome:
+def _blank(request: AuditRequest, gaps: Sequence[Gap]) -> AuditOutcome:
+    told = distinct(gaps)
     return AuditOutcome(
         request.name,
         request.location.root,
         request.release,
         INCOMPLETE,
         False,
-        list(dict.fromkeys(incomplete)),
+        incomplete_texts(told),
+        gaps=told,
         release_from=request.release_from,
         settings_from=NAMED if request.broker_conf is not None else DEFAULT,
         replica_group=request.replica_group,
@@ -164,6 +177,7 @@ def _plan(evidence: Evidence, out: AuditOutcome, known: bool) -> Row:
     return {
         **_plan_head(evidence.request),
         "complete": out.complete,
+        "gaps": gap_rows(out.gaps),
         **({"not_read": out.not_read} if out.not_read else {}),
         **({"not_judged": out.not_judged} if out.not_judged else {}),
         "settings": {key: _setting_row(setting) for key, setting in sorted(evidence.copy.rules.settings.items())},

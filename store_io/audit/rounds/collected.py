@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas.gaps import Cause, Gap, LedgerRows, LeftOut
 from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
 from store_io.audit.epoch_starts import EpochStartsResult, EpochStartsTask
+from store_io.audit.gaps import Gaps
 from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
-from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
 from store_io.audit.tables.table_view import TableResults
 from store_io.audit.timer.timer_part import TimerPartTask, TimerResults
@@ -31,13 +32,12 @@ from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.stored_runs import RunShelf
 from store_io.scan.summary_pickle import KeyTable
 
-LEFTOVERS_LATE = "the time limit was reached: ConsumeQueue entries that lead to no message were not examined"
-TWINS_LATE = "the time limit was reached: ConsumeQueues in files were not compared with those in RocksDB"
-COMPACTED_LATE = "the time limit was reached: logs of compacted topics were not examined"
-EPOCHS_LATE = "the time limit was reached: the starts of epochs were not looked up in the log"
 LATE = (
-    (LeftoverTask, LEFTOVERS_LATE), (TwinTask, TWINS_LATE), (CompactedFileTask, COMPACTED_LATE), (EpochStartsTask, EPOCHS_LATE),
-)  # fmt: skip
+    (LeftoverTask, LeftOut.LEFTOVERS),
+    (TwinTask, LeftOut.DOUBLE_WRITE),
+    (CompactedFileTask, LeftOut.COMPACTED),
+    (EpochStartsTask, LeftOut.EPOCHS),
+)
 
 TABLE_TASKS = (LogTableTask, IndexTableTask, TransactionTableTask, IndexLookTask)
 
@@ -50,8 +50,8 @@ class Collected:
     scans: every scan of the broker's own walks, second looks too.
     """
 
-    def __init__(self, short: Shortcomings):
-        self._short = short
+    def __init__(self, gaps: Gaps):
+        self._gaps = gaps
         self.segments: list[SegmentSummary] = []
         self.by_path: dict[str, SegmentSummary] = {}
         self.keys = KeyTable()
@@ -83,11 +83,10 @@ class Collected:
             self.timers.not_read()
         if isinstance(task, TABLE_TASKS):
             self.tables.late = True
-        sentence = next((late for kind, late in LATE if isinstance(task, kind)), None)
+        left_out = [late for kind, late in LATE if isinstance(task, kind)]
         if not isinstance(task, (LeftoverTask, EpochStartsTask, TwinTask)):
             self.late.update(task.paths)
-        if sentence is not None and sentence not in self._short.on_purpose:
-            self._short.on_purpose.append(sentence)
+        self._gaps.add(Gap(Cause.TIME_LIMIT, values=(late,)) for late in left_out)
 
     def take(self, task: Task, result: Any, scan: ScanId | None = None) -> None:
         """Take in what a task has found. scan: which of the broker's walks a scan of a segment is."""
@@ -114,7 +113,7 @@ class Collected:
                 self.edges[edges.path] = edges
                 self.bytes_read += edges.bytes_read
                 if edges.problem:
-                    self._short.cannot_read(edges.problem)
+                    self._gaps.cannot_read(edges.problem)
         elif isinstance(task, IndexTask):
             result.findings = self._findings.of(result.findings)
             self.index[result.path] = result
@@ -141,21 +140,21 @@ class Collected:
             self.compacted.append(result)
         elif isinstance(task, DataTask):
             self.ledger[result.path] = result
-            self._say_dropped(result.path, "stretches of entries", result.stretches_dropped)
-            self._say_dropped(result.path, "ranges of entries with other index units", result.unequal_dropped)
+            self._say_dropped(result.path, LedgerRows.STRETCHES, result.stretches_dropped)
+            self._say_dropped(result.path, LedgerRows.OTHER_UNITS, result.unequal_dropped)
         elif isinstance(task, UnitTask):
             self.units[result.path] = result
-            self._say_dropped(result.path, "runs of index units", result.runs_dropped)
+            self._say_dropped(result.path, LedgerRows.UNIT_RUNS, result.runs_dropped)
 
-    def _say_dropped(self, path: str, what: str, dropped: int) -> None:
+    def _say_dropped(self, path: str, rows: LedgerRows, dropped: int) -> None:
         if dropped:
-            self._short.add_new([f"{path}: {MAX_STRETCHES + dropped:,} {what}; only the first {MAX_STRETCHES:,} were judged"])
+            self._gaps.add([Gap(Cause.LEDGER_LARGE, path, (rows, MAX_STRETCHES + dropped, MAX_STRETCHES))])
 
     def _count(self, result: Any) -> None:
         self.bytes_read += getattr(result, "bytes_read", 0)
-        problem = getattr(result, "problem", "")
+        problem: Gap | None = getattr(result, "problem", None)
         if problem:
-            self._short.add_new([problem])
+            self._gaps.add([problem])
 
     def _take_segment(self, summary: SegmentSummary, scan: ScanId | None) -> None:
         self.keys.share(summary)

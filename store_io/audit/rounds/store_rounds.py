@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import MappedFile, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.compacted import compacted_start
+from store_io.audit.gaps import Gaps
 from store_io.audit.log_map import LogMap, log_map
 from store_io.audit.loss import Loss, compute_loss
 from store_io.audit.opened_copy import OpenedCopy
@@ -30,7 +32,6 @@ from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.audit.rounds.queue_making import QueueMaker
 from store_io.audit.rounds.table_making import TableMaker
 from store_io.audit.rounds.task_making import TaskMaker
-from store_io.audit.shortcomings import Shortcomings
 from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.base.errors import StoreError
 from store_io.base.packed import opened
@@ -50,7 +51,6 @@ from store_io.rules.rocksdb.ledger import KeyedLedgerFold
 from store_io.rules.rocksdb.recovery import RocksFold
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource
-from store_io.wording.refusals import undecided_text
 
 Rounds = Generator[list[Task], list[Any], None]
 
@@ -80,9 +80,9 @@ class StoreRounds:
     the index, which needs scans whose index runs are of the release's own rules.
     """
 
-    def __init__(self, request: AuditRequest, copy: OpenedCopy, short: Shortcomings, index: bool = True):
-        self._request, self._copy, self._short = request, copy, short
-        self.collected = Collected(short)
+    def __init__(self, request: AuditRequest, copy: OpenedCopy, gaps: Gaps, index: bool = True):
+        self._request, self._copy, self._gaps = request, copy, gaps
+        self.collected = Collected(gaps)
         self.tasks = TaskMaker(request, copy)
         self._queue_tasks = QueueMaker(request, copy)
         self._fold_rules = copy.rules if index else replace(copy.rules, builds_index=False)
@@ -109,7 +109,7 @@ class StoreRounds:
         return Evidence(
             request=self._request,
             copy=self._copy,
-            broken=self._short.broken,
+            broken=self._gaps.broken,
             segments=found.segments,
             queues=self._read_queues,
             other_queues=self._by_reading(False),
@@ -214,14 +214,14 @@ class StoreRounds:
                 self.prediction = self.loss = None
                 break
         else:
-            self._short.sentences.append("could not determine message by message what a start would lose")
+            self._gaps.add([Gap(Cause.LOSS_NOT_COUNTED)])
             self.prediction = None
 
     def _predict(self) -> Needs:
         self.prediction = None
         copy, found = self._copy, self.collected
         if (
-            self._short.broken
+            self._gaps.broken
             or copy.unmodelled
             or any(file.path in found.late for queue in copy.loaded.queues.values() for file in queue.files)
             or any(s.problem for s in found.segments)
@@ -274,9 +274,9 @@ class StoreRounds:
                 self._doubt_bad_bytes(keyed)
                 if keyed.undecided:
                     self.prediction = None
-                    self._short.add_new([undecided_text(keyed.undecided)])
+                    self._gaps.add([keyed.undecided])
         except StoreError as why:
-            self._short.cannot_read(str(why))
+            self._gaps.cannot_read(why.gap())
             return Needs()
         finally:
             self._keyed.close()
@@ -300,10 +300,7 @@ class StoreRounds:
         bad += ends if fold.compacts(table.end_tables) else []
         if bad:
             self.prediction = None
-            without = f"a copy without the files of {table.database.folder}/ can be audited whole, and a repair rebuilds them"
-            self._short.add_new(
-                [f"{bad[0]}: bad bytes in tables that RocksDB compacts when a broker starts: not modelled; {without}"]
-            )
+            self._gaps.add([Gap(Cause.ROCKSDB_COMPACTS_BAD_BYTES, bad[0], (table.database.folder,))])
 
     def _measure_loss(self, place: dict[str, int]) -> Needs:
         assert self.prediction is not None and self.prediction.settled is not None
@@ -337,17 +334,17 @@ class StoreRounds:
         return [f for f in self.unread if f.start + f.size > phy_offset]
 
     def _take(self, tasks: Sequence[Task], results: list[Any]) -> None:
-        """Take in one round, and let go of its results. A text in the place of a result says why there is none."""
+        """Take in one round, and let go of its results. A gap in the place of a result says why there is none."""
         assert len(tasks) == len(results)
         results.reverse()
-        failed: dict[str, str] = {}
+        failed: dict[str, Gap] = {}
         for task in tasks:
             result = opened(results.pop())
             if isinstance(result, PartlyRead):
                 failed = {**result.failed, **failed}
                 result = opened(result.result)
-            if isinstance(result, str):
-                self._short.cannot_read(result)
+            if isinstance(result, Gap):
+                self._gaps.cannot_read(result)
                 self.prediction = None
             elif isinstance(result, NotRead):
                 self.collected.not_read(task)
@@ -356,7 +353,7 @@ class StoreRounds:
                 self.collected.take(task, result, scan)
                 if isinstance(task, SegmentTask) and is_whole(scan):
                     self.views = {}
-        self._short.add_failed(failed)  # last: the file's own task says more
+        self._gaps.add_failed(failed)  # last: the file's own task says more
         self.collected.sort_segments()
 
     def view_queues(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from schemas.gaps import Gap
 from schemas.rocksdb_layout import HOUR_MS
 from store_io.audit import log_map as lm
 from store_io.audit.log_map import LogMap
@@ -39,7 +40,7 @@ class LogTable:
     halves: np.ndarray = field(default_factory=lambda: NO_HALVES)
     dropped: int = 0
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
     spans: HourSpans = field(default_factory=HourSpans)
 
     def __add__(self, other: LogTable) -> LogTable:
@@ -82,7 +83,7 @@ class LogTableTask:
         try:
             read, problem = scan_all((self.scan,), open_source(self.scan.location), sink)
         except StoreError as why:
-            return LogTable(problem=str(why))
+            return LogTable(problem=why.gap())
         prints = sink.index.prints if sink.index is not None else Prints()
         if halves is None:
             return LogTable(prints, bytes_read=read, problem=problem, spans=sink.spans)
@@ -139,7 +140,7 @@ class IndexLook(IndexCounts):
     first_missing: list[NamedEntry] = field(default_factory=list)
     first_strange: list[NamedEntry] = field(default_factory=list)
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ class IndexLookTask:
                     if len(found.first_strange) < MOST_NAMED:
                         found.first_strange.append(_named(key, phy_offset))
         except StoreError as why:
-            return IndexLook(problem=str(why))
+            return IndexLook(problem=why.gap())
         hours: list[int] = []
         known = frozenset(self.hours.tolist()) if self.hours is not None else None
         for key in sink.expected:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from schemas import rocksdb_layout
 from schemas import timer_layout as layout
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from schemas.rows import MappedFile
 from schemas.store_names import QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError
@@ -41,7 +42,7 @@ class TimerParts:
     flush_position: int = 0
     refusal: Refusal | None = None
     late_refusal: Refusal | None = None
-    problem: str = ""
+    problem: Gap | None = None
     table: TimerTable | None = None
 
     @property
@@ -64,11 +65,11 @@ def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: Br
     try:
         check = read_timer_check(source, listing)
     except StoreError as why:
-        return TimerParts(tuple(files), path, size, problem=str(why), table=table)
+        return TimerParts(tuple(files), path, size, problem=why.gap(), table=table)
     closed = _not_opened(listing, rules)
     if closed:
-        problem = f"{closed}: no regular file of this copy: it was not opened"
-        return TimerParts(tuple(files), path, size, check, problem=problem, table=table)
+        gap = Gap(Cause.TIMER_FILE_NOT_OPENED, closed)
+        return TimerParts(tuple(files), path, size, check, problem=gap, table=table)
     if table is not None and table.unread:
         return TimerParts(tuple(files), path, size, check, problem=table.unread, table=table)
     wrong = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from schemas.gaps import Gap
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.audit.log_map import LogMap
 from store_io.audit.timer.timer_entries_check import EntryFaults, entry_faults, entry_units
@@ -38,7 +39,7 @@ class TimerPart:
     faults: UnitFaults = field(default_factory=UnitFaults)
     fates: Fates | None = None
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
     entry_faults: EntryFaults = field(default_factory=EntryFaults)
 
     def __add__(self, other: TimerPart) -> TimerPart:
@@ -103,7 +104,7 @@ class TimerPartTask:
         try:
             return self._run()
         except StoreError as why:
-            return TimerPart(problem=str(why))
+            return TimerPart(problem=why.gap())
 
     def _run(self) -> TimerPart:
         sink, source = _PlacedSink(self.part, self.parts), open_source(self.scans[0].location)
@@ -177,7 +178,7 @@ def in_part(rows: np.ndarray, part: int, parts: int) -> np.ndarray:
     return found
 
 
-def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink) -> tuple[int, str]:
+def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink) -> tuple[int, Gap | None]:
     """(bytes read, why a segment could not be read) of a scan of these segments into the sink. Raises StoreError."""
     read = 0
     for scan in scans:
@@ -185,7 +186,7 @@ def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink
         read += summary.bytes_read
         if summary.problem:
             return read, summary.problem
-    return read, ""
+    return read, None
 
 
 def with_timers(segments: Sequence[SegmentSummary]) -> tuple[list[SegmentSummary], int]:

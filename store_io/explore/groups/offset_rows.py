@@ -25,6 +25,7 @@ from store_io.formats.config_reader import StoreConfig, read_config
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_cause
 
 CONSUMER, DELAY = "consumer", "delay"
@@ -139,7 +140,7 @@ def _check(config: StoreConfig, path: str, release: str) -> None:
     """Raise StoreError where it is not known what a start takes of this table, or nothing starts with it."""
     load = config.loads[path]
     if load.problems:
-        raise StoreError(load.problems[0])
+        raise StoreError(gap_text(load.problems[0]))
     if load.refuses:
         held = load.database_refusal
         reason = refusal_cause(held) if held is not None else f"{load.bad[-1].name}: {load.bad[-1].reason}"

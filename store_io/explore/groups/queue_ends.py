@@ -10,6 +10,7 @@ from store_io.formats.rocksdb.queue_table import find_database, read_queue_table
 from store_io.rules.loading import Tree
 from store_io.rules.rocksdb.place import database_folder
 from store_io.source.byte_source import ByteSource
+from store_io.wording.gaps import gap_text
 
 LARGEST = (1 << 63) - 1  # that a column can hold; damaged entries say more
 
@@ -24,9 +25,11 @@ class QueueEnds:
         if store.rules.rocksdb_queues:
             folder = database_folder(store.rules)
             table = read_queue_table(self._source, find_database(Tree(store.listing.files).children(folder), folder))
-            if table.unread or table.damaged:
-                path, reason = table.damaged or (folder, "")
-                raise StoreError(table.unread or f"{path}: the ends of queues cannot be read: {reason}")
+            if table.unread:
+                raise StoreError(gap_text(table.unread))
+            if table.damaged:
+                path, reason = table.damaged
+                raise StoreError(f"{path}: the ends of queues cannot be read: {reason}")
             self._found |= {key: min(end.queue_offset, LARGEST - 1) + 1 for key, end in table.ends.maxima.items()}
             return
         for queue in store.queues():
@@ -48,7 +51,7 @@ def queue_end(source: ByteSource, queue: QueueFiles) -> int:
     files = tuple(sorted(queue.files, key=lambda f: f.start))
     summary = scan_queue(QueueTask(0, queue.key, source.location, files, batch=queue.batch, digest=False, last_only=True), source)
     if summary.problem:
-        raise StoreError(summary.problem)
+        raise StoreError(gap_text(summary.problem))
     end = summary.wrote // unit_bytes(queue.batch)
     if queue.batch:
         (last,) = read_entries(source, files, end - 1, end, batch=True)

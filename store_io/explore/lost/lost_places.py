@@ -14,6 +14,7 @@ from store_io.audit.audit_store import StoreAudit
 from store_io.audit.loss import Unreached, compute_loss
 from store_io.base.errors import StoreError
 from store_io.explore.lost.segment_loss import NO_LOSS, NONE_SPARED, SegmentLoss, Spared
+from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_sentence
 
 
@@ -42,8 +43,9 @@ class LostPlaces:
 def lost_places(audit: StoreAudit) -> LostPlaces:
     """What a start would lose by this audit, which is at its end. Raises StoreError, in a sentence, where that is not known."""
     prediction, release = audit.prediction, f"RocketMQ {audit.request.release}"
-    if audit.failed or audit.incomplete or prediction is None:
-        why = (audit.incomplete or ["the audit is incomplete"])[0]
+    gaps = audit.gaps.faults
+    if audit.failed or gaps or prediction is None:
+        why = next(map(gap_text, gaps), "the audit is incomplete")
         raise StoreError(f"what a start would lose is not known: {why}")
     if prediction.refusal is not None:
         sentence = refusal_sentence(prediction.refusal)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from schemas.rows import Row, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.config import records
@@ -43,7 +44,7 @@ class HeldTable:
     refusal: Refusal | None = None
     refused_key: bytes = b""
     damaged: tuple[str, str] | None = None
-    problem: str = ""
+    problem: Gap | None = None
 
 
 Decode = Callable[[Any, ConfigRules], Table]
@@ -57,7 +58,7 @@ def read_held(
     held = HeldTable(place.folder, present=not database.absent, refusal=_folder_refusal(files, place.folder))
     if database.absent:
         if any(file.kind == "unreadable" and file.path == place.folder for file in files):
-            held.problem = f"{place.folder}: cannot be read or listed"
+            held.problem = Gap(Cause.NOT_LISTED, place.folder)
         return held
     try:
         with database.open(source, skips_bad_log=True) as opened:  # ConfigHelper.createConfigDBOptions
@@ -76,9 +77,9 @@ def read_held(
         held.refusal = Refusal(RefusalKind.CONFIG_DATABASE_VALUE, place.folder, actual=str(why))
         held.refused_key = why.key
     except _UnknownValue as why:
-        held.problem = f"{place.folder}/: {why}"
+        held.problem = Gap(Cause.CONFIG_VALUE_UNKNOWN, place.folder, (str(why),))
     except StoreError as why:
-        held.problem = str(why)
+        held.problem = why.gap()
     return held
 
 
@@ -159,8 +160,7 @@ def _folder_refusal(files: Sequence[StoreFile], folder: str) -> Refusal | None:
 def with_newer(held: HeldTable, newer: HeldTable, offsets: bool) -> HeldTable:
     """The table of a database into which one with a greater version is taken, name by name; that one's faults stop no broker."""
     if newer.problem or newer.damaged is not None or newer.refusal:
-        sentence = newer.problem or f"{newer.folder}/: cannot be read to its end, and what a start takes of it is not known"
-        return replace(held, problem=held.problem or sentence)
+        return replace(held, problem=held.problem or newer.problem or Gap(Cause.CONFIG_TABLE_CUT, newer.folder))
     if held.refusal or newer.counter <= held.counter:
         return held
     kept = held.entries
@@ -215,7 +215,7 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
             data = batch.values.tobytes()
             values += sum(data.count(separator) for separator in _SEPARATORS)
             if size > MAX_TABLE_BYTES or values > MAX_TABLE_VALUES:
-                held.problem = f"{place.folder}/: more than is read of a table of config/"
+                held.problem = Gap(Cause.CONFIG_TABLE_LARGE, place.folder)
                 return
             for key, value in batch.pairs():
                 text = key.decode("utf-8", "replace")
@@ -253,7 +253,7 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
                 data = batch.values.tobytes()
                 values += len(batch) + sum(data.count(separator) for separator in _SEPARATORS)
             if size > MAX_TABLE_BYTES or values > MAX_TABLE_VALUES:
-                held.problem = f"{place.folder}/: more than is read of a table of config/"
+                held.problem = Gap(Cause.CONFIG_TABLE_LARGE, place.folder)
                 return
             if not taken.are_offsets:
                 _take_batch(batch, taken)

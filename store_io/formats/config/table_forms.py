@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from schemas.gaps import Gap
 from schemas.rows import Row
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.failed_reads import failed_reads, noted_unless
@@ -65,7 +66,7 @@ class Form:
     has added its entries to the manager's own.  whole: nothing in it is unread.
     before: how many entries of its own table precede the first damage; None: all.
     broken, broken_count: (table, keys) of entries that it names and that cannot be read, the first of them.  unread: what else
-    cannot be read of it, in words.  failed: reads that another try may do, path to sentence.
+    cannot be read of it, in words.  failed: reads that another try may do, by path.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Form:
     broken: list[tuple[Layout, tuple[Any, ...]]] = field(default_factory=list)
     broken_count: int = 0
     unread: list[str] = field(default_factory=list)
-    failed: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, Gap] = field(default_factory=dict)
     time_ms: int = 0
     time_from: str = FROM_FILE
 
@@ -131,8 +132,8 @@ def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | Non
     own = [form for form in forms if form.name in (form.path, form.path + BACKUP) and form.count]
     if not own:
         for form in forms:
-            for sentence in form.failed.values():
-                raise FormUnread(sentence)
+            for gap in form.failed.values():
+                raise FormUnread.again(gap)
     if backup_first:
         own.reverse()
     if own and (own[0].whole or len(own) == 1):

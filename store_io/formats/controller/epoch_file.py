@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Gap
 from schemas.store_names import EPOCH_FILE
 from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError
@@ -58,7 +59,7 @@ class StoredEpochs:
     lines: tuple[EpochLine, ...] = ()
     bad: tuple[BadEpochFile, ...] = ()
     refusal: Refusal | None = None
-    problem: str = ""
+    problem: Gap | None = None
 
 
 class Unusable(Exception):
@@ -93,7 +94,7 @@ def read_epochs(source: ByteSource, listing: StoreListing) -> StoredEpochs:
             bad.append(BadEpochFile(path, entry.size, str(why), fatal=True))
             return StoredEpochs(bad=tuple(bad), refusal=Refusal(RefusalKind.EPOCH_FILE, path, actual=str(why)))
         except StoreError as why:
-            return StoredEpochs(problem=str(why))
+            return StoredEpochs(problem=why.gap())
         else:
             if lines:
                 return StoredEpochs(as_cached([line.epoch for line in lines]), path, tuple(lines), tuple(bad))

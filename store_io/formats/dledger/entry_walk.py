@@ -119,7 +119,7 @@ def walk_data(task: DataTask, source: ByteSource | None = None) -> DataWalk:
             _Walk(walk, window, units, task.wanted).run()
             walk.bytes_read = window.bytes_read + units.bytes_read
     except StoreError as why:
-        walk.problem = str(why)
+        walk.problem = why.gap(file.path)
     finally:
         units.close()
     return walk

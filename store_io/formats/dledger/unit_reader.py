@@ -86,7 +86,7 @@ class UnitTask:
                     raise StoreChanged.in_size(self.file.path, opened.size, self.file.size)
                 _Runs(walk, self.segment_bytes).read(opened)
         except StoreError as why:
-            walk.problem = str(why)
+            walk.problem = why.gap(self.file.path)
         return walk
 
 

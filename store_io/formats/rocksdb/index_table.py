@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import rocksdb_layout as layout
+from schemas.gaps import Gap
 from store_io.base import prints
 from store_io.base.compiled.native import kept
 from store_io.base.errors import StoreError
@@ -42,7 +43,7 @@ class IndexTable:
     first_odd: str = ""
     damaged: tuple[str, str] | None = None
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
     hours: np.ndarray | None = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def has_hours(self, spans: np.ndarray) -> np.ndarray:
@@ -110,7 +111,7 @@ class IndexTableTask:
         except DatabaseDamaged as why:
             found.damaged = why.path, why.reason
         except StoreError as why:
-            return IndexTable(problem=str(why))
+            return IndexTable(problem=why.gap())
         found.prints = sums.prints
         return found
 

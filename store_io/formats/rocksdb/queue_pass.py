@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import rocksdb_layout as layout
+from schemas.gaps import Gap
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Batch, Database, DatabaseDamaged
@@ -59,7 +60,7 @@ class KeyRangeResult:
     queues: list[QueueSummary] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
 
 def pass_over(task: KeyRangeTask) -> KeyRangeResult:
@@ -72,7 +73,7 @@ def pass_over(task: KeyRangeTask) -> KeyRangeResult:
         except DatabaseDamaged as why:
             reading.damage(why)
         except StoreError as why:
-            return KeyRangeResult(problem=str(why))
+            return KeyRangeResult(problem=why.gap())
     return reading.result()
 
 

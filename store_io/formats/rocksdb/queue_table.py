@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from schemas import rocksdb_layout as layout
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Gap
 from schemas.rows import QueueKey, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged, TableFile
@@ -67,7 +68,7 @@ class QueueTable:
     damaged: tuple[str, str] | None = None
     mark_unreadable: bool = False
     opened: bool = True
-    unread: str = ""
+    unread: Gap | None = None
     odd_keys: tuple[str, ...] = ()
     unnamed: tuple[str, ...] = ()
     entry_runs: int = 0
@@ -125,7 +126,7 @@ def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
     except DatabaseDamaged as why:
         damaged = why.path, why.reason
     except StoreError as why:
-        return QueueTable(database, opened=opened, unread=str(why))
+        return QueueTable(database, opened=opened, unread=why.gap())
     refusal = None
     if not opened and damaged is not None:
         refusal = Refusal(RefusalKind.QUEUE_DATABASE, damaged[0], actual=damaged[1])

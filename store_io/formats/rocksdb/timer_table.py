@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import rocksdb_layout as layout
+from schemas.gaps import Gap
 from schemas.rows import StoreFile
 from store_io.base import prints
 from store_io.base.compiled.native import compiled_helper, kept
@@ -46,7 +47,7 @@ class TimerTable:
     queue_offset: int = 0
     read_time: int | None = None
     damaged: tuple[str, str] | None = None
-    unread: str = ""
+    unread: Gap | None = None
     unnamed: tuple[str, ...] = ()
 
 
@@ -64,7 +65,7 @@ def read_timer_table(source: ByteSource, files: Sequence[StoreFile]) -> TimerTab
     except DatabaseDamaged as why:
         return TimerTable(database, damaged=(why.path, why.reason), unnamed=unnamed)
     except StoreError as why:
-        return TimerTable(database, unread=str(why))
+        return TimerTable(database, unread=why.gap())
     return TimerTable(database, offset or 0, time, unnamed=unnamed)
 
 
@@ -82,7 +83,7 @@ class TimerEntries:
     first_odd: str = ""
     damaged: tuple[str, str] | None = None
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class TimerEntriesTask:
         except DatabaseDamaged as why:
             found.damaged = why.path, why.reason
         except StoreError as why:
-            return TimerEntries(problem=str(why))
+            return TimerEntries(problem=why.gap())
         found.rows = np.concatenate([NO_ENTRIES, *kept]) if found.count <= self.max_entries else None
         return found
 

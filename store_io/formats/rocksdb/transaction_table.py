@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import rocksdb_layout as layout
+from schemas.gaps import Gap
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import DatabaseDamaged, stored_number
 from store_io.formats.rocksdb.queue_table import QueueDatabase
@@ -47,7 +48,7 @@ class TransactionTable:
     first_odd: str = ""
     damaged: tuple[str, str] | None = None
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
     unnamed: tuple[str, ...] = ()
     passed_over: int = 0
     first_passed_over: int = -1
@@ -85,7 +86,7 @@ class TransactionTableTask:
         except DatabaseDamaged as why:
             found.damaged = why.path, why.reason
         except StoreError as why:
-            return TransactionTable(problem=str(why))
+            return TransactionTable(problem=why.gap())
         found.rows = np.array(rows, HALF_ENTRY) if len(rows) <= self.max_entries else None
         return found
 

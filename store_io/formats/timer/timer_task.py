@@ -12,6 +12,7 @@ import numpy as np
 
 from schemas import finding_codes as codes
 from schemas import timer_layout as layout
+from schemas.gaps import Gap
 from schemas.rows import NOTE, Finding, MappedFile
 from schemas.timer_rows import UNIT_DTYPE
 from store_io.base.errors import StoreError
@@ -46,7 +47,7 @@ class TimerFiles:
     digests: dict[str, tuple[int, str]] = field(default_factory=dict)  # path -> (size, digest)
     findings: list[Finding] = field(default_factory=list)
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def read_timer_files(task: TimerTask, source: ByteSource | None = None) -> Timer
     try:
         return _Reading(task, source or open_source(task.location)).run()
     except StoreError as why:
-        return TimerFiles(problem=str(why))
+        return TimerFiles(problem=why.gap())
 
 
 class _Reading:

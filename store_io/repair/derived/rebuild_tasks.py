@@ -26,6 +26,7 @@ from store_io.repair.derived.queue_plan import Shift
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
 from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
+from store_io.wording.gaps import gap_text
 
 OPEN_FILES = 256
 
@@ -96,7 +97,7 @@ class BuildTask:
         finally:
             sink.close()
         if summary.problem:
-            raise StoreError(summary.problem)
+            raise StoreError(gap_text(summary.problem))
         return Built(sink.keys, sink.entries)
 
 

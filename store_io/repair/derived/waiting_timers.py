@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from schemas.gaps import Gap
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.audit.timer.timer_part import PartSink, in_part, scan_all, timer_messages, with_timers
 from store_io.audit.timer.timer_view import TimerView
@@ -18,6 +19,7 @@ from store_io.rules.timer.timer_waiting import Clock, waiting
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.timer.timer_records import DELETES, DELIVERED, NO_ROWS, ROLLED
 from store_io.source.byte_source import open_source
+from store_io.wording.gaps import gap_text
 
 MOST_WAITING = 4_000_000  # messages for which units are made: 160 bytes each while they are written
 TOGETHER = 500_000  # messages and copies of one task
@@ -32,7 +34,7 @@ class Found:
     waiting: int
     overdue: int
     last: np.ndarray
-    problem: str = ""
+    problem: Gap | None = None
 
     @property
     def deletes(self) -> np.ndarray:
@@ -78,7 +80,7 @@ class WaitingTimersTask:
         try:
             _, problem = scan_all(self.scans, source, sink)
         except StoreError as why:
-            problem = str(why)
+            problem = why.gap()
         if problem:
             return Found(NO_ROWS, 0, 0, NO_ROWS, problem)
         return _found(sink.rows, self.clock, self.log_time, self.part, self.parts)
@@ -93,9 +95,9 @@ def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> F
     scans = tuple(audit.scan_of(segment) for segment in segments)
     tasks = [WaitingTimersTask(scans, clock, view.last_store_time, part, parts) for part in range(parts)]
     found = work.run(tasks, "timers")
-    problem = next((part.problem for part in found if part.problem), "")
+    problem = next((part.problem for part in found if part.problem), None)
     if problem:
-        return problem
+        return gap_text(problem)
     units = sum(len(part.rows) for part in found)
     if units > MOST_WAITING:
         return f"{count_text(units, 'message')} of {TIMER_TOPIC} would have to wait, and units are made for {MOST_WAITING:,}"

@@ -37,6 +37,7 @@ from store_io.scan.tables.half_messages import told_by
 from store_io.scan.tables.index_entries import index_entries, indexed_messages
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import StoreLocation, open_source
+from store_io.wording.gaps import gap_text
 
 FRAME_ENTRIES = 1 << 14
 FRAME_BYTES = 8 << 20  # each key of a message holds its unique key again
@@ -74,7 +75,7 @@ class SpoolTask:
             summary = scan_segment(self.scan, sink=sink)
             sink.flush()
         if summary.problem:
-            raise StoreError(summary.problem)
+            raise StoreError(gap_text(summary.problem))
         return sink.written
 
 

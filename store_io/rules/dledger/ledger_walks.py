@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from schemas.advice import Refusal
+from schemas.gaps import Gap
 from schemas.rows import Finding
 
 MAX_STRETCHES = 1000
@@ -79,7 +80,7 @@ class DataWalk:
     unequal_dropped: int = 0
     findings: list[Finding] = field(default_factory=list)
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
     @property
     def leading(self) -> Stretch | None:
@@ -110,7 +111,7 @@ class UnitWalk:
     runs_dropped: int = 0
     digest: str = ""  # of the length and the units that are not zero
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from schemas.rows import RUN_LMQ, FirstRecord, QueueKey, SegmentSummary
 from store_io.rules.dispatch import Dispatch, Puts
 from store_io.rules.loading import queue_folder
@@ -204,7 +205,7 @@ class CombinedFold(RocksFold):
         if ahead:
             self._ends_in_start = refusal
         else:
-            self.undecided = refusal
+            self.undecided = Gap(Cause.DOUBLE_WRITE_RACE, refusal=refusal)
 
 
 def _take_number(queue: RocksQueue, number: int) -> bool:

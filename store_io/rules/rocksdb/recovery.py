@@ -13,6 +13,7 @@ import numpy as np
 
 from schemas import commitlog_layout
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from schemas.rocksdb_layout import CURRENT
 from schemas.rows import QueueKey
 from store_io.rules.dispatch import Choice, Dispatch
@@ -32,14 +33,14 @@ class RocksFold(Fold):
     hold some of the ends, else None.
 
     write_queues: topic -> how many queues it has for writing, of each topic that the broker knows; None where the copy does not
-    say.  undecided: why nobody can say what the broker does, or how it refuses perhaps.
+    say.  undecided: why nobody can say what the broker does.
     """
 
     ends: StoredEnds = field(kw_only=True)
     stored: StoredEntry = field(kw_only=True)
     bad_ends: BadEnds | None = field(default=None, kw_only=True)
     write_queues: Mapping[str, int] | None = field(default=None, kw_only=True)
-    undecided: Refusal | str | None = field(default=None, init=False)
+    undecided: Gap | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -167,7 +168,7 @@ class RocksFold(Fold):
         refusal = Refusal(RefusalKind.QUEUE_TRUNCATION, path, actual=thrown)
         if not perhaps:
             raise Refused(refusal)
-        self.undecided = self.undecided or refusal
+        self.undecided = self.undecided or Gap(Cause.ROCKSDB_TRUNCATION_THROWS, path, refusal=refusal)
 
     def _listed(self, end: int) -> Iterator[RocksQueue]:
         """The queues to which truncation comes: it lists them, and bad bytes end the list without an error. Up to 5.3.1 it asks
@@ -176,13 +177,11 @@ class RocksFold(Fold):
         if self.rules.truncates_stored_ends:
             return (queue for key, queue in self.rocks.items() if bad is None or bad.lists(key))
         if bad is not None:
-            self.undecided = f"{release} truncates queues by their topics: not modelled with bad bytes among the ends of queues"
+            self.undecided = Gap(Cause.ROCKSDB_TRUNCATES_BY_TOPICS, values=(release,))
         elif numbers is not None:
             return (queue for (topic, number), queue in self.rocks.items() if 0 <= number < numbers.get(topic, 0))
         elif any(queue.max_phy >= end for queue in self.rocks.values()):
-            self.undecided = (
-                f"config/: no table of topics could be read, and {release} truncates the queues of topics that it knows alone"
-            )
+            self.undecided = Gap(Cause.ROCKSDB_TOPICS_UNKNOWN, "config", (release,))
         return iter(())
 
     def _ask_inside(self, queue: RocksQueue, phy_offset: int) -> None:

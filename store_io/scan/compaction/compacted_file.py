@@ -17,6 +17,7 @@ from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.entries import BATCH_DTYPE
+from schemas.gaps import Gap
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
@@ -83,7 +84,7 @@ class CompactedFileSummary:
     findings_dropped: dict[str, int] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
     bytes_read: int = 0
-    problem: str = ""
+    problem: Gap | None = None
 
 
 def scan_compacted_file(task: CompactedFileTask, source: ByteSource | None = None) -> CompactedFileSummary:
@@ -104,7 +105,7 @@ def scan_compacted_file(task: CompactedFileTask, source: ByteSource | None = Non
             elif task.log is None and task.entries is None:
                 found.findings += without_log(task.key, messages)
     except StoreError as why:
-        found.problem = str(why)
+        found.problem = why.gap()
     finally:
         messages.close()
     found.bytes_read += messages.bytes_read
@@ -129,7 +130,7 @@ def _read_entries(file: MappedFile, source: ByteSource, found: CompactedFileSumm
             found.bytes_read += len(data)
             at += unit
         if stream.size != file.size:
-            found.problem = str(StoreChanged.in_size(file.path, stream.size, file.size))
+            found.problem = StoreChanged.in_size(file.path, stream.size, file.size).gap()
     found.digests[file.path] = digest.text()
     rows = np.zeros(parts[-1][0] + len(parts[-1][1]) if parts else 0, BATCH_DTYPE)
     for first, part in parts:
@@ -190,7 +191,7 @@ class _LogFile:
     def scan(self, source: ByteSource) -> None:
         with source.open(self.file.path) as stream:
             if stream.size != self.file.size:
-                self.found.problem = str(StoreChanged.in_size(self.file.path, stream.size, self.file.size))
+                self.found.problem = StoreChanged.in_size(self.file.path, stream.size, self.file.size).gap()
                 return
             window = SegmentWindow(stream, self.file.size, min(self.task.window_bytes, self.file.size), digest=True)
             end = self._records(window)

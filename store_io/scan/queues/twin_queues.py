@@ -14,6 +14,7 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.entries import ENTRY_DTYPE
+from schemas.gaps import Gap
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.formats.queue_store import FileQueueStore, QueuePaths, is_used
@@ -89,7 +90,7 @@ class TwinResult:
 
     gaps: list[TwinGap] = field(default_factory=list)
     keyed_from: int = -1
-    problem: str = ""
+    problem: Gap | None = None
 
 
 def compare_twins(task: TwinTask, source: ByteSource | None = None) -> TwinResult:
@@ -108,7 +109,7 @@ def compare_twins(task: TwinTask, source: ByteSource | None = None) -> TwinResul
             files.close()
             reader.close()
     except StoreError as why:
-        return TwinResult(problem=str(why))
+        return TwinResult(problem=why.gap())
     return result
 
 

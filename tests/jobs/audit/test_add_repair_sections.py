@@ -13,7 +13,7 @@ from jobs.audit.run_audit import run_with
 from jobs.audit.runner import Runner
 from jobs.command_line.options import AuditOptions, StoreArgument
 from jobs.session import Session
-from jobs.task_process import Fault
+from schemas.gaps import Cause, Gap
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.repair.repair_plan import read_plan
@@ -46,6 +46,6 @@ def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatc
     (case,) = corpus_tools.cases("g19-514")
     root = case.unpack(tmp_path)
     outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release, case.broker_conf))
-    monkeypatch.setattr(Runner, "_run", lambda self, tasks, *_: [Fault("lost") for _ in tasks])
+    monkeypatch.setattr(Runner, "_run", lambda self, tasks, *_: [Gap(Cause.TASK_WITHOUT_RESULT) for _ in tasks])
     add_repair_sections(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome], Reading())
-    assert [part["refused"] for part in outcome.plan["repair"].values()] == ["lost", "lost"]
+    assert [part["refused"] for part in outcome.plan["repair"].values()] == ["a task gave no result"] * 2

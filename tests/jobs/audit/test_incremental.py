@@ -19,11 +19,12 @@ from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
 from jobs.session import Session
 from jobs.tables.delta_query import DeltaQuery
+from schemas.gaps import Cause, exit_code_of
 from schemas.tables import TABLES
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.gaps import Gaps
 from store_io.audit.opened_copy import open_copy
 from store_io.audit.rounds.task_making import TaskMaker
-from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import UsageError
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
@@ -105,7 +106,7 @@ def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureF
     store, out = stored(tmp_path / "store"), tmp_path / "out"
     result = run(spark_session, store, out, "none", max_seconds=0.0, progress_json=True)
     told = result["stores"][0]
-    assert (result["exit_code"], told["complete"], told["level"]) == (3, False, "full")
+    assert (result["exit_code"], told["complete"], told["level"]) == (exit_code_of(Cause.TIME_LIMIT), False, "full")
     assert told["not_read"]["segments"] == told["segments"] > 3 and told["unverified_bytes"] == told["commitlog_bytes"]
     printed = capsys.readouterr()
     assert f"Not read   {told['segments']} segments, " in printed.out and "the time limit was reached" in printed.out
@@ -117,7 +118,7 @@ def test_no_time(spark_session: Session, tmp_path: Path, capsys: pytest.CaptureF
 def test_where_time_counts_each_core_has_a_part_and_keeps_the_order(tmp_path: Path) -> None:
     store = stored(tmp_path / "store")
     asked = AuditRequest("a", StoreLocation(store.path), "5.3.3", store.broker_conf, not_after=1e12)
-    copy = open_copy(asked, Shortcomings())
+    copy = open_copy(asked, Gaps())
     tasks = TaskMaker(asked, copy).segments(copy.segment_files)
     bins = partition(tasks, 2)
     assert len(bins) == 2 and sorted(bins[0] + bins[1]) == list(range(len(tasks)))

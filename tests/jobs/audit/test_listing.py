@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.audit.listing import listing_problems
+from schemas.gaps import Cause, Gap
 
 
 def audit(*segments: tuple[str, str, int]) -> Any:
@@ -31,7 +32,7 @@ def test_another_length_is_a_sentence_of_its_own_store(spark: SparkSession, tmp_
         path.write_bytes(b"12345")
     sound = audit(*((path.name, str(path), 5) for path in segments))
     found = listing_problems(spark.sparkContext, [sound, audit(("0", str(odd / "0"), 7))])
-    assert found == [[], ["0: 5 bytes by Spark's listing, 7 by ours"]]
+    assert found == [[], [Gap(Cause.LISTED_OTHERWISE, "0", (5, 7))]]
 
 
 def test_nothing_to_list_asks_nothing_and_a_failure_says_nothing() -> None:

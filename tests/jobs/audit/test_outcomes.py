@@ -11,6 +11,7 @@ from jobs.command_line.stores import StoreArgument
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.texts.summary_text import summary_text
 from jobs.tables.delta_tables import run_rows
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.base import packed
 from tests.support.handmade import samples
@@ -19,7 +20,7 @@ STORE = StoreArgument("s", "/copy", "4.9.8", replica_group="g")
 
 
 def test_it_is_code_3_with_the_sentence_and_a_plan_without_steps() -> None:
-    outcome = not_audited(STORE, "the disk is gone")
+    outcome = not_audited(STORE, Gap(Cause.ERROR, values=("the disk is gone",)))
     assert (outcome.exit_code, outcome.complete, outcome.incomplete) == (3, False, ["the disk is gone"])
     assert outcome.verdict == "Could not be audited: the disk is gone"
     assert (outcome.plan["store"], outcome.plan["release"], outcome.plan["broker"], outcome.plan["steps"]) == (
@@ -32,7 +33,7 @@ def test_it_is_code_3_with_the_sentence_and_a_plan_without_steps() -> None:
 
 
 def test_a_verdict_of_its_own_stands_as_it_is() -> None:
-    assert not_audited(STORE, "why", "Was not audited: why").verdict == "Was not audited: why"
+    assert not_audited(STORE, Gap(Cause.STOPPED, values=("why",)), "Was not audited: why").verdict == "Was not audited: why"
 
 
 def test_what_is_written_of_many_stores_is_the_same_from_packed_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:

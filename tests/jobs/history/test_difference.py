@@ -11,6 +11,7 @@ from pyspark import SparkContext
 from jobs.history import difference, reading
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import difference_text, fleet_text
+from schemas.gaps import Cause, exit_code_of
 from tests.support.handmade.history_rows import (
     BEFORE,
     A,
@@ -212,6 +213,8 @@ def test_derived_files() -> None:
         (diff(A, {**B, "complete": False}, []), 3),
         (diff({**A, "complete": False}, B, [place(0, 1, None, 1)]), 20),
         (diff(A, {**B, "complete": False}, [place(0, 1, None, 1, "rebuildable")]), 3),
+        (diff(A, {**B, "complete": False, "gaps": ["time_limit"]}, []), exit_code_of(Cause.TIME_LIMIT)),
+        (diff(A, {**B, "complete": False, "gaps": None}, []), 3),
         (diff(A, None, []), 3),
         (diff(None, B, []), 0),
         (diff(None, B, [place(0, 1, None, 1, "rebuildable")]), 10),

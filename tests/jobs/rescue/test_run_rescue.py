@@ -17,6 +17,7 @@ import pytest
 from jobs import cli
 from jobs.rescue import first_look, run_rescue
 from jobs.rescue.hand_over import SUFFIXES
+from schemas.gaps import Cause, Gap
 from store_io.formats.config.table_forms import Form
 from store_io.repair import ways
 from store_io.repair.config import config_changes
@@ -355,7 +356,8 @@ def test_a_form_of_a_table_that_cannot_be_read_leaves_the_way_without_it(
     (config / "consumerOffset.json").write_bytes(b"\0" * 2)
     path = "config/consumerOffset.json"
     sentence = "config/consumerOffsets/: not read this time"
-    unread = [Form("config/consumerOffsets/", path, whole=False, unread=[sentence], failed={"config/consumerOffsets/": sentence})]
+    gap = Gap(Cause.UNREADABLE, "config/consumerOffsets", (sentence,))
+    unread = [Form("config/consumerOffsets/", path, whole=False, unread=[sentence], failed={"config/consumerOffsets/": gap})]
     monkeypatch.setattr(config_changes, "database_forms", lambda copy, table: unread if table == path else [])
     assert typed(store, "--yes") == 0
     said = capsys.readouterr().out

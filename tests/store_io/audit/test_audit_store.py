@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, FurthestRun
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
@@ -17,6 +18,8 @@ from store_io.scan import stored_runs
 from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
+
+LOST = Gap(Cause.WORKER_LOST, "commitlog/0", ("commitlog/0", "SIGKILL", True))
 
 
 def request(root: Path, **asked: bool) -> AuditRequest:
@@ -50,13 +53,13 @@ def test_a_fault_of_this_program_ends_one_audit_and_predicts_nothing(tmp_path: P
     assert "an error in this program ended the audit" in outcome.incomplete[0] and outcome.plan["broker"] is None
 
 
-def test_a_text_in_the_place_of_a_result_makes_the_audit_incomplete(tmp_path: Path) -> None:
+def test_a_gap_in_the_place_of_a_result_makes_the_audit_incomplete(tmp_path: Path) -> None:
     (tmp_path / "commitlog").mkdir()
     (tmp_path / "commitlog" / f"{0:020d}").write_bytes(bytes(4096))
     audit = StoreAudit(request(tmp_path))
-    assert audit.first_tasks() and audit.next_tasks(["the worker was lost"]) == []
+    assert audit.first_tasks() and audit.next_tasks([LOST]) == []
     outcome = audit.outcome()
-    assert outcome.incomplete == ["the worker was lost"] and outcome.exit_code == 3 and outcome.plan["broker"] is None
+    assert outcome.gaps == [LOST] and outcome.exit_code == 3 and outcome.plan["broker"] is None
 
 
 def test_bytes_of_a_comparison_with_other_copies_are_counted(tmp_path: Path) -> None:

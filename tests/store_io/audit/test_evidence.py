@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import EXTENT_UNWRITTEN, Extent, IndexFileSummary, QueueSummary
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_leftovers import LeftoverResult
@@ -11,6 +12,7 @@ from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_p
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
 KEY = ("T", 0)
+REFUSED = Gap(Cause.UNREADABLE, values=("refused",))
 
 
 def wholes(evidence: Evidence) -> tuple[bool, bool, bool]:
@@ -22,10 +24,10 @@ def wholes(evidence: Evidence) -> tuple[bool, bool, bool]:
     [
         ({}, (True, True, True)),
         ({"broken": True}, (False, False, False)),
-        ({"segments": [segment(0, problem="refused")]}, (False, True, True)),
-        ({"queues": {KEY: QueueSummary(KEY, problem="refused")}}, (True, False, True)),
-        ({"leftovers": {KEY: LeftoverResult(KEY, problem="refused")}}, (True, False, True)),
-        ({"index": {"index/7": IndexFileSummary("index/7", 100, problem="refused")}}, (True, True, False)),
+        ({"segments": [segment(0, problem=REFUSED)]}, (False, True, True)),
+        ({"queues": {KEY: QueueSummary(KEY, problem=REFUSED)}}, (True, False, True)),
+        ({"leftovers": {KEY: LeftoverResult(KEY, problem=REFUSED)}}, (True, False, True)),
+        ({"index": {"index/7": IndexFileSummary("index/7", 100, problem=REFUSED)}}, (True, True, False)),
     ],
 )
 def test_a_part_is_whole_unless_something_of_it_could_not_be_read(facts: dict[str, object], whole: tuple[bool, ...]) -> None:
@@ -33,7 +35,7 @@ def test_a_part_is_whole_unless_something_of_it_could_not_be_read(facts: dict[st
 
 
 def test_nothing_is_whole_in_a_store_that_is_not_modelled() -> None:
-    assert wholes(evidence_of(copy_of(unmodelled=("a DLedger CommitLog",)))) == (False, False, False)
+    assert wholes(evidence_of(copy_of(unmodelled=(Gap(Cause.LEDGER_SEVERAL),)))) == (False, False, False)
 
 
 def test_the_end_is_known_where_the_newest_message_was_read() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.base import exit_codes
 
@@ -17,8 +18,8 @@ def test_worst_exit_code(codes: list[int], worst: int) -> None:
 
 def test_a_store_earns_what_its_most_severe_finding_and_its_completeness_say() -> None:
     found = ([], [NOTE], [NOTE, REBUILDABLE], [REBUILDABLE, LOSS, NOTE])
-    assert [exit_codes.of_store(severities, True) for severities in found] == [0, 0, 10, 20]
-    assert [exit_codes.of_store(severities, False) for severities in found] == [3, 3, 3, 20]
+    assert [exit_codes.of_store(severities, []) for severities in found] == [0, 0, 10, 20]
+    assert [exit_codes.of_store(severities, [Gap(Cause.UNREADABLE)]) for severities in found] == [3, 3, 3, 20]
 
 
 def test_a_run_whose_results_could_not_all_be_written_is_incomplete() -> None:

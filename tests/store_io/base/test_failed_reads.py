@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from schemas.gaps import Cause, Gap
 from store_io.base.errors import Denied, NotAFile, StoreChanged, StoreError, UnfitDonor, Unreadable, UsageError
 from store_io.base.failed_reads import (
     MOST_NOTED,
@@ -30,13 +31,17 @@ def fail(path: str, kind: type[StoreError] = Unreadable) -> None:
         raise kind(f"{path}: fails")
 
 
+def gap_of(path: str, cause: Cause = Cause.UNREADABLE) -> Gap:
+    return Gap(cause, path, (f"{path}: fails",))
+
+
 def test_a_swallowed_error_is_noted_once_for_each_file() -> None:
     with failed_reads() as failed:
         fail("a")
         fail("a", StoreChanged)
         fail("b", StoreChanged)
         fail("c", NotAFile)  # what lies there is content
-    assert failed == {"a": "a: fails", "b": "b: fails"}
+    assert failed == {"a": gap_of("a"), "b": gap_of("b", Cause.CHANGED_WHILE_READ)}
     fail("nobody asks")
 
 
@@ -86,7 +91,7 @@ def test_what_may_only_follow_from_a_failed_read_is_not_said(kind: type[StoreErr
     for fails in (False, True):
         with pytest.raises(StoreError) as raised, every_read():
             if fails:
-                note("a", "a: fails")
+                note("a", Unreadable("a: fails"))
             raise kind("it does not fit")
         assert str(raised.value) == ("a: fails" if fails and kind is not UsageError else "it does not fit")
 
@@ -120,7 +125,7 @@ def test_a_file_that_is_denied_for_a_moment_is_read(denials: int) -> None:
 def test_of_many_files_some_are_noted() -> None:
     with failed_reads() as failed:
         for number in range(MOST_NOTED + 5):
-            note(str(number), "fails")
+            note(str(number), Unreadable("fails"))
     assert len(failed) == MOST_NOTED
 
 
@@ -139,5 +144,5 @@ class Swallowing:
 
 
 def test_a_task_tells_what_it_swallowed() -> None:
-    assert pickle.loads(pickle.dumps(run_task(Swallowing()))) == PartlyRead("result", {"a": "a: fails"})
+    assert pickle.loads(pickle.dumps(run_task(Swallowing()))) == PartlyRead("result", {"a": gap_of("a")})
     assert run_task(Swallowing(fails=False)) == "result"

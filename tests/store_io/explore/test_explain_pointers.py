@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.gaps import Gaps
 from store_io.audit.opened_copy import open_copy
-from store_io.audit.shortcomings import Shortcomings
 from store_io.explore.explain import explain
 from store_io.explore.explain_pointers import IndexSearch, QueueSearch, Target, queues_of
 from store_io.explore.redaction import Redaction
@@ -24,7 +24,7 @@ def test_a_record_is_found_by_its_queue_and_its_key(small: Store, tmp_path: Path
     root = tmp_path / "store"
     shutil.copytree(small.root, root)
     record = small.records[1]
-    copy = open_copy(AuditRequest("s", StoreLocation(str(root)), small.release, small.broker_conf), Shortcomings())
+    copy = open_copy(AuditRequest("s", StoreLocation(str(root)), small.release, small.broker_conf), Gaps())
     data = small.segment_of(record).read_bytes()
     message = RecordCheck.audit(0).verdict(BufferFrames(data), record.at, len(data)).message
     assert message is not None and queues_of(message, copy.rules) == [("queue", ("TopicA", 1), 1)]

@@ -18,6 +18,7 @@ from store_io.rules.config.reading import ConfigRules, config_rules
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
+from store_io.wording.gaps import gap_text
 
 TOPICS = b"""{
 \t"dataVersion":{"counter":14,"stateVersion":0,"timestamp":1795211254147},
@@ -195,14 +196,14 @@ def test_a_bak_does_not_stand_in_for_a_file_that_is_too_large(tmp_path: Path, mo
     monkeypatch.setattr(config_reader, "MAX_FILE_BYTES", len(OFFSETS) - 1)
     config = read(tmp_path, {"consumerOffset.json": OFFSETS, "consumerOffset.json.bak": b'{"offsetTable":{}}'})
     assert not config.read_from and not config.files
-    assert [problem.partition(": ")[0] for problem in config.problems] == ["config/consumerOffset.json"]
+    assert [problem.path for problem in config.problems] == ["config/consumerOffset.json"]
 
 
 def test_what_is_no_file_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "config" / "topics.json").mkdir(parents=True)
     os.mkfifo(tmp_path / "config" / "delayOffset.json")
     problems = read(tmp_path, {"topics.json.bak": TOPICS}).problems
-    assert [problem.partition(", not a file")[0] for problem in problems] == [
+    assert [gap_text(problem).partition(", not a file")[0] for problem in problems] == [
         "config/topics.json: a directory",
         "config/delayOffset.json: a FIFO, socket or device",
     ]

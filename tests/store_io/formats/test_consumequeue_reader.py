@@ -15,6 +15,7 @@ from schemas.rows import MappedFile, QueueSummary
 from store_io.formats import consumequeue_reader as reader
 from store_io.formats.consumequeue_reader import QueueTask, entry_address, read_entries, scan_queue
 from store_io.source.byte_source import StoreLocation, open_source
+from store_io.wording.gaps import gap_text
 
 ADDRESS = layout.EXT_ADDRESS_BASE
 
@@ -99,7 +100,7 @@ def test_an_all_zero_last_file_keeps_one_phantom_entry_for_truncation(tmp_path: 
 
 def test_a_queue_without_files_keeps_its_beginnings(tmp_path: Path) -> None:
     found = scan(tmp_path, ())
-    assert (found.wrote, found.max_phy_offset, found.used, found.problem) == (0, -1, [], "")
+    assert (found.wrote, found.max_phy_offset, found.used, found.problem) == (0, -1, [], None)
 
 
 def test_pre_blank_and_expired_entries_lead_the_queue(tmp_path: Path) -> None:
@@ -177,7 +178,7 @@ def test_entries_are_found_by_number_across_files_and_gaps(tmp_path: Path) -> No
 def test_a_file_of_another_length_than_listed_is_a_problem(tmp_path: Path) -> None:
     (file,) = write_queue(tmp_path, entry(1))
     found = scan(tmp_path, (MappedFile(file.path, 0, 400),))
-    assert "200 bytes, 400 when the copy was listed" in found.problem
+    assert "200 bytes, 400 when the copy was listed" in gap_text(found.problem)
     assert scan(tmp_path, (MappedFile("consumequeue/T/0/none", 0, 20),)).problem
 
 

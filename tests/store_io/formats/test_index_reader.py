@@ -25,6 +25,7 @@ from store_io.formats.index_reader import (
 )
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
+from store_io.wording.gaps import gap_text
 
 NAME = "index/20260101000000000"
 SLOTS, MOST = 10, 40
@@ -272,7 +273,7 @@ def test_a_file_of_another_length_is_not_looked_into(scan: Scan, tmp_path: Path)
     assert not found.findings and found.index_count == 10 and found.entries == 9 and found.digest
     assert scan(b"\0" * 10).index_count == 0
     rules = broker_rules()
-    assert "listed" in scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, NAME, 11)).problem
+    assert "listed" in gap_text(scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, NAME, 11)).problem)
     assert scan_index_file(IndexTask(0, StoreLocation(str(tmp_path)), rules, "index/none", 11)).problem
 
 
@@ -293,7 +294,7 @@ def test_more_slots_than_memory_is_a_problem_of_the_file(scan: Scan, tmp_path: P
 
     monkeypatch.setattr(index_reader, "ChainsOnTheWay", none)
     found = scan_index_file(index_task(tmp_path))
-    assert f"not enough memory for its {SLOTS:,} slots (maxHashSlotNum)" in found.problem
+    assert f"not enough memory for its {SLOTS:,} slots (maxHashSlotNum)" in gap_text(found.problem)
 
 
 def test_zeros_count_as_a_hole_does(scan: Scan, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
+from store_io.audit.gaps import Gaps
 from store_io.audit.log_map import log_map
 from store_io.replicas.compared_copies import ComparedCopies, Copy
 from store_io.replicas.replica_findings import ReplicaFindings
@@ -20,7 +21,7 @@ def copy(name: str, bases: tuple[int, ...]) -> Copy:
     audit: Any = SimpleNamespace(
         request=SimpleNamespace(name=name),
         findings=[],
-        incomplete=[],
+        gaps=Gaps(),
         prediction=SimpleNamespace(starts=True, controller=None, ledger=None),
         loss=None,
     )

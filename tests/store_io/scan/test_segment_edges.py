@@ -11,6 +11,7 @@ from schemas.rows import MappedFile
 from store_io.rules.releases import broker_rules
 from store_io.scan.segment_edges import EDGE_BYTES, EdgeTask, SegmentEdges, edge_tasks, scan_edges
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.gaps import gap_text
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 BASE, SIZE = 1 << 16, 1 << 16
@@ -35,7 +36,7 @@ def segment() -> bytearray:
 
 def test_a_healthy_segment(tmp_path: Path, segment: bytearray) -> None:
     found = edges(tmp_path, segment)
-    assert (found.findings, found.problem) == ([], "")
+    assert (found.findings, found.problem) == ([], None)
     first = found.first
     assert (first.magic, first.phy_offset, first.store_time) == (layout.MAGIC_V1, BASE, 1_700_000_000_000)
     assert first.check_ok and not first.blank
@@ -60,7 +61,7 @@ def test_a_damaged_head_a_wrong_name_and_an_unwritten_segment(tmp_path: Path, se
 
 
 def test_a_file_that_is_not_as_listed_is_a_problem_alone(tmp_path: Path, segment: bytearray) -> None:
-    assert edges(tmp_path, segment[:-1]).problem.endswith(f"{SIZE - 1:,} bytes, {SIZE:,} when the copy was listed")
+    assert gap_text(edges(tmp_path, segment[:-1]).problem).endswith(f"{SIZE - 1:,} bytes, {SIZE:,} when the copy was listed")
     assert edges(tmp_path, None, base=BASE + 2 * SIZE).problem
 
 

@@ -151,7 +151,7 @@ def test_any_bytes_give_extents_that_tile_and_the_same_answer_whatever_the_windo
     rules = broker_rules(release, {k: Setting(v, "broker.conf") for k, v in flags.items()})
     more = {"base": base, "unclean": unclean, "broker_from": 0 if broker_from > 100 else broker_from}
     whole = scan(data, rules, **more)
-    assert whole.problem == ""
+    assert whole.problem is None
     ends = [0, *(e.end for e in whole.extents)]
     assert [e.start for e in whole.extents] == ends[:-1]
     assert ends[-1] == len(data)

@@ -53,7 +53,7 @@ def test_any_damage_gives_one_answer_however_it_is_read(
     sizes = {str(p.relative_to(made.root)): p.stat().st_size for p in made.root.rglob("*") if p.is_file()}
     for task in tasks(made.root, made.broker_conf, made.release):
         whole = scan_segment(task)
-        assert whole.problem == ""
+        assert whole.problem is None
         assert all(f.code in CATALOGUE for f in whole.findings)
         assert [f for f in whole.findings if not in_file(f, sizes)] == []
         ends = [0, *(e.end for e in whole.extents)]

@@ -14,6 +14,7 @@ from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, changes_since, list_store, listing_notes, unreadable_parts
+from store_io.wording.gaps import gap_text
 
 Make = Callable[..., StoreListing]
 
@@ -80,7 +81,7 @@ def test_links_out_are_notes_and_make_the_audit_incomplete_where_a_broker_would_
     os.symlink(outside, tmp_path / "anything")
     os.mkfifo(tmp_path / "commitlog" / "fifo")
     listing = list_store(StoreLocation(str(tmp_path)))
-    assert unreadable_parts(listing) == [
+    assert list(map(gap_text, unreadable_parts(listing))) == [
         "commitlog/fifo: not a file or a directory; not opened",
         "consumequeue: a link that leads out of the store; name its place with --consumequeue",
     ]
@@ -157,7 +158,7 @@ def test_a_store_that_changes_is_noticed(make: Make, tmp_path: Path) -> None:
     (tmp_path / "checkpoint").write_bytes(bytes(20))
     (tmp_path / "lock").unlink()
     (tmp_path / "abort").write_bytes(b"")
-    assert changes_since(listing) == [
+    assert list(map(gap_text, changes_since(listing))) == [
         "abort: appeared during the audit",
         "checkpoint: changed during the audit (10 bytes before, 20 after)",
         "lock: vanished during the audit",

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from store_io.base.wording import Sentence
-from store_io.wording.refusals import correct_line, refusal_cause, refusal_row, refusal_sentence, undecided_text
+from store_io.wording.gaps import gap_text
+from store_io.wording.refusals import correct_line, refusal_cause, refusal_row, refusal_sentence
 from tests import ROOT
 
 CASES = [Refusal(kind, "commitlog/{x}: y", 1_000, 2_000, "a=b", 30, 4_000, ("T:0", 7)) for kind in RefusalKind]
@@ -42,14 +44,14 @@ def test_the_broker_ends_over_its_own_tables() -> None:
 
 
 def test_what_may_be_a_refusal_is_said_with_its_doubt() -> None:
-    for kind, words in (
-        (RefusalKind.LIGHT_OFFSET, "what RocksDB gets then is not modelled"),
-        (RefusalKind.QUEUE_TRUNCATION, "What the broker does then is not modelled"),
-        (RefusalKind.DOUBLE_WRITE_ENDS_DIFFER, "a race inside the broker decides"),
+    for cause, kind, words in (
+        (Cause.ROCKSDB_BAD_OFFSET, RefusalKind.LIGHT_OFFSET, "what RocksDB gets then is not modelled"),
+        (Cause.ROCKSDB_TRUNCATION_THROWS, RefusalKind.QUEUE_TRUNCATION, "What the broker does then is not modelled"),
+        (Cause.DOUBLE_WRITE_RACE, RefusalKind.DOUBLE_WRITE_ENDS_DIFFER, "a race inside the broker decides"),
     ):
-        text = undecided_text(Refusal(kind, "commitlog/0", actual="x", queue=("T", 0)))
-        assert words in text and text != words
-    assert undecided_text("another reason") == "another reason"
+        refusal = Refusal(kind, "commitlog/0", actual="x", queue=("T", 0))
+        text = gap_text(Gap(cause, "commitlog/0", refusal=refusal))
+        assert words in text and str(refusal_sentence(refusal)) in text
 
 
 def test_the_line_to_correct_is_the_refusals_own() -> None:

@@ -21,10 +21,10 @@ from schemas.store_names import QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import StartFiles
+from store_io.audit.gaps import Gaps
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.earlier_segments import EarlierSegments
-from store_io.audit.shortcomings import Shortcomings
 from store_io.base.errors import Unreadable
 from store_io.formats.checkpoint_reader import StoredCheckpoint
 from store_io.formats.config_reader import StoreConfig
@@ -136,7 +136,7 @@ def request_of(**asked: Any) -> AuditRequest:
 def evidence_of(copy: OpenedCopy | None = None, request: AuditRequest | None = None, **facts: Any) -> Evidence:
     """These facts about the copy, and nothing else. edges, queues and index are what the earlier run is held against."""
     copy, request = copy or copy_of(), request or request_of()
-    collected = Collected(Shortcomings())
+    collected = Collected(Gaps())
     collected.edges, collected.queues = facts.get("edges", {}), facts.get("queues", {})
     collected.index = facts.get("index", {})
     known: dict[str, Any] = {

@@ -23,7 +23,7 @@ def run_row(store: str, run: int, code: int = 0, **more: Any) -> Row:
     row = dict.fromkeys(fleet.COLUMNS)
     return {
         **row, "level": "full",
-        "run_id": f"r{run}", "store": store, "started_at": T0 + run * DAY, "exit_code": code, "complete": code != 3,
+        "run_id": f"r{run}", "store": store, "started_at": T0 + run * DAY, "exit_code": code, "complete": code != 3, "gaps": [],
         "verdict": f"verdict {code}", "starts": None if code == 3 else True, "lost_messages": 0, "lost_bytes": 0, "losses": 0,
         "rebuildable": 0, "notes": 0, "messages": 10, "segment_count": 2, "damaged_extents": 0, "bytes_read": 2048,
         "seconds": 1.5, "location": f"/copies/{store}", "release": "5.3.3", "tool_version": "1", "rules_version": "1", **more,

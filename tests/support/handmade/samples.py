@@ -8,7 +8,9 @@ from typing import Any
 
 from jobs.report.files.result_json import RunInfo
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, Finding, FurthestRun, Row
+from store_io.wording.gaps import gap_rows, gap_text
 from store_io.wording.refusals import refusal_row
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\n'\"&"
@@ -214,20 +216,21 @@ def already_damaged() -> AuditOutcome:
 
 def not_audited() -> AuditOutcome:
     """A store that could not be opened."""
-    sentence = f"/copies/{HOSTILE}: no commitlog folder"
+    gap = Gap(Cause.NOT_A_STORE, values=(f"/copies/{HOSTILE}: no commitlog folder",))
+    sentence = gap_text(gap)
     plan = {
         "schema_version": 1,
         "store": "gone",
         "release": "5.5.0",
         "release_from": "named",
         "complete": False,
+        "gaps": gap_rows([gap]),
         "settings": {},
         "inputs": [],
         "broker": None,
     }
-    return AuditOutcome(
-        "gone", "/copies/gone", "5.5.0", 3, False, [sentence], f"Could not be audited: {sentence}", {**plan, "steps": []}
-    )
+    verdict = f"Could not be audited: {sentence}"
+    return AuditOutcome("gone", "/copies/gone", "5.5.0", 3, False, [sentence], verdict, {**plan, "steps": []}, gaps=[gap])
 
 
 def refused() -> AuditOutcome:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from schemas.rows import DEFAULT, NAMED, NOTE, AuditOutcome
 from store_io.audit.outcome.safety import lacks_of
-from store_io.base.exit_codes import CONSISTENT, DERIVED, INCOMPLETE, LOST
+from store_io.base.exit_codes import CONSISTENT, DERIVED, GAP_CODES, LOST
 from store_io.base.wording import count_text
 
 
@@ -21,7 +21,7 @@ class ExitWords(NamedTuple):
 
 _EXIT_WORDS = {
     LOST: ExitWords("loss", "bytes or messages are damaged or missing, or a start would lose messages or fail"),
-    INCOMPLETE: ExitWords("incomplete", "not audited, or not completely"),
+    **dict.fromkeys(GAP_CODES, ExitWords("incomplete", "not audited, or not completely")),
     DERIVED: ExitWords("derived data differ", "derived data differ: the CommitLog suffices to rebuild them"),
     CONSISTENT: ExitWords("consistent", "consistent"),
 }

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.finding_codes import STARTS_DISPATCH
 from schemas.rows import NOTE, Finding, QueueKey
-from schemas.store_names import QUEUES
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.audit.evidence import Evidence
 from store_io.base.packed import keys_of
@@ -34,9 +33,8 @@ def queue_twins(evidence: Evidence) -> list[Finding]:
 
 
 def _unknown(evidence: Evidence) -> bool:
-    """Whether some queue could not be read, so that nobody knows which entries the queues lack."""
-    unlisted = any(e.kind == "unreadable" and e.path.startswith(QUEUES) for e in evidence.copy.listing.files)
-    return evidence.broken or unlisted or any(queue.problem for queue in evidence.every_queue)
+    """Whether some queue was not read, so that nobody knows which entries the queues lack."""
+    return evidence.broken or evidence.queues_not_opened or any(queue.problem for queue in evidence.every_queue)
 
 
 def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import LOSS, Finding
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
@@ -98,7 +99,7 @@ def test_what_others_add_to_the_own_audit_counts_in_every_row(tmp_path: Path) ->
     before = audit.outcome().comparison
     assert before is not None and [row.exit_code for row in before.releases] == [0, 0]
     audit.findings += [Finding("commitlog_shrunk", "commitlog", severity=LOSS)]
-    audit.incomplete.append("a listing by other means differs")
+    audit.gaps.add([Gap(Cause.LISTED_OTHERWISE, "commitlog/0", (1, 2))])
     after = audit.outcome().comparison
     assert after is not None and [(row.exit_code, row.complete) for row in after.releases] == [(20, False)] * 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, Start
 from store_io.audit.compared.comparison import Answer, answer_of, comparison, least_loss, not_known, older_than_its_writer
 from store_io.audit.compared.variants import Variant
@@ -48,8 +49,8 @@ def test_a_row_of_an_outcome() -> None:
 
 
 def test_the_exit_code_counts_what_others_found() -> None:
-    answer = Answer(replace(ROW, exit_code=0), {"note": 1})
-    assert answer.with_more({}, True).exit_code == 0
-    assert answer.with_more({"loss": 1}, True).exit_code == 20
-    assert answer.with_more({}, False).exit_code == 3
-    assert not_known(Variant("5.3.3", ("enableLmq", True)), "why").start.why == "why"
+    answer = Answer(replace(ROW, exit_code=0), {"note": 1}, [])
+    assert answer.with_more({}, []).exit_code == 0
+    assert answer.with_more({"loss": 1}, []).exit_code == 20
+    assert answer.with_more({}, [Gap(Cause.CHANGED)]).exit_code == 3
+    assert not_known(Variant("5.3.3", ("enableLmq", True)), Gap(Cause.ERROR, values=("why",))).start.why == "why"

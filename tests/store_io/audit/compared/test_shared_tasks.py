@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import BrokerStop, Cuts, FirstRecord, OtherWalk, SegmentSummary
 from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.base.tasks import NotRead
@@ -16,6 +17,7 @@ PLACE = StoreLocation("/s")
 SCAN = SegmentTask(0, "commitlog/0", 0, 100, PLACE, broker_rules("5.5.0"))
 OLD = replace(SCAN, rules=broker_rules("5.0.0"))
 WALK = OtherWalk(FirstRecord(), BrokerStop("bad", 0, "magic"), 1)
+GONE = Gap(Cause.UNREADABLE, "commitlog/0", ("gone",))
 
 
 def test_scans_are_joined_and_their_cuts_are_kept_apart() -> None:
@@ -57,5 +59,5 @@ def test_what_is_no_summary_goes_to_all() -> None:
     shared = SharedRound([[SCAN], [OLD]])
     assert shared.take([NotRead()]) == [] and shared.answers == [[NotRead()], [NotRead()]]
     failed = SharedRound([[SCAN], [OLD]])
-    assert failed.take([SegmentSummary("commitlog/0", 0, 100, problem="gone")]) == []
-    assert [answers[0].problem for answers in failed.answers] == ["gone", "gone"]
+    assert failed.take([SegmentSummary("commitlog/0", 0, 100, problem=GONE)]) == []
+    assert [answers[0].problem for answers in failed.answers] == [GONE, GONE]

@@ -11,6 +11,7 @@ from store_io.formats.settings import read_settings
 from store_io.rules.releases import broker_rules
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing
+from store_io.wording.gaps import gap_text
 from tests.support.answers.product import audit
 from tests.support.handmade.evidence import listing_of
 
@@ -26,6 +27,11 @@ def place(conf: str, files: dict[str, int], release: str = "5.3.3", location: St
     return log_place(conf, listing, broker_rules(release, read_settings(conf, listing)))
 
 
+def asked(found: LogPlace) -> str:
+    assert found.asked is not None
+    return gap_text(found.asked)
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -39,7 +45,7 @@ def place(conf: str, files: dict[str, int], release: str = "5.3.3", location: St
 )
 def test_a_log_outside_of_the_folder_is_asked_for_by_name(path: str) -> None:
     found = place(f"{ROOT}storePathCommitLog={path}", QUEUE)
-    assert path in found.asked and found.asked.endswith("name it with --commitlog") and not found.said
+    assert path in asked(found) and asked(found).endswith("name it with --commitlog") and not found.said
     beside = place(f"{ROOT}storePathCommitLog={path}", SEGMENT)
     assert not beside.asked and path in beside.said
     named = StoreLocation("/copy", (("commitlog", ("/else",)),))
@@ -64,21 +70,21 @@ def test_a_log_in_the_folder_is_not_asked_for(conf: str) -> None:
 
 
 def test_older_releases_leave_the_log_in_the_home_folder() -> None:
-    assert "~/store/commitlog" in place(ROOT, QUEUE, "4.9.3").asked
+    assert "~/store/commitlog" in asked(place(ROOT, QUEUE, "4.9.3"))
     assert place(ROOT, QUEUE, "4.9.4") == place("", QUEUE, "4.8.0") == LogPlace()
     assert place("storePathRootDir=~/store", QUEUE, "4.8.0") == LogPlace()
 
 
 def test_data_files_of_dledger_elsewhere_are_asked_for() -> None:
     conf = ROOT + "enableDLegerCommitLog=true\ndLegerSelfId=n0\nstorePathDLedgerCommitLog="
-    assert "dledger-n0/data" in place(conf + "/data/ledger", QUEUE).asked
+    assert "dledger-n0/data" in asked(place(conf + "/data/ledger", QUEUE))
     assert place(conf + "/opt/store/dledger-n0/data", QUEUE) == LogPlace()
     assert place(conf + "/data/ledger", {"dledger-n0/data/00000000000000000000": 9}) == LogPlace()
 
 
 def test_a_hostile_path_is_escaped_and_short() -> None:
     found = place(ROOT + "storePathCommitLog=/a\\u001b[2J" + "x" * 5000, QUEUE)
-    assert "\x1b" not in found.asked and len(found.asked) < 500
+    assert "\x1b" not in asked(found) and len(asked(found)) < 500
 
 
 def test_the_audit_asks_for_the_log_and_finds_nothing_lost(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_MESSAGE,
@@ -33,6 +34,7 @@ READ = segment(
     0, {"records": 2}, {"queue_offset": 2, "match": MATCH_MISSING}, first_store_time=5, last_store_time=9,
     extents=[Extent(EXTENT_MESSAGE, 0, 300, 3), Extent(EXTENT_DAMAGED, 300, SEGMENT)],
 )  # fmt: skip
+FAILED = Gap(Cause.UNREADABLE, values=("read error",))
 
 
 def columns(table: str, rows: list[dict[str, Any]]) -> bool:
@@ -81,11 +83,11 @@ def test_a_queue_with_both_sides_counted() -> None:
 
 
 def test_of_a_file_that_cannot_be_read_no_number_is_made_up() -> None:
-    (row,) = segment_rows(evidence_of(COPY, segments=[replace(READ, problem="read error", extents=[])]), [])
+    (row,) = segment_rows(evidence_of(COPY, segments=[replace(READ, problem=FAILED, extents=[])]), [])
     assert row["problem"] == "read error" and columns("segments", [row])
     known = {name for name, value in row.items() if value is not None}
     assert known <= {"file", "base_offset", "size_bytes", "modified_ns", "bytes_read", "problem", "digest", "edge_digest"}
-    index = {"index/7": IndexFileSummary("index/7", 100, problem="read error")}
+    index = {"index/7": IndexFileSummary("index/7", 100, problem=FAILED)}
     (row,) = index_rows(evidence_of(COPY, index=index), [])
     assert not {"entries", "begin_time_ms", "index_count"} & row.keys() and row["findings"] is None
 

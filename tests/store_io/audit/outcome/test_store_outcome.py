@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from schemas.gaps import Cause, Gap, LeftOut
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.checks.broker_start import OffsetsBeyond
+from store_io.audit.gaps import Gaps
 from store_io.audit.loss import Loss, QueueLoss
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome
-from store_io.audit.shortcomings import Shortcomings
 from store_io.rules.prediction import Memory, Prediction
+from store_io.wording.gaps import gap_text
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT})
 NOTHING = Memory([], {}, [])
 STARTS = Prediction(True, False, after_load=NOTHING, after_dispatch=NOTHING)
 READ = segment(0, {}, first_store_time=5, last_store_time=9)
+X, LATE = Gap(Cause.NOT_LISTED, "x"), Gap(Cause.TIME_LIMIT, values=(LeftOut.LEFTOVERS,))
+NO_STORE = Gap(Cause.NOT_A_STORE, values=("not a store",))
 
 
 @pytest.mark.parametrize(
@@ -23,9 +27,7 @@ READ = segment(0, {}, first_store_time=5, last_store_time=9)
     [(NOTE, True, 0), (REBUILDABLE, True, 10), (LOSS, True, 20), (NOTE, False, 3), (REBUILDABLE, False, 3), (LOSS, False, 20)],
 )
 def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: str, complete: bool, code: int) -> None:
-    judged = Judgement(
-        [Finding("queue_file_empty", "q", severity=severity)], Shortcomings([] if complete else ["x"]), OffsetsBeyond()
-    )
+    judged = Judgement([Finding("queue_file_empty", "q", severity=severity)], Gaps([] if complete else [X]), OffsetsBeyond())
     out = store_outcome(evidence_of(COPY, segments=[READ], prediction=STARTS, loss=Loss()), judged)
     assert (out.exit_code, out.complete, out.plan["complete"], out.counts) == (code, complete, complete, {severity: 1})
     assert (out.plan["broker"] is None) is not complete
@@ -33,15 +35,16 @@ def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: st
 
 
 def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -> None:
-    judged = Judgement([], Shortcomings(on_purpose=["entries were not examined"]), OffsetsBeyond())
+    judged = Judgement([], Gaps([LATE]), OffsetsBeyond())
     out = store_outcome(evidence_of(COPY, prediction=STARTS, loss=Loss()), judged)
-    assert (out.complete, out.incomplete, out.exit_code) == (False, ["entries were not examined"], 3)
+    assert (out.complete, out.incomplete, out.exit_code) == (False, [gap_text(LATE)], LATE.exit_code)
+    assert out.gaps == [LATE] and [row["cause"] for row in out.plan["gaps"]] == ["time_limit"]
     assert out.plan["broker"]["lost"] == {"messages": 0, "bytes": 0, "by_queue": []}
 
 
 def test_an_audit_that_could_not_be_made_has_the_same_plan_without_content() -> None:
-    out = failed_outcome(request_of(release_from=DEFAULT), ["not a store", "not a store"])
-    whole = store_outcome(evidence_of(COPY), Judgement([], Shortcomings(), OffsetsBeyond()))
+    out = failed_outcome(request_of(release_from=DEFAULT), [NO_STORE, NO_STORE])
+    whole = store_outcome(evidence_of(COPY), Judgement([], Gaps(), OffsetsBeyond()))
     assert list(out.plan) == list(whole.plan) and out.plan["inputs"] == [] and out.plan["release_from"] == DEFAULT
     assert (out.exit_code, out.incomplete, out.verdict) == (3, ["not a store"], "Could not be audited: not a store")
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from schemas.gaps import Cause, Gap, LeftOut
 from schemas.rows import LOSS, NOTE, Finding, IndexFileSummary, QueueSummary
+from store_io.audit.gaps import Gaps
 from store_io.audit.log_map import log_map
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView
-from store_io.audit.rounds.collected import LEFTOVERS_LATE, Collected
+from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.queue_making import QueueMaker
 from store_io.audit.rounds.task_making import TaskMaker
-from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import Task
 from store_io.rules.prediction import ScanId
 from store_io.scan.segment_edges import SegmentEdges
@@ -22,11 +23,12 @@ from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_pa
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
 MAKER, QUEUES = TaskMaker(request_of(), COPY), QueueMaker(request_of(), COPY)
 KEY = ("T", 0)
+REFUSED = Gap(Cause.UNREADABLE, values=("refused",))
 LEFTOVER = QUEUES.leftovers({KEY: QueueView(KEY, False, "", leftover=[(0, 1)])}, log_map([], SEGMENT))[0]
 
 
 def test_segments_are_known_by_path_and_sorted_by_place() -> None:
-    found = Collected(Shortcomings())
+    found = Collected(Gaps())
     for task, base in zip(MAKER.segments(COPY.segment_files), (SEGMENT, 0), strict=True):
         found.take(task, segment(base, bytes_read=10), MAKER.scan_of(task))
     found.sort_segments()
@@ -35,7 +37,7 @@ def test_segments_are_known_by_path_and_sorted_by_place() -> None:
 
 
 def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
-    found = Collected(Shortcomings())
+    found = Collected(Gaps())
     (task,) = MAKER.segments(COPY.segment_files[:1])
     found.late.add(log_path(0))
     found.take(task, segment(0), ScanId("from", 0, 300))
@@ -47,38 +49,38 @@ def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
 @pytest.mark.parametrize(
     ("task", "result", "where"),
     [
-        (QUEUES.queues()[0], [QueueSummary(KEY, bytes_read=5, problem="refused")], "file_queues"),
-        (MAKER.index()[0], IndexFileSummary("index/7", 100, bytes_read=5, problem="refused"), "index"),
-        (LEFTOVER, LeftoverResult(KEY, problem="refused"), "leftovers"),
+        (QUEUES.queues()[0], [QueueSummary(KEY, bytes_read=5, problem=REFUSED)], "file_queues"),
+        (MAKER.index()[0], IndexFileSummary("index/7", 100, bytes_read=5, problem=REFUSED), "index"),
+        (LEFTOVER, LeftoverResult(KEY, problem=REFUSED), "leftovers"),
     ],
 )
 def test_results_find_their_place_and_a_problem_is_told_once(task: Task, result: Any, where: str) -> None:
-    short = Shortcomings()
-    found = Collected(short)
+    gaps = Gaps()
+    found = Collected(gaps)
     found.take(task, result)
     found.take(task, result)
     assert list(getattr(found, where).values()) == (result if isinstance(result, list) else [result])
-    assert short.sentences == ["refused"] and not short.broken
+    assert gaps.found == [REFUSED] and not gaps.broken
 
 
 def test_edges_that_cannot_be_read_end_the_prediction() -> None:
-    short = Shortcomings()
-    found = Collected(short)
-    found.take(MAKER.edges()[0], [SegmentEdges(log_path(0), bytes_read=3), SegmentEdges(log_path(SEGMENT), problem="refused")])
-    assert short.broken and short.sentences == ["refused"] and found.bytes_read == 3 and len(found.edges) == 2
+    gaps = Gaps()
+    found = Collected(gaps)
+    found.take(MAKER.edges()[0], [SegmentEdges(log_path(0), bytes_read=3), SegmentEdges(log_path(SEGMENT), problem=REFUSED)])
+    assert gaps.broken and gaps.found == [REFUSED] and found.bytes_read == 3 and len(found.edges) == 2
 
 
 def test_tasks_that_came_too_late() -> None:
-    short = Shortcomings()
-    found = Collected(short)
+    gaps = Gaps()
+    found = Collected(gaps)
     for task in (MAKER.index()[0], LEFTOVER, LEFTOVER):
         found.not_read(task)
-    assert found.late == {"index/7"} and short.on_purpose == [LEFTOVERS_LATE] and short.sentences == []
+    assert found.late == {"index/7"} and gaps.found == [Gap(Cause.TIME_LIMIT, values=(LeftOut.LEFTOVERS,))]
 
 
 def test_however_many_findings_there_are_a_loss_stays() -> None:
     """Decisions are made from them: an exit code, and what a donor may replace."""
-    found = Collected(Shortcomings())
+    found = Collected(Gaps())
     (task,) = MAKER.segments(COPY.segment_files[:1])
     note, loss = (Finding("message_header_odd", log_path(0), severity=severity) for severity in (NOTE, LOSS))
     for number in range(250):

@@ -10,9 +10,9 @@ import pytest
 
 from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, QueueSummary
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.gaps import Gaps
 from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.earlier_segments import EarlierSegments
-from store_io.audit.shortcomings import Shortcomings
 from store_io.scan.segment_edges import SegmentEdges
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
@@ -31,7 +31,7 @@ def held(
     before: EarlierRun, *, queue: QueueSummary | None = None, index: dict[str, str] | None = None, **asked: Any
 ) -> EarlierSegments:
     request: AuditRequest = request_of(**{"reuse": True, "earlier": before, **asked})
-    found = Collected(Shortcomings())
+    found = Collected(Gaps())
     found.edges = {f.path: SegmentEdges(f.path, digest="e") for f in COPY.segment_files}
     found.file_queues = {KEY: queue or QueueSummary(KEY, digests={queue_path(0): "d"})}
     digests = index or {"index/7": "d7", "index/8": "new"}

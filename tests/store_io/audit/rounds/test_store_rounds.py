@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from schemas.gaps import Cause, Gap
 from store_io.audit.audit_request import AuditRequest
+from store_io.audit.gaps import Gaps
 from store_io.audit.opened_copy import open_copy
 from store_io.audit.rounds import store_rounds
 from store_io.audit.rounds.store_rounds import StoreRounds, queue_entries_on_disk
-from store_io.audit.shortcomings import Shortcomings
 from store_io.base.tasks import NotRead, Task, run_task
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -30,11 +31,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def begun(root: Path, **asked: Any) -> tuple[StoreRounds, Shortcomings]:
+LOST = Gap(Cause.TASK_WITHOUT_RESULT)
+
+
+def begun(root: Path, **asked: Any) -> tuple[StoreRounds, Gaps]:
     conf = (root.parent / "conf").read_text()
     request = AuditRequest("s", StoreLocation(str(root)), "5.3.3", conf, **asked)
-    short = Shortcomings()
-    return StoreRounds(request, open_copy(request, short), short), short
+    gaps = Gaps()
+    return StoreRounds(request, open_copy(request, gaps), gaps), gaps
 
 
 def kinds(tasks: list[Task]) -> list[str]:
@@ -51,11 +55,11 @@ def ended(rounds: StoreRounds) -> list[list[str]]:
 
 
 def test_a_whole_audit_reads_all_at_once(store: Path) -> None:
-    rounds, short = begun(store)
+    rounds, gaps = begun(store)
     assert ended(rounds)[0] == ["IndexTask", "QueueGroup", "SegmentTask"]
     evidence = rounds.evidence()
     assert evidence.prediction is not None and evidence.prediction.starts and evidence.loss is not None
-    assert evidence.loss.messages == 0 and evidence.unread == () and not short.sentences
+    assert evidence.loss.messages == 0 and evidence.unread == () and not gaps.found
 
 
 def test_a_quick_one_looks_at_edges_first_and_then_at_what_recovery_reads(store: Path) -> None:
@@ -66,18 +70,18 @@ def test_a_quick_one_looks_at_edges_first_and_then_at_what_recovery_reads(store:
 
 
 def test_where_there_is_no_time_nothing_is_predicted(store: Path) -> None:
-    rounds, short = begun(store, not_after=1.0)
+    rounds, gaps = begun(store, not_after=1.0)
     tasks = rounds.following(None)
     while tasks:
         tasks = rounds.following([NotRead() if task.not_after else run_task(task) for task in tasks])
-    assert rounds.prediction is None and rounds.loss is None and not short.broken and rounds.collected.late
+    assert rounds.prediction is None and rounds.loss is None and not gaps.broken and rounds.collected.late
 
 
 def test_a_lost_task_ends_the_prediction_and_no_round_follows(store: Path) -> None:
-    rounds, short = begun(store)
+    rounds, gaps = begun(store)
     tasks = rounds.following(None)
-    assert rounds.following(["lost", *(run_task(task) for task in tasks[1:])]) == []
-    assert short.broken and short.sentences == ["lost"] and rounds.prediction is None
+    assert rounds.following([LOST, *(run_task(task) for task in tasks[1:])]) == []
+    assert gaps.broken and gaps.found == [LOST] and rounds.prediction is None
 
 
 def test_views_are_made_again_only_after_a_segment_was_read(store: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.rounds import task_making
 from store_io.audit.timer.timer_part import TimerPart, TimerResults
@@ -70,7 +71,7 @@ def test_parts_add_up_and_one_that_is_missing_spoils_all() -> None:
     both = one + two
     assert both.faults.beyond == Beyond(3, 4, 40) and [w.position for w in both.faults.wrong] == [4, 9]
     assert both.fates == Fates(cut=TimerCount(3, 3, 5)) and both.bytes_read == 15
-    assert pickle.loads(pickle.dumps(both)) == both and (one + TimerPart(problem="no")).fates is None
+    assert pickle.loads(pickle.dumps(both)) == both and (one + TimerPart(problem=Gap(Cause.UNREADABLE))).fates is None
     found = TimerResults()
     found.add(one)
     found.add(two)

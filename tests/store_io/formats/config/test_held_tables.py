@@ -15,6 +15,7 @@ from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
 from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
 from store_io.formats.config import held_tables
 from store_io.formats.config.records import BadRecord, Records
 from store_io.formats.config.tables import SharedSettings
@@ -24,6 +25,7 @@ from store_io.rules.config.reading import ConfigRules
 from store_io.rules.releases import Setting, broker_rules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
+from store_io.wording.gaps import gap_text
 from tests.support.damage import invert_byte
 from tests.support.stores.rocksdb_stores import write_database
 
@@ -177,7 +179,7 @@ def test_light_queues_do_not_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert records(tmp_path, light).offsets == {("g", "A", 0): 5}
     monkeypatch.setattr(held_tables, "MAX_TABLE_VALUES", 0)
     kept = read(tmp_path, "5.5.0", storeType="default", configManagerVersion="v2")
-    assert kept.held[CONSUMER_OFFSETS].problem.startswith("config/rdb/: more than is read")
+    assert kept.held[CONSUMER_OFFSETS].problem == Gap(Cause.CONFIG_TABLE_LARGE, "config/rdb")
 
 
 def test_sentences_name_the_entry_and_not_its_key(tmp_path: Path) -> None:
@@ -187,7 +189,7 @@ def test_sentences_name_the_entry_and_not_its_key(tmp_path: Path) -> None:
     bad = tables[TOPICS]
     fault = Refusal(RefusalKind.CONFIG_DATABASE_VALUE, "config/rdb", actual="the value of topic 'B\\x1b' is empty")
     assert (bad.refusal, bad.refused_key) == (fault, entry(3, b"B\x1b"))
-    assert tables[GROUPS].problem.startswith("config/rdb/: the value of group 'g': ")
+    assert gap_text(tables[GROUPS].problem).startswith("config/rdb/: the value of group 'g': ")
     refusal = tables[CONSUMER_OFFSETS].refusal
     assert refusal is not None and refusal.actual == "the offset of group 'g' in topic 'A' is cut short"
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.advice import RefusalKind
+from schemas.gaps import Cause
 from store_io.formats.controller.epoch_file import (
     EPOCH_FILE_BYTES,
     Fatal,
@@ -127,7 +128,8 @@ def test_an_empty_file_stops_a_start_beside_a_good_bak(tmp_path: Path) -> None:
 
 
 def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
-    assert "epochFileCheckpoint" in stored(tmp_path, bytes(EPOCH_FILE_BYTES + 1), None).problem
+    problem = stored(tmp_path, bytes(EPOCH_FILE_BYTES + 1), None).problem
+    assert problem is not None and (problem.cause, problem.path) == (Cause.NOT_A_FILE, "epochFileCheckpoint")
 
 
 def test_of_lines_with_one_epoch_the_last_counts(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def change(store: Store, kind: int, at: int, data: bytes, start: int = LAST) -> 
 @pytest.mark.parametrize("decoder", ["fast", "reference"])
 def test_a_sound_file_has_no_finding(start: int, decoder: str, store: Store) -> None:
     found = scan(store, start, decoder=decoder)
-    assert found.findings == [] and found.problem == "" and len(found.digests) == 2
+    assert found.findings == [] and found.problem is None and len(found.digests) == 2
     assert found.ends is not None and found.ends.leading == found.records > 3
 
 
@@ -160,7 +160,7 @@ def test_a_file_of_another_length_than_listed_is_a_problem(store: Store) -> None
     task = task_of(store)
     assert task.log is not None
     (store.root / task.log.path).write_bytes(b"")
-    assert task.log.path in scan_compacted_file(task).problem
+    assert scan_compacted_file(task).problem.path == task.log.path
 
 
 def test_quick_reads_the_entries_alone(store: Store) -> None:
@@ -177,7 +177,7 @@ def test_any_bytes(log: bytes, entries: bytes, cut: int, tmp_path_factory: pytes
     change(store, 0, 0, (made.log[0][:cut] + log)[:LOG_FILE], 0)
     change(store, 1, 0, (made.entries[0][:cut] + entries)[:ENTRIES_FILE], 0)
     found = scan(store, 0, last=True)
-    assert found.problem == "" and all(f.start is None or 0 <= f.start < (f.end or 0) <= LOG_FILE for f in found.findings)
+    assert found.problem is None and all(f.start is None or 0 <= f.start < (f.end or 0) <= LOG_FILE for f in found.findings)
 
 
 def test_a_loss_is_kept_after_any_number_of_notes() -> None:
