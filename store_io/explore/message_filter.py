@@ -33,12 +33,12 @@ class MessageFilter:
     def narrowed(self, other: MessageFilter) -> MessageFilter:
         """What both want."""
         return MessageFilter(
-            _both(self.topics, other.topics),
-            _both(self.queue_ids, other.queue_ids),
+            both(self.topics, other.topics),
+            both(self.queue_ids, other.queue_ids),
             _overlap(self.queue_offsets, other.queue_offsets),
             _overlap(self.phy_offsets, other.phy_offsets),
             _overlap(self.store_times, other.store_times),
-            _both(self.tags, other.tags),
+            both(self.tags, other.tags),
             self.of_transactions or other.of_transactions,
         )
 
@@ -47,7 +47,8 @@ EVERY_MESSAGE = MessageFilter()
 _T = TypeVar("_T")
 
 
-def _both(one: frozenset[_T] | None, other: frozenset[_T] | None) -> frozenset[_T] | None:
+def both(one: frozenset[_T] | None, other: frozenset[_T] | None) -> frozenset[_T] | None:
+    """What both sets hold. None: everything."""
     if one is None or other is None:
         return other if one is None else one
     return one & other

@@ -51,9 +51,12 @@ def message_schema(columns: Sequence[str]) -> pa.Schema:
     return arrow_schema(COLUMNS[name] for name in columns)
 
 
-def scan_messages(scan: MessageScan, source: ByteSource | None = None) -> Iterator[pa.RecordBatch]:
+def scan_messages(
+    scan: MessageScan, source: ByteSource | None = None, places: np.ndarray | None = None
+) -> Iterator[pa.RecordBatch]:
     """The segment's messages that pass the filter, in the order of their physical offsets, as batches of `message_schema`.
 
+    places: positions in order; only messages that lie over one of them.
     Reads no further than the filter's physical offsets. Never raises over bytes; StoreError where the file cannot be read or
     changed since it was listed, UsageError for an unknown column.
     """
@@ -61,14 +64,14 @@ def scan_messages(scan: MessageScan, source: ByteSource | None = None) -> Iterat
     with (source or open_source(scan.location)).open(scan.path) as file:
         if file.size != scan.size:
             raise StoreChanged.in_size(scan.path, file.size, scan.size)
-        yield from _Reading(scan, file, schema).batches()
+        yield from _Reading(scan, file, schema, places).batches()
 
 
 class _Reading:
     """The state of one scan."""
 
-    def __init__(self, scan: MessageScan, file: ByteFile, schema: pa.Schema):
-        self.scan, self.wanted, self.schema = scan, scan.wanted, schema
+    def __init__(self, scan: MessageScan, file: ByteFile, schema: pa.Schema, places: np.ndarray | None):
+        self.scan, self.wanted, self.schema, self.places = scan, scan.wanted, schema, places
         self.window = SegmentWindow(file, scan.size, scan.window_bytes)
         self.topics = TopicTable()
         self.rows = Columns(capacity_for(len(self.window.buffer)))
@@ -114,6 +117,13 @@ class _Reading:
     def _wanted(self, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
         """Batches of those of the decoder's rows that pass the filter."""
         wanted = self.wanted
+        if rows["phy_offset"][-1] < (wanted.phy_offsets[0] or 0):  # they ascend
+            return
+        if self.places is not None:
+            starts, ends = rows["position"], rows["position"] + rows["total_size"]
+            rows = rows[np.searchsorted(self.places, ends) > np.searchsorted(self.places, starts)]
+            if not len(rows):
+                return
         unpacked = np.zeros(len(rows), bool)
         if self.scan.unpack:
             unpacked = rows["sys_flag"] & _INNER == _INNER

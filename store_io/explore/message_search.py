@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,20 +17,22 @@ import pyarrow.compute as pc
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import can_do_without
-from store_io.explore.message_filter import MessageFilter
+from store_io.explore.message_filter import MessageFilter, both
 from store_io.explore.message_rows import message_schema, scan_messages
 from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.rules.index_keys import UNIQUE_KEY, has_key
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_file import ByteFile
-from store_io.source.byte_search import last_place
+from store_io.source.byte_search import places_of
 from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 1 << 16
+MOST_NEEDLES = 8  # that are looked for at once: each takes as long as the first
+MOST_PLACES = 1 << 16  # of them in a segment; a text that is in so many messages narrows nothing down
+_OFFSET_ID = re.compile(r"[0-7][0-9A-F]{31}|[0-9A-F]{40}[0-7][0-9A-F]{15}")
 SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
 
 
@@ -37,39 +40,71 @@ SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the win
 class Contents:
     """Conditions on what a message says. Picklable. None: any.
 
-    key: one of its KEYS, or its unique key, as an index has them.  unique_key: that alone.  body: bytes that it contains, as the
-    producer sent it or as it is stored.
+    key: one of its KEYS, or its unique key, as an index has them.  unique_keys: its unique key is one of these.
+    msg_ids: its `msg_id` is one of these.  in_keys: its KEYS contain each of these texts, also within a key.
+    body: bytes that it contains, as the producer sent it or as it is stored.
     """
 
     key: str | None = None
-    unique_key: str | None = None
+    unique_keys: frozenset[str] | None = None
     body: bytes | None = None
+    msg_ids: frozenset[str] | None = None
+    in_keys: tuple[str, ...] = ()
+
+    def narrowed(self, other: Contents) -> Contents:
+        """What both want. Of `key` and `body` only one of the two has each."""
+        return Contents(
+            other.key if self.key is None else self.key,
+            both(self.unique_keys, other.unique_keys),
+            other.body if self.body is None else self.body,
+            both(self.msg_ids, other.msg_ids),
+            (*self.in_keys, *other.in_keys),
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that must be read to know."""
-        names: tuple[str, ...] = ()
-        if self.key is not None:
-            names += ("keys", "unique_key")
-        elif self.unique_key is not None:
-            names += ("unique_key",)
-        return names + (("sys_flag", "body") if self.body is not None else ())
+        asked = (
+            ("keys", self.key is not None or self.in_keys),
+            ("unique_key", self.key is not None or self.unique_keys is not None),
+            ("msg_id", self.msg_ids is not None),
+            ("sys_flag", self.body is not None),
+            ("body", self.body is not None),
+        )
+        return tuple(name for name, wanted in asked if wanted)
 
     @property
-    def needle(self) -> bytes:
-        """Bytes that each message which meets these has in its record; empty where there may be none."""
-        text = self.unique_key if self.key is None else self.key
-        if text is None or "\N{REPLACEMENT CHARACTER}" in text:  # what bytes that are no UTF-8 are read as
-            return b""
-        return text.encode("utf-8", "surrogatepass").strip(b"\0")
+    def needles(self) -> tuple[bytes, ...]:
+        """Texts of which each message that meets these holds one, unless `named` says where it is; empty: nothing is known."""
+        texts: tuple[tuple[str, ...], ...] = (
+            tuple(sorted(self.unique_keys or ())),
+            tuple(sorted(self.msg_ids or ())),
+            () if self.key is None else (self.key,),
+            () if not self.in_keys else (max(self.in_keys, key=len),),
+        )
+        for alternatives in texts:
+            needles = tuple(map(_needle, alternatives))
+            if 0 < len(needles) <= MOST_NEEDLES and all(needles):
+                return needles
+        return ()
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Physical offsets of messages that have a `msg_id` of these because they have no unique key."""
+        return tuple(int(text[-16:], 16) for text in self.msg_ids or () if _OFFSET_ID.fullmatch(text))
 
     def mask(self, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
         """Which rows of a batch that holds these columns, bodies as they are stored, meet them all."""
         found = pa.array(np.ones(batch.num_rows, bool))
         if self.key is not None:
-            found = pc.and_(found, pc.or_(_equal(batch, "unique_key", self.key), _has_key(batch.column("keys"), self.key)))
-        if self.unique_key is not None:
-            found = pc.and_(found, _equal(batch, "unique_key", self.unique_key))
+            own = _one_of(batch, "unique_key", (self.key,))
+            found = pc.and_(found, pc.or_(own, _has_key(_texts(batch, "keys"), self.key)))
+        for text in self.in_keys:
+            found = pc.and_(found, pc.fill_null(pc.match_substring(_texts(batch, "keys"), text), False))
+        if self.unique_keys is not None:
+            found = pc.and_(found, _one_of(batch, "unique_key", self.unique_keys))
+        if self.msg_ids is not None:
+            found = pc.and_(found, _one_of(batch, "msg_id", self.msg_ids))
         if self.body is not None and pc.any(found).as_py():
             numbers = np.flatnonzero(found.to_numpy(zero_copy_only=False))
             kept = np.zeros(batch.num_rows, bool)
@@ -78,14 +113,6 @@ class Contents:
                 kept[number] = self.in_body(bodies[number].as_py(), flags[number].as_py(), max_body_bytes)
             found = pa.array(kept)
         return found
-
-    def matches(self, message: Message, body: bytes, max_body_bytes: int) -> bool:
-        """The same for one message."""
-        if self.key is not None and not has_key(message.properties, self.key):
-            return False
-        if self.unique_key is not None and self.unique_key != message.properties.get(UNIQUE_KEY):
-            return False
-        return self.body is None or self.in_body(body, message.sys_flag, max_body_bytes)
 
     def in_body(self, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
         """Whether a stored body, or what it unpacks to, contains the wanted bytes."""
@@ -98,15 +125,25 @@ class Contents:
         return unpacked is not None and self.body in unpacked
 
 
-def _equal(batch: pa.RecordBatch, name: str, text: str) -> pa.Array:
+def _needle(text: str) -> bytes:
+    """The bytes that a record with this text holds; empty where there may be others."""
+    if "\N{REPLACEMENT CHARACTER}" in text:  # what bytes that are no UTF-8 are read as
+        return b""
+    return text.encode("utf-8", "surrogatepass").strip(b"\0")
+
+
+def _texts(batch: pa.RecordBatch, name: str) -> pa.Array:
     column = batch.column(name)
     column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    return pc.fill_null(pc.equal(column.cast(pa.string()), text), False)
+    return column.cast(pa.string())
+
+
+def _one_of(batch: pa.RecordBatch, name: str, texts: Iterable[str]) -> pa.Array:
+    return pc.is_in(_texts(batch, name), value_set=pa.array(sorted(texts), pa.string()))
 
 
 def _has_key(column: pa.Array, key: str) -> pa.Array:
-    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    near = pc.fill_null(pc.match_substring(column.cast(pa.string()), key), False).to_numpy(zero_copy_only=False)
+    near = pc.fill_null(pc.match_substring(column, key), False).to_numpy(zero_copy_only=False)
     kept = np.zeros(len(column), bool)
     for number in np.flatnonzero(near).tolist():
         kept[number] = key in column[number].as_py().split(" ")
@@ -121,37 +158,37 @@ def search(scan: MessageScan, contents: Contents, source: ByteSource | None = No
     if contents == Contents():
         yield from scan_messages(scan, source)
         return
-    kept = _narrowed(scan, contents, source)
-    if kept is None:
-        return
-    scan = kept
+    places = _places(scan, contents, source)
+    if places is not None:
+        if not len(places):
+            return
+        before = MessageFilter(phy_offsets=(None, scan.base_offset + int(places[-1]) + 1))
+        scan = replace(scan, wanted=scan.wanted.narrowed(before))
     # What is looked into is the stored body; those that match are uncompressed afterwards.
     decode = contents.body is not None and scan.decompress
     columns = tuple(dict.fromkeys((*scan.columns, *contents.columns)))
     wide = replace(scan, columns=columns, decompress=scan.decompress and contents.body is None)
-    for batch in scan_messages(wide, source):
+    for batch in scan_messages(wide, source, places):
         kept = batch.filter(contents.mask(batch, scan.max_body_bytes))
         if kept.num_rows:
             yield (_decoded(kept, scan.max_body_bytes) if decode else kept).select(list(scan.columns))
 
 
-def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) -> MessageScan | None:
-    """The same scan, up to where a message that meets the contents can begin; None where there is none in the segment."""
-    needle = contents.needle
-    if not needle or scan.unpack:  # an inner batch may be compressed
-        return scan
+def _places(scan: MessageScan, contents: Contents, source: ByteSource | None) -> np.ndarray | None:
+    """Positions of the segment, in order: a message that meets the contents lies over one of them. None: it may lie anywhere."""
+    needles = contents.needles
+    if not needles or scan.unpack:  # an inner batch may be compressed
+        return None
     try:
         with can_do_without("the segment is decoded to its end then"):
             with (source or open_source(scan.location)).open(scan.path) as file:
-                if file.size != scan.size:
-                    return scan
-                last = last_place(file, needle)
+                found = places_of(file, needles, MOST_PLACES) if file.size == scan.size else None
     except StoreError:  # who decodes it meets the same, perhaps only after what is asked for
-        return scan
-    if last < 0:
         return None
-    before = MessageFilter(phy_offsets=(None, scan.base_offset + last))
-    return replace(scan, wanted=scan.wanted.narrowed(before))
+    if found is None:
+        return None
+    named = np.array(contents.named, np.int64) - scan.base_offset if contents.named else found[:0]
+    return np.union1d(found, named[(named >= 0) & (named < scan.size)])
 
 
 def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
