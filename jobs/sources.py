@@ -60,10 +60,23 @@ _BY_NAME: dict[str, type[StoreSource]] = {
 
 
 def register(spark: SparkSession) -> None:
-    """Make the sources known to this session, and have Spark hand conditions to them."""
+    """Make the sources known to this session, and have Spark hand conditions to them.
+
+    Raises UsageError if Spark could plan no source here: `load` would show Spark's own error about it.
+    """
+    _check_python(spark)
     spark.conf.set(PUSHDOWN_CONF, "true")  # off by default, and then Spark refuses a reader that could take conditions
     for source in _BY_NAME.values():
-        spark.dataSource.register(source)
+        spark.dataSource.register(_for_cores(source, spark) if source is MessagesSource else source)
+
+
+def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSource]:
+    """The source for a session of so many cores: Spark plans it in a process that cannot ask the session."""
+    try:
+        cores = spark.sparkContext.defaultParallelism
+    except Exception:  # Spark Connect has no context
+        return source
+    return type(source.__name__, (source,), {"cores": cores, "__module__": source.__module__, "__doc__": source.__doc__})
 
 
 def read(spark: SparkSession, source: str, store: Stores | None = None, **options: object) -> DataFrame:
@@ -73,10 +86,9 @@ def read(spark: SparkSession, source: str, store: Stores | None = None, **option
     Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
     """
     found, texts = _source_of(source, store, options)
-    _check_python(spark)
+    register(spark)
     found.schema()
     say(found.notes())  # here, too: in a session of another maker what Spark's workers say may come to no terminal
-    register(spark)
     return spark.read.format(found.name()).options(**texts).load()
 
 

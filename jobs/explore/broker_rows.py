@@ -11,6 +11,7 @@ from schemas.rows import QueueKey, Row
 from store_io.audit.audit_request import AuditRequest
 from store_io.base.errors import StoreError
 from store_io.explore.message_filter import ALL, MessageFilter, Range
+from store_io.explore.message_search import in_body
 from store_io.explore.scans import MAX_BODY_BYTES
 from store_io.explore.served.broker_view import BrokerView, Served
 from store_io.explore.served.served_rows import body_of, served_row
@@ -78,4 +79,4 @@ def _meets(view: BrokerView, one: Served, query: Query) -> bool:
         return False
     if not _within(m.store_time, wanted.store_times):
         return False
-    return contents.body is None or contents.in_body(body_of(view, one), m.sys_flag, MAX_BODY_BYTES)
+    return contents.body is None or in_body(contents.body, body_of(view, one), m.sys_flag, MAX_BODY_BYTES)

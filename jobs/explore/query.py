@@ -45,8 +45,8 @@ from store_io.explore.choice.by_tables import needed, skipped_sentence
 from store_io.explore.choice.led_out import entries_led_out
 from store_io.explore.lost.segment_loss import NONE_SPARED
 from store_io.explore.lost.sendable import resend_scan, sendable_rows
-from store_io.explore.message_filter import ALL, MessageFilter
-from store_io.explore.message_search import Contents, SearchTask, run_search, search
+from store_io.explore.message_filter import ALL, Contents, MessageFilter
+from store_io.explore.message_search import SearchTask, run_search, search
 from store_io.explore.open_store import OpenStore, open_store, segments_at
 from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, NOTE, MessageScan

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeVar
 
 Range = tuple[int | None, int | None]  # half-open; None: no bound on that side
 ALL: Range = (None, None)
+MOST_NEEDLES = 8  # texts that are looked for at once: each takes as long as the first
+_OFFSET_ID = re.compile(r"(?:[0-9A-F]{16}|[0-9A-F]{40})[0-7][0-9A-F]{15}")
 
 
 @dataclass(frozen=True)
@@ -33,22 +36,79 @@ class MessageFilter:
     def narrowed(self, other: MessageFilter) -> MessageFilter:
         """What both want."""
         return MessageFilter(
-            both(self.topics, other.topics),
-            both(self.queue_ids, other.queue_ids),
+            _both(self.topics, other.topics),
+            _both(self.queue_ids, other.queue_ids),
             _overlap(self.queue_offsets, other.queue_offsets),
             _overlap(self.phy_offsets, other.phy_offsets),
             _overlap(self.store_times, other.store_times),
-            both(self.tags, other.tags),
+            _both(self.tags, other.tags),
             self.of_transactions or other.of_transactions,
         )
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Conditions on what a message says. Picklable. None: any.
+
+    key: one of its KEYS, or its unique key, as an index has them.  unique_keys: its unique key is one of these.
+    msg_ids: its `msg_id` is one of these.  in_keys: its KEYS contain each of these texts, also within a key.
+    body: bytes that it contains, as the producer sent it or as it is stored.
+    """
+
+    key: str | None = None
+    unique_keys: frozenset[str] | None = None
+    body: bytes | None = None
+    msg_ids: frozenset[str] | None = None
+    in_keys: tuple[str, ...] = ()
+
+    def narrowed(self, other: Contents) -> Contents:
+        """What both want. Of `key` and `body` only one of the two has each."""
+        return Contents(
+            other.key if self.key is None else self.key,
+            _both(self.unique_keys, other.unique_keys),
+            other.body if self.body is None else self.body,
+            _both(self.msg_ids, other.msg_ids),
+            (*self.in_keys, *other.in_keys),
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that must be read to know."""
+        asked = (
+            ("keys", self.key is not None or self.in_keys),
+            ("unique_key", self.key is not None or self.unique_keys is not None),
+            ("msg_id", self.msg_ids is not None),
+            ("sys_flag", self.body is not None),
+            ("body", self.body is not None),
+        )
+        return tuple(name for name, wanted in asked if wanted)
+
+    @property
+    def needles(self) -> tuple[bytes, ...]:
+        """Texts of which each message that meets these holds one, unless `named` says where it is; empty: nothing is known."""
+        texts: tuple[tuple[str, ...], ...] = (
+            tuple(sorted(self.unique_keys or ())),
+            tuple(sorted(self.msg_ids or ())),
+            () if self.key is None else (self.key,),
+            () if not self.in_keys else (max(self.in_keys, key=len),),
+        )
+        for alternatives in texts:
+            needles = tuple(map(_needle, alternatives))
+            if 0 < len(needles) <= MOST_NEEDLES and all(needles):
+                return needles
+        return ()
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Physical offsets of messages that have a `msg_id` of these because they have no unique key."""
+        return tuple(int(text[-16:], 16) for text in self.msg_ids or () if _OFFSET_ID.fullmatch(text))
 
 
 EVERY_MESSAGE = MessageFilter()
 _T = TypeVar("_T")
 
 
-def both(one: frozenset[_T] | None, other: frozenset[_T] | None) -> frozenset[_T] | None:
-    """What both sets hold. None: everything."""
+def _both(one: frozenset[_T] | None, other: frozenset[_T] | None) -> frozenset[_T] | None:
     if one is None or other is None:
         return other if one is None else one
     return one & other
@@ -58,3 +118,10 @@ def _overlap(one: Range, other: Range) -> Range:
     lows = [low for low, _ in (one, other) if low is not None]
     highs = [high for _, high in (one, other) if high is not None]
     return max(lows, default=None), min(highs, default=None)
+
+
+def _needle(text: str) -> bytes:
+    """The bytes that a record with this text holds; empty where there may be others."""
+    if "\N{REPLACEMENT CHARACTER}" in text:  # what bytes that are no UTF-8 are read as
+        return b""
+    return text.encode("utf-8", "surrogatepass").strip(b"\0")

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import can_do_without
-from store_io.explore.message_filter import MessageFilter, both
+from store_io.explore.message_filter import Contents, MessageFilter
 from store_io.explore.message_rows import message_schema, scan_messages
 from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
@@ -30,106 +29,40 @@ from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 1 << 16
-MOST_NEEDLES = 8  # that are looked for at once: each takes as long as the first
 MOST_PLACES = 1 << 16  # of them in a segment; a text that is in so many messages narrows nothing down
-_OFFSET_ID = re.compile(r"[0-7][0-9A-F]{31}|[0-9A-F]{40}[0-7][0-9A-F]{15}")
 SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
 
 
-@dataclass(frozen=True)
-class Contents:
-    """Conditions on what a message says. Picklable. None: any.
-
-    key: one of its KEYS, or its unique key, as an index has them.  unique_keys: its unique key is one of these.
-    msg_ids: its `msg_id` is one of these.  in_keys: its KEYS contain each of these texts, also within a key.
-    body: bytes that it contains, as the producer sent it or as it is stored.
-    """
-
-    key: str | None = None
-    unique_keys: frozenset[str] | None = None
-    body: bytes | None = None
-    msg_ids: frozenset[str] | None = None
-    in_keys: tuple[str, ...] = ()
-
-    def narrowed(self, other: Contents) -> Contents:
-        """What both want. Of `key` and `body` only one of the two has each."""
-        return Contents(
-            other.key if self.key is None else self.key,
-            both(self.unique_keys, other.unique_keys),
-            other.body if self.body is None else self.body,
-            both(self.msg_ids, other.msg_ids),
-            (*self.in_keys, *other.in_keys),
-        )
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that must be read to know."""
-        asked = (
-            ("keys", self.key is not None or self.in_keys),
-            ("unique_key", self.key is not None or self.unique_keys is not None),
-            ("msg_id", self.msg_ids is not None),
-            ("sys_flag", self.body is not None),
-            ("body", self.body is not None),
-        )
-        return tuple(name for name, wanted in asked if wanted)
-
-    @property
-    def needles(self) -> tuple[bytes, ...]:
-        """Texts of which each message that meets these holds one, unless `named` says where it is; empty: nothing is known."""
-        texts: tuple[tuple[str, ...], ...] = (
-            tuple(sorted(self.unique_keys or ())),
-            tuple(sorted(self.msg_ids or ())),
-            () if self.key is None else (self.key,),
-            () if not self.in_keys else (max(self.in_keys, key=len),),
-        )
-        for alternatives in texts:
-            needles = tuple(map(_needle, alternatives))
-            if 0 < len(needles) <= MOST_NEEDLES and all(needles):
-                return needles
-        return ()
-
-    @property
-    def named(self) -> tuple[int, ...]:
-        """Physical offsets of messages that have a `msg_id` of these because they have no unique key."""
-        return tuple(int(text[-16:], 16) for text in self.msg_ids or () if _OFFSET_ID.fullmatch(text))
-
-    def mask(self, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
-        """Which rows of a batch that holds these columns, bodies as they are stored, meet them all."""
-        found = pa.array(np.ones(batch.num_rows, bool))
-        if self.key is not None:
-            own = _one_of(batch, "unique_key", (self.key,))
-            found = pc.and_(found, pc.or_(own, _has_key(_texts(batch, "keys"), self.key)))
-        for text in self.in_keys:
-            found = pc.and_(found, pc.fill_null(pc.match_substring(_texts(batch, "keys"), text), False))
-        if self.unique_keys is not None:
-            found = pc.and_(found, _one_of(batch, "unique_key", self.unique_keys))
-        if self.msg_ids is not None:
-            found = pc.and_(found, _one_of(batch, "msg_id", self.msg_ids))
-        if self.body is not None and pc.any(found).as_py():
-            numbers = np.flatnonzero(found.to_numpy(zero_copy_only=False))
-            kept = np.zeros(batch.num_rows, bool)
-            bodies, flags = batch.column("body"), batch.column("sys_flag")
-            for number in numbers.tolist():
-                kept[number] = self.in_body(bodies[number].as_py(), flags[number].as_py(), max_body_bytes)
-            found = pa.array(kept)
-        return found
-
-    def in_body(self, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
-        """Whether a stored body, or what it unpacks to, contains the wanted bytes."""
-        assert self.body is not None
-        if body is None:
-            return False
-        if self.body in body:
-            return True
-        unpacked, _ = decode_body(body, sys_flag, max_body_bytes)
-        return unpacked is not None and self.body in unpacked
+def mask(contents: Contents, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
+    """Which rows of a batch that holds these columns, bodies as they are stored, meet them all."""
+    found = pa.array(np.ones(batch.num_rows, bool))
+    if contents.key is not None:
+        own = _one_of(batch, "unique_key", (contents.key,))
+        found = pc.and_(found, pc.or_(own, _has_key(_texts(batch, "keys"), contents.key)))
+    for text in contents.in_keys:
+        found = pc.and_(found, pc.fill_null(pc.match_substring(_texts(batch, "keys"), text), False))
+    if contents.unique_keys is not None:
+        found = pc.and_(found, _one_of(batch, "unique_key", contents.unique_keys))
+    if contents.msg_ids is not None:
+        found = pc.and_(found, _one_of(batch, "msg_id", contents.msg_ids))
+    if contents.body is not None and pc.any(found).as_py():
+        numbers = np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        kept = np.zeros(batch.num_rows, bool)
+        bodies, flags = batch.column("body"), batch.column("sys_flag")
+        for number in numbers.tolist():
+            kept[number] = in_body(contents.body, bodies[number].as_py(), flags[number].as_py(), max_body_bytes)
+        found = pa.array(kept)
+    return found
 
 
-def _needle(text: str) -> bytes:
-    """The bytes that a record with this text holds; empty where there may be others."""
-    if "\N{REPLACEMENT CHARACTER}" in text:  # what bytes that are no UTF-8 are read as
-        return b""
-    return text.encode("utf-8", "surrogatepass").strip(b"\0")
+def in_body(wanted: bytes, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
+    """Whether a stored body, or what it unpacks to, contains the wanted bytes."""
+    if body is None:
+        return False
+    if wanted in body:
+        return True
+    unpacked, _ = decode_body(body, sys_flag, max_body_bytes)
+    return unpacked is not None and wanted in unpacked
 
 
 def _texts(batch: pa.RecordBatch, name: str) -> pa.Array:
@@ -169,7 +102,7 @@ def search(scan: MessageScan, contents: Contents, source: ByteSource | None = No
     columns = tuple(dict.fromkeys((*scan.columns, *contents.columns)))
     wide = replace(scan, columns=columns, decompress=scan.decompress and contents.body is None)
     for batch in scan_messages(wide, source, places):
-        kept = batch.filter(contents.mask(batch, scan.max_body_bytes))
+        kept = batch.filter(mask(contents, batch, scan.max_body_bytes))
         if kept.num_rows:
             yield (_decoded(kept, scan.max_body_bytes) if decode else kept).select(list(scan.columns))
 

@@ -11,7 +11,8 @@ import pytest
 
 from schemas import commitlog_layout as layout
 from store_io.explore import message_search
-from store_io.explore.message_search import Contents, search
+from store_io.explore.message_filter import Contents
+from store_io.explore.message_search import mask, search
 from store_io.explore.open_store import open_store
 from store_io.explore.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
@@ -54,8 +55,8 @@ def batch() -> pa.RecordBatch:
     ],
 )
 def test_which_rows_meet_a_condition(wanted: Contents, expected: list[bool]) -> None:
-    assert wanted.mask(batch(), 1 << 20).to_pylist() == expected
-    assert wanted.narrowed(Contents(unique_keys=frozenset({"u1"}))).mask(batch(), 1 << 20).to_pylist() == [
+    assert mask(wanted, batch(), 1 << 20).to_pylist() == expected
+    assert mask(wanted.narrowed(Contents(unique_keys=frozenset({"u1"}))), batch(), 1 << 20).to_pylist() == [
         expected[0],
         *3 * [False],
     ]
