@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
@@ -39,6 +41,7 @@ from jobs.environment import setup as environment
 from jobs.sources import PUSHDOWN_CONF, MessagesSource, OffsetsSource, TransactionsSource, read, register
 from jobs.spark_sources import notes
 from jobs.spark_sources.conditions import as_contents, as_message_filter
+from jobs.spark_sources.copies import make_copy
 from jobs.spark_sources.entries import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.spark_sources.store_source import StoreSource
 from schemas.sources import SOURCES
@@ -496,3 +499,57 @@ def test_a_python_that_executors_alone_have(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "environment" / "bin").mkdir(parents=True)
     (tmp_path / "environment" / "bin" / "python").touch()
     sources._check_python(spark)
+
+
+@spark_test
+@pytest.mark.parametrize("form", ["parquet", "delta"])
+def test_a_copy_of_messages_is_taken_from_then_on(
+    spark: SparkSession, real: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(real[0], store)
+    columns = "topic,queue_id,phy_offset,store_time,store_time_ms,total_size,properties"
+    plain = read(spark, "messages", store, columns=columns, release="5.3.3").drop("properties").orderBy("phy_offset").collect()
+    per_hour = sources.traffic(spark, store, per="hour", release="5.3.3").collect()
+    copy = sources.keep(spark, store, tmp_path / "copy", form, columns=columns, release="5.3.3")
+    assert copy.drop("properties").orderBy("phy_offset").collect() == plain
+    files = list((tmp_path / "copy").rglob("*.parquet"))
+    groups = [pq.ParquetFile(path).metadata.row_group(0) for path in files]
+    assert groups and all(group.column(3).statistics.has_min_max for group in groups)  # store_time
+
+    def places(frame: Any) -> set[str]:
+        return {name.rpartition("/copy/")[0] for name in frame.inputFiles()}
+
+    taken = read(spark, "messages", str(store), columns="topic,store_time", release="5.3.3")
+    assert places(taken) == {tmp_path.as_uri()} and taken.columns == ["topic", "store_time"]
+    assert sources.traffic(spark, store, per="hour", release="5.3.3").collect() == per_hour
+    middle = sorted(row["store_time_ms"] for row in plain)[len(plain) // 2]
+    later = read(spark, "messages", store, columns="phy_offset", since=middle, release="5.3.3")
+    assert places(later) == {tmp_path.as_uri()}
+    assert later.count() == sum(row["store_time_ms"] >= middle for row in plain)
+    for other in ({"columns": "keys"}, {"columns": "topic", "unpack": True}, {"columns": "topic", "release": "4.9.8"}):
+        assert places(read(spark, "messages", store, **{"release": "5.3.3", **other})) == set()
+    capsys.readouterr()
+    os.utime(next((store / "commitlog").iterdir()))
+    changed = read(spark, "messages", store, columns="topic,store_time", release="5.3.3")
+    assert places(changed) == set() and "not as it was when" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"form": "orc"}, "form='orc': parquet or delta"),
+        ({"place": "{store}/copy"}, "inside"),
+        ({"place": "{store}/../there"}, "is there already"),
+        ({"sort": ["keys"]}, "sort 'keys': the columns of the copy are topic, tags"),
+    ],
+)
+def test_a_copy_that_cannot_be_made(real: tuple[Path, Path], tmp_path: Path, more: dict[str, Any], sentence: str) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(real[0], store)
+    (tmp_path / "there").mkdir()
+    source = MessagesSource({"path": str(store), "columns": "topic,tags"})
+    nothing: Any = None
+    asked = {"place": str(tmp_path / "new"), "form": "parquet", "sort": None, **more}
+    with pytest.raises(UsageError, match=sentence):
+        make_copy(nothing, source, nothing, asked["place"].format(store=store), asked["form"], asked["sort"])
