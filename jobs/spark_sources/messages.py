@@ -157,7 +157,7 @@ class MessagesReader(StoreReader):
         if self.places is not None and self.scan.only_lost:
             found = [f for f in found if self.places.of(f.path)]
         # A search for bytes needs no pieces: hardly a row is made.
-        cores = 1 if self.contents.needles else self.cores
+        cores = 1 if self.contents.sought[1] else self.cores
         parts = parts_of(found, written_bytes(self.scan.location, found, cores), cores, len(self.arrow))
         parts = [part for part in parts if wanted.may_be_in(*part.bytes)]
         if self.places is not None:
@@ -169,4 +169,4 @@ class MessagesReader(StoreReader):
 
         wanted = self.wanted.narrowed(self.scan.wanted).narrowed(MessageFilter(phy_offsets=part.phy_offsets))
         scan = replace(self.scan, wanted=wanted).of(part.file, part.loss)
-        yield from map(self.redaction.batch, search(scan, self.contents))
+        yield from map(self.redaction.batch, search(scan, self.contents, look_first=False))

@@ -84,19 +84,22 @@ class Contents:
         return tuple(name for name, wanted in asked if wanted)
 
     @property
-    def needles(self) -> tuple[bytes, ...]:
-        """Texts of which each message that meets these holds one, unless `named` says where it is; empty: nothing is known."""
-        texts: tuple[tuple[str, ...], ...] = (
-            tuple(sorted(self.unique_keys or ())),
-            tuple(sorted(self.msg_ids or ())),
-            () if self.key is None else (self.key,),
-            () if not self.in_keys else (max(self.in_keys, key=len),),
+    def sought(self) -> tuple[tuple[str, ...], tuple[bytes, ...]]:
+        """(decoder's names of properties, texts): a message that meets these has one of the texts in one of the properties.
+
+        It may also be one that `named` says. Both are empty if nothing is known.
+        """
+        asked: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+            (("uniq",), tuple(sorted(self.unique_keys or ()))),
+            (("uniq",), tuple(sorted(self.msg_ids or ()))),
+            (("uniq", "keys"), () if self.key is None else (self.key,)),
+            (("keys",), () if not self.in_keys else (max(self.in_keys, key=len),)),
         )
-        for alternatives in texts:
-            needles = tuple(map(_needle, alternatives))
+        for properties, texts in asked:
+            needles = tuple(map(_needle, texts))
             if 0 < len(needles) <= MOST_NEEDLES and all(needles):
-                return needles
-        return ()
+                return properties, needles
+        return (), ()
 
     @property
     def named(self) -> tuple[int, ...]:
@@ -104,7 +107,7 @@ class Contents:
         return tuple(int(text[-16:], 16) for text in self.msg_ids or () if _OFFSET_ID.fullmatch(text))
 
 
-EVERY_MESSAGE = MessageFilter()
+EVERY_MESSAGE, ANY_CONTENTS = MessageFilter(), Contents()
 _T = TypeVar("_T")
 
 

@@ -24,12 +24,11 @@ from store_io.formats.commitlog.message_columns import RecordCheck
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_file import ByteFile
-from store_io.source.byte_search import places_of
+from store_io.source.byte_search import last_place
 from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
 WINDOW_BYTES = 1 << 16
-MOST_PLACES = 1 << 16  # of them in a segment; a text that is in so many messages narrows nothing down
 SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
 
 
@@ -83,45 +82,51 @@ def _has_key(column: pa.Array, key: str) -> pa.Array:
     return pa.array(kept)
 
 
-def search(scan: MessageScan, contents: Contents, source: ByteSource | None = None) -> Iterator[pa.RecordBatch]:
+def search(
+    scan: MessageScan, contents: Contents, source: ByteSource | None = None, look_first: bool = True
+) -> Iterator[pa.RecordBatch]:
     """The segment's messages that meet the scan's filter and these contents: batches of the scan's columns, in log order.
 
     Bodies are as the scan wants them, decoded or stored, whatever `contents` had to look at.
+    look_first: look for a text's bytes in the whole segment before it is decoded. Threads share that, so it is for a process that
+    has several cores to itself; on one core decoding alone is faster.
     """
     if contents == Contents():
         yield from scan_messages(scan, source)
         return
-    places = _places(scan, contents, source)
-    if places is not None:
-        if not len(places):
-            return
-        before = MessageFilter(phy_offsets=(None, scan.base_offset + int(places[-1]) + 1))
-        scan = replace(scan, wanted=scan.wanted.narrowed(before))
+    kept = _narrowed(scan, contents, source) if look_first else scan
+    if kept is None:
+        return
+    scan = kept
     # What is looked into is the stored body; those that match are uncompressed afterwards.
     decode = contents.body is not None and scan.decompress
     columns = tuple(dict.fromkeys((*scan.columns, *contents.columns)))
     wide = replace(scan, columns=columns, decompress=scan.decompress and contents.body is None)
-    for batch in scan_messages(wide, source, places):
+    for batch in scan_messages(wide, source, contents):
         kept = batch.filter(mask(contents, batch, scan.max_body_bytes))
         if kept.num_rows:
             yield (_decoded(kept, scan.max_body_bytes) if decode else kept).select(list(scan.columns))
 
 
-def _places(scan: MessageScan, contents: Contents, source: ByteSource | None) -> np.ndarray | None:
-    """Positions of the segment, in order: a message that meets the contents lies over one of them. None: it may lie anywhere."""
-    needles = contents.needles
-    if not needles or scan.unpack:  # an inner batch may be compressed
-        return None
+def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) -> MessageScan | None:
+    """The same scan, up to where a message that meets the contents can begin; None where there is none in the segment."""
+    _, needles = contents.sought
+    if len(needles) != 1 or scan.unpack:  # an inner batch may be compressed
+        return scan
     try:
         with can_do_without("the segment is decoded to its end then"):
             with (source or open_source(scan.location)).open(scan.path) as file:
-                found = places_of(file, needles, MOST_PLACES) if file.size == scan.size else None
+                if file.size != scan.size:
+                    return scan
+                last = last_place(file, needles[0])
     except StoreError:  # who decodes it meets the same, perhaps only after what is asked for
+        return scan
+    named = [at - scan.base_offset for at in contents.named if at - scan.base_offset < scan.size]
+    last = max([last, *named])
+    if last < 0:
         return None
-    if found is None:
-        return None
-    named = np.array(contents.named, np.int64) - scan.base_offset if contents.named else found[:0]
-    return np.union1d(found, named[(named >= 0) & (named < scan.size)])
+    before = MessageFilter(phy_offsets=(None, scan.base_offset + last + 1))
+    return replace(scan, wanted=scan.wanted.narrowed(before))
 
 
 def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:

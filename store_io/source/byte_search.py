@@ -1,19 +1,15 @@
 """Where a text's bytes are in a file: many times faster than decoding the messages that may hold it.
 
-A message can hold a key only where the key's bytes are. So a segment without them needs no decoding, one with them none after the
-last of them, and only messages over one of them become rows. The bytes themselves prove that. An index file cannot: its entries
-may be missing, or lead elsewhere.
+A message can hold a key only where the key's bytes are, so a segment without them needs no decoding, and one with them none after
+the last of them. The bytes themselves prove that. An index file cannot: its entries may be missing, or lead elsewhere.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-
-import numpy as np
 
 from store_io.source.byte_file import ByteFile
 
@@ -21,40 +17,33 @@ WINDOW_BYTES = 4 << 20
 PART_BYTES = 64 << 20  # of a file that a thread of its own is worth
 
 
-def places_of(file: ByteFile, needles: Sequence[bytes], most: int) -> np.ndarray | None:
-    """Return the positions, in order, at which any of the needles begins in the file; None if there are more than `most`.
+def last_place(file: ByteFile, needle: bytes) -> int:
+    """The position at which the bytes begin for the last time in the file; -1 where they are not in it.
 
-    Raises as `ByteFile.read_into`. needles: none is empty, or of zeros alone.
+    Raises as `ByteFile.read_into`. needle: not empty, and not of zeros alone.
     """
     threads = min(os.cpu_count() or 1, -(-file.size // PART_BYTES)) if file.descriptor() is not None else 1
-    edges = [file.size * number // max(1, threads) for number in range(max(1, threads) + 1)]
     if threads < 2:
-        found = [_places_between(file, needles, 0, file.size, most)]
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(lambda low, high: _places_between(file, needles, low, high, most), edges, edges[1:]))
-    places = np.unique(np.array([place for part in found for place in part], np.int64))
-    return None if len(places) > most else places
+        return _last_between(file, needle, 0, file.size)
+    edges = [file.size * number // threads for number in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        return max(pool.map(lambda low, high: _last_between(file, needle, low, high), edges, edges[1:]))
 
 
-def _places_between(file: ByteFile, needles: Sequence[bytes], low: int, high: int, most: int) -> list[int]:
-    """The same of those that begin in [low, high), in any order; not all if there are more than `most`."""
-    more = max(map(len, needles)) - 1  # of the next window, so that none is cut in two
+def _last_between(file: ByteFile, needle: bytes, low: int, high: int) -> int:
+    """The same of those that begin in [low, high)."""
+    more = len(needle) - 1  # of the next window, so that none is cut in two
     buffer = bytearray(WINDOW_BYTES + more)
-    found: list[int] = []
-    at = low
-    while at < high and len(found) <= most:
+    found, at = -1, low
+    while at < high:
         data = file.next_data(at)
         if data > at + more:  # a hole, but for what may end in the data after it
             at = min(data - more, high)
             continue
-        own = min(WINDOW_BYTES, high - at)
-        got = file.read_into(at, memoryview(buffer)[: own + more])
-        for needle in needles:
-            place = _find(buffer, 0, got, needle)
-            while 0 <= place < own and len(found) <= most:
-                found.append(at + place)
-                place = _find(buffer, place + 1, got, needle)
+        wanted = min(WINDOW_BYTES, high - at) + more
+        got = file.read_into(at, memoryview(buffer)[:wanted])
+        if _is_in(buffer, got, needle):
+            found = at + buffer.rfind(needle, 0, got)
         at += WINDOW_BYTES
     return found
 
@@ -71,12 +60,8 @@ def _system_search() -> Any:
 _SEARCH = _system_search()
 
 
-def _find(buffer: bytearray, low: int, high: int, needle: bytes) -> int:
-    """`buffer.find(needle, low, high)`."""
+def _is_in(buffer: bytearray, size: int, needle: bytes) -> bool:
     if _SEARCH is None:
-        return buffer.find(needle, low, high)
-    if high - low < len(needle):
-        return -1
-    start = ctypes.addressof((ctypes.c_char * len(buffer)).from_buffer(buffer))
-    found = _SEARCH(start + low, high - low, needle, len(needle))
-    return -1 if found is None else int(found) - start
+        return buffer.find(needle, 0, size) >= 0
+    start = (ctypes.c_char * len(buffer)).from_buffer(buffer)
+    return _SEARCH(ctypes.addressof(start), size, needle, len(needle)) is not None

@@ -8,16 +8,15 @@ from pathlib import Path
 import pytest
 
 from store_io.source import byte_search
-from store_io.source.byte_search import places_of
+from store_io.source.byte_search import last_place
 from store_io.source.byte_source import StoreLocation, open_source
 
 NEEDLE = b"\0order-77\0x"
 
 
-def found(path: Path, *more: bytes, most: int = 9) -> list[int] | None:
+def found(path: Path) -> int:
     with open_source(StoreLocation(str(path.parent))).open(path.name) as file:
-        places = places_of(file, (NEEDLE, *more), most)
-        return None if places is None else places.tolist()
+        return last_place(file, NEEDLE)
 
 
 @pytest.mark.parametrize("system", [True, False])
@@ -33,13 +32,13 @@ def test_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int,
         data = bytearray(b"order-7" * 18)[:size]
         data[place : place + len(NEEDLE)] = NEEDLE
         path.write_bytes(data)
-        assert found(path) == [place]
+        assert found(path) == place
         if place >= len(NEEDLE):
             data[: len(NEEDLE)] = NEEDLE
             path.write_bytes(data)
-            assert found(path) == [0, place]
+            assert found(path) == place
     path.write_bytes(b"order-7" * 18)
-    assert found(path) == []
+    assert found(path) == -1
 
 
 @pytest.mark.parametrize("place", [0, 8190, 65535, 65536, 70_000, 200_000 - len(NEEDLE)])
@@ -50,18 +49,7 @@ def test_holes_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         file.truncate(200_000)
         file.seek(place)
         file.write(NEEDLE)
-    assert found(path) == [place]
+    assert found(path) == place
     path.write_bytes(b"")
     os.truncate(path, 200_000)
-    assert found(path) == []
-
-
-@pytest.mark.parametrize("part", [50, 1 << 20])
-def test_several_texts_and_more_places_than_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int) -> None:
-    monkeypatch.setattr(byte_search, "WINDOW_BYTES", 16)
-    monkeypatch.setattr(byte_search, "PART_BYTES", part)
-    path = tmp_path / "file"
-    path.write_bytes(b"aaaa" + b"." * 40 + NEEDLE + b"." * 40 + b"aa")
-    assert found(path, b"aa") == [0, 1, 2, 44, 44 + len(NEEDLE) + 40]
-    assert found(path, b"aa", most=5) == found(path, b"aa")
-    assert found(path, b"aa", most=4) is None
+    assert found(path) == -1
