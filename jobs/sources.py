@@ -3,7 +3,8 @@
     from jobs.sources import register
 
     register(spark)
-    spark.read.format("rocketmq.messages").load("copies/broker-a").where("topic = 'orders'")
+    messages = spark.read.format("rocketmq.messages").schema("topic string, store_time timestamp").load("copies/broker-a")
+    messages.where("topic = 'orders'").agg({"store_time": "max"}).show()
 
 Sources: rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents, rocketmq.offsets (how far consumer groups
 and delay levels have come), rocketmq.transactions (half messages, and what became of them); their columns are in

@@ -390,7 +390,7 @@ Start JupyterLab{_ON_NOTEBOOKS}, with packages, Java and Spark ready in every ke
 In a notebook:
   from {PACKAGES[0]} import session, sources
   spark = session.start().spark
-  sources.read(spark, "messages", "copies/broker-a").groupBy("topic").count().show()
+  sources.read(spark, "messages", "copies/broker-a", columns="topic").groupBy("topic").count().show()
 Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser, --port N, --ip ADDRESS ...""",
     examples=(f"{COMMAND} notebook", f"{COMMAND} notebook --no-browser --port 8889"),
     group="notebook",
