@@ -3,22 +3,29 @@
     from jobs.sources import register
 
     register(spark)
-    spark.read.format("rocketmq.messages").load("copies/broker-a").where("topic = 'orders'")
+    messages = spark.read.format("rocketmq.messages").schema("topic string, store_time timestamp").load("copies/broker-a")
+    messages.where("topic = 'orders'").agg({"store_time": "max"}).show()
 
-Sources: rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents, rocketmq.offsets (how far consumer groups and
-delay levels have come), rocketmq.transactions (half messages, and what became of them); their columns are in schemas/sources.py.
-A task reads one segment, one index file, a group of queues or a stretch of the log, the longest first. Conditions on topic, queue
-id, tags, offsets, store time, group and store are pushed down: whole segments are skipped by the physical offsets in their names,
-messages before they become rows. No segment is skipped by store times unless `trust_clock` says so: a clock that was set back, or
-a damaged time, could hide messages.
+Sources: rocketmq.messages, rocketmq.consumequeue, rocketmq.index, rocketmq.extents, rocketmq.offsets (how far consumer groups
+and delay levels have come), rocketmq.transactions (half messages, and what became of them); their columns are in
+schemas/sources.py. A task reads one segment, or a piece of 64 MiB at least where cores would have nothing to do, one index file,
+a group of queues or a stretch of the log, the longest first. Conditions on topic, queue id, tags, offsets, store time, group and
+store are pushed down, and on messages also those on unique_key and msg_id (equal, in) and keys (contains), which find their
+bytes as `query` does: whole segments are skipped by the physical offsets in their names or because they lack such bytes,
+messages before they become rows. What Spark leaves to a source alone is in PushedFilters of explain("formatted"). No segment is
+skipped by store times unless `trust_clock` says so: a clock that was set back, or a damaged time, could hide messages.
 
 Several stores in one load: load(["copies/a", "copies/b"]), a pattern of this machine (load("copies/broker-*"), folders alone), or
 the option fleet, a fleet file as `audit --fleet` takes it, with a release and a broker.conf for each. Rows then begin with a
 column `store`, the same as in the tables of audits: the store's name in the fleet file, or else where it lies. Of one store the
 column is there if `columns` names it.
 
+For many questions make a copy once: keep(spark, STORE, PLACE, columns=...) writes Parquet or Delta, which read and traffic take
+instead of the store from then on.
+
 Options of all: release, broker_conf (a file), commitlog, consumequeue, index (where a store keeps these parts elsewhere), fleet,
-columns (names, separated by commas; Spark does not pass to a source which ones a query needs), pushdown (false: for a session in
+columns (names, separated by commas, or Spark's own .schema("topic string, store_time timestamp"): Spark does not pass to a
+source which ones a query needs, so that all that are named are made, for count() as well), pushdown (false: for a session in
 which Spark's own spark.sql.python.filterPushdown.enabled is off). Without release the newest known one is assumed, and standard
 error says so, once; the rows of consumequeue and index do not depend on it.
 Options of messages: body (none, raw, decoded), decompress (true: the same as body = decoded), unpack (true: the messages of inner
@@ -39,6 +46,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.spark_sources.copies import from_copy, make_copy
 from jobs.spark_sources.entries import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.spark_sources.messages import MessagesSource
 from jobs.spark_sources.notes import say
@@ -60,10 +68,23 @@ _BY_NAME: dict[str, type[StoreSource]] = {
 
 
 def register(spark: SparkSession) -> None:
-    """Make the sources known to this session, and have Spark hand conditions to them."""
+    """Make the sources known to this session, and have Spark hand conditions to them.
+
+    Raises UsageError if Spark could plan no source here: `load` would show Spark's own error about it.
+    """
+    _check_python(spark)
     spark.conf.set(PUSHDOWN_CONF, "true")  # off by default, and then Spark refuses a reader that could take conditions
     for source in _BY_NAME.values():
-        spark.dataSource.register(source)
+        spark.dataSource.register(_for_cores(source, spark) if source is MessagesSource else source)
+
+
+def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSource]:
+    """The source for a session of so many cores: Spark plans it in a process that cannot ask the session."""
+    try:
+        cores = spark.sparkContext.defaultParallelism
+    except Exception:  # Spark Connect has no context
+        return source
+    return type(source.__name__, (source,), {"cores": cores, "__module__": source.__module__, "__doc__": source.__doc__})
 
 
 def read(spark: SparkSession, source: str, store: Stores | None = None, **options: object) -> DataFrame:
@@ -73,11 +94,30 @@ def read(spark: SparkSession, source: str, store: Stores | None = None, **option
     Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
     """
     found, texts = _source_of(source, store, options)
-    _check_python(spark)
+    register(spark)
     found.schema()
     say(found.notes())  # here, too: in a session of another maker what Spark's workers say may come to no terminal
-    register(spark)
-    return spark.read.format(found.name()).options(**texts).load()
+    copy = from_copy(spark, found) if isinstance(found, MessagesSource) else None
+    return spark.read.format(found.name()).options(**texts).load() if copy is None else copy
+
+
+def keep(
+    spark: SparkSession,
+    store: Stores | None,
+    place: str | os.PathLike[str],
+    form: str = "parquet",
+    sort: Sequence[str] | None = None,
+    **options: object,
+) -> DataFrame:
+    """A copy of messages at `place`, a new folder or URI, for many questions: `read` and `traffic` take it from now on.
+
+    form: parquet or delta.  sort: columns by which each file is sorted, so that their statistics tell Spark what to skip; None:
+    topic and store time. Options and errors as of `read`: `columns` chooses what the copy has. Questions with other options or
+    columns read the store, and so do all once its segments have changed, which standard error says.
+    """
+    found, _ = _source_of("messages", store, options)
+    assert isinstance(found, MessagesSource)
+    return make_copy(spark, found, read(spark, "messages", store, **options), os.fspath(place), form, sort)
 
 
 def _check_python(spark: SparkSession) -> None:

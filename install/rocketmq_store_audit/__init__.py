@@ -3,7 +3,7 @@
     from rocketmq_store_audit import sources
 
     sources.register(spark)
-    spark.read.format("rocketmq.messages").load("copies/broker-a").groupBy("topic").count().show()
+    spark.read.format("rocketmq.messages").schema("topic string").load("copies/broker-a").groupBy("topic").count().show()
 
 `sources`: the data sources and their options. `session`: Spark as the command rmq-audit starts it, with Delta. All else in this
 package may change without notice.

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from jobs.bench.cold import COLD_RUNS
 from jobs.bench.measures import AuditTimes, KindTimes, RepairTimes, ScanTimes
 from jobs.bench.peers import LoadTimes
+from jobs.bench.questions import FLOOR as QUESTION_FLOOR
+from jobs.bench.questions import LIMITS as QUESTION_LIMITS
+from jobs.bench.questions import QuestionTimes
 from jobs.bench.scale import ScaleTimes
 from jobs.bench.store import BODIES
 from jobs.report.texts.terminal import Paint, in_columns
@@ -107,6 +110,19 @@ def kind_figures(measured: Iterable[KindTimes | str]) -> list[Figure]:
         floor, audit = _rate(times.size_bytes, times.floor), _rate(times.size_bytes, times.audit)
         lines.append(Figure(f"floor of the log, {times.kind}", bodies, _seconds(times.floor), floor, FLOOR))
         lines.append(Figure(what, bodies, _seconds(times.audit), audit, f"{times.audit / times.floor:.2f}"))
+    return lines
+
+
+def question_figures(times: QuestionTimes) -> list[Figure]:
+    """The lines of questions about messages as a table, first by the wall, then by the processors of all processes."""
+    lines = [Figure("first question about messages of a session", "", _seconds(times.first))]
+    for what, limit in QUESTION_LIMITS.items():
+        seconds, ratio = times.wall[what], times.wall[what] / times.wall[QUESTION_FLOOR]
+        text, met = (f"{limit:g} x floor", ratio <= limit) if limit else ("", None)
+        rate = _rate(times.size_bytes, seconds)
+        lines.append(Figure(f"messages: {what}", _bodies(BODIES[1]), _seconds(seconds), rate, f"{ratio:.2f}", text, met))
+    for what, seconds in times.processors.items():
+        lines.append(Figure(f"messages: {what}, processor time of all processes", _bodies(BODIES[1]), _seconds(seconds)))
     return lines
 
 

@@ -26,6 +26,7 @@ from jobs.bench.figures import (
     load_figures,
     peak_figure,
     peer_figures,
+    question_figures,
     repair_figures,
     scale_figures,
     scan_figures,
@@ -43,6 +44,7 @@ from jobs.bench.measures import (
     measure_scans,
 )
 from jobs.bench.peers import measure_loads, release_of
+from jobs.bench.questions import measure_questions
 from jobs.bench.scale import SHAPES, measure_scale
 from jobs.bench.store import BODIES, BenchFailed, can_write, scratch_folder, write_store
 from jobs.command_line import parser, places
@@ -53,7 +55,7 @@ from store_io.sample_kinds import CONF, KINDS, TIMERS
 from store_io.sample_store import SampleStore
 
 REPAIRED_BODIES = (200, 1024, 4096, 16384)
-PARTS = ("scan", "audit", "datasets", "memory", "command", "cold")  # kinds of store, repairs and scale: where they are asked for
+PARTS = ("scan", "audit", "datasets", "memory", "command", "cold")  # all others: where they are asked for
 SEGMENT_BYTES = 1 << 30
 TIMERS_PER_GIB = 200_000
 LARGE_BYTES, SMALL_BYTES = 2 << 30, 256 << 20  # segments whose scans are compared for memory
@@ -166,7 +168,7 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
                 _drop(folder / f"scale-{shape}", asked)
     audited: Path | None = None
     done: AuditTimes | None = None
-    if asked.peers or {"audit", "datasets", "command", "cold"} & asked.parts:
+    if asked.peers or {"audit", "datasets", "command", "cold", "table"} & asked.parts:
         audited = _make(folder, "audited", audit_store(asked.audit_size), asked)
     if {"audit", "datasets", "memory"} & asked.parts:
         began = time.perf_counter()
@@ -186,6 +188,9 @@ def measure(asked: Asked, folder: Path, spark_words: list[str]) -> list[Figure]:
     if audited is not None and "cold" in asked.parts:
         small = _make(folder, "small", SMALL_STORE, asked)
         figures += cold_figures(measure_cold(cold_runs(small, audited, folder / "cold", own_words), asked.rounds))
+    if audited is not None and "table" in asked.parts:
+        with session.start(spark_words) as started:
+            figures += question_figures(measure_questions(started, audited, asked.rounds))
     if audited is not None and asked.peers:
         loads = measure_loads(audited, Path(asked.peers), folder, min(2, asked.rounds))
         figures += peer_figures(loads, asked.audit_size, done.audit if done else None)

@@ -46,7 +46,7 @@ LEVELS, PROGRESS, POLICY, REDACT = "full|quick", "line|json|none", "broker|salva
 CODE_FORMATS = "text|json|markdown"
 SHELLS = ("bash", "zsh", "fish")
 SCALE_SHAPES = ("log", "runs", "files", "queues", "lost", "light", "fleet", "findings")
-BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair", "scale")
+BENCH_PARTS = ("scan", "audit", "datasets", "memory", "command", "cold", "kinds", "repair", "scale", "table")
 SLOW_MARKS = ("broker", "soak", "big", "browser", "cluster", "hdfs", "speed")  # of tests that `test` leaves out
 TABLES_ACTIONS = ("prune", "compact", "vacuum", "info")
 _ON_NOTEBOOKS = "" if INSTALLED else " on the notebooks of this project"  # a wheel has none
@@ -390,7 +390,7 @@ Start JupyterLab{_ON_NOTEBOOKS}, with packages, Java and Spark ready in every ke
 In a notebook:
   from {PACKAGES[0]} import session, sources
   spark = session.start().spark
-  sources.read(spark, "messages", "copies/broker-a").groupBy("topic").count().show()
+  sources.read(spark, "messages", "copies/broker-a", columns="topic").groupBy("topic").count().show()
 Arguments are passed to JupyterLab: a folder or a notebook to open, --no-browser, --port N, --ip ADDRESS ...""",
     examples=(f"{COMMAND} notebook", f"{COMMAND} notebook --no-browser --port 8889"),
     group="notebook",
@@ -426,7 +426,10 @@ COMMAND_TABLE["bench"] = CommandSpec(
         Option("--large", "GIB", "the segment for the memory figure (2)", float),
         Option("--rounds", "N", "of which the fastest counts (5)", int),
         Option(
-            "--only", "LIST", f"some of {','.join(BENCH_PARTS)} (all but kinds, repair and scale)", some_of("parts", *BENCH_PARTS)
+            "--only",
+            "LIST",
+            f"some of {','.join(BENCH_PARTS)} (all but kinds, repair, scale and table)",
+            some_of("parts", *BENCH_PARTS),
         ),
         Option("--shapes", "LIST", f"of scale, some of {','.join(SCALE_SHAPES)} (all)", some_of("shapes", *SCALE_SHAPES)),
         Option("--part", "NUMBER", "of scale: so much of each shape, as 0.1 (1)", float),

@@ -11,7 +11,7 @@ from schemas.rows import QueueKey, Row
 from store_io.audit.audit_request import AuditRequest
 from store_io.base.errors import StoreError
 from store_io.explore.message_filter import ALL, MessageFilter, Range
-from store_io.explore.message_search import Contents
+from store_io.explore.message_search import in_body
 from store_io.explore.scans import MAX_BODY_BYTES
 from store_io.explore.served.broker_view import BrokerView, Served
 from store_io.explore.served.served_rows import body_of, served_row
@@ -31,7 +31,7 @@ def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: Ex
         sentence = refusal_sentence(prediction.refusal)
         raise StoreError(f"{release} would not start on this copy, so it would serve nothing: {sentence}")
     view = stack.enter_context(BrokerView(audit))
-    key = query.contents.key or query.contents.unique_key
+    key = query.contents.key or next(iter(query.contents.unique_keys or ()), None)
     for one in _served(view, query, key):
         if _meets(view, one, query):
             yield query.redaction.row(served_row(view, one, query.columns, key))
@@ -70,11 +70,11 @@ def _meets(view: BrokerView, one: Served, query: Query) -> bool:
     wanted, m = query.wanted, one.message
     if query.at is None and not _within(one.phy_offset, wanted.phy_offsets):
         return False
-    looked_up = query.at is not None or query.contents.key is not None or query.contents.unique_key is not None
+    looked_up = query.at is not None or query.contents.key is not None or query.contents.unique_keys is not None
     in_queue = _is_wanted((one.topic, one.queue_id), wanted) and _within(one.queue_offset, wanted.queue_offsets)
     if looked_up and not in_queue:
         return False
-    contents = Contents(body=query.contents.body)  # a lookup by key compares hashes alone, and so do we
+    contents = query.contents  # of them the body: a lookup by key compares hashes alone, and so do we
     if wanted.store_times == ALL and wanted.tags is None and contents.body is None:
         return True
     if m is None:
@@ -83,4 +83,4 @@ def _meets(view: BrokerView, one: Served, query: Query) -> bool:
         return False
     if not _within(m.store_time, wanted.store_times):
         return False
-    return contents.body is None or contents.matches(m, body_of(view, one), MAX_BODY_BYTES)
+    return contents.body is None or in_body(contents.body, body_of(view, one), m.sys_flag, MAX_BODY_BYTES)

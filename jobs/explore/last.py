@@ -9,7 +9,7 @@ from jobs.explore.waves import waves
 from schemas.rows import MappedFile
 from store_io.base.crc import checksum
 from store_io.explore.last_places import LastTask, last_places
-from store_io.explore.message_search import Contents
+from store_io.explore.message_filter import Contents
 from store_io.explore.scans import MessageScan
 
 if TYPE_CHECKING:

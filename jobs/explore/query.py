@@ -45,8 +45,8 @@ from store_io.explore.choice.by_tables import needed, skipped_sentence
 from store_io.explore.choice.led_out import entries_led_out
 from store_io.explore.lost.segment_loss import NONE_SPARED
 from store_io.explore.lost.sendable import resend_scan, sendable_rows
-from store_io.explore.message_filter import ALL, MessageFilter
-from store_io.explore.message_search import Contents, SearchTask, run_search, search
+from store_io.explore.message_filter import ALL, Contents, MessageFilter
+from store_io.explore.message_search import SearchTask, run_search, search
 from store_io.explore.open_store import OpenStore, open_store, segments_at
 from store_io.explore.redaction import Redaction
 from store_io.explore.scans import COLUMNS, NOTE, MessageScan
@@ -255,10 +255,11 @@ def read_query(command: Command) -> Query:
             options.get(option, "").encode("utf-8")
         except UnicodeEncodeError:
             raise UsageError(f"{option} {options[option]!r}: not UTF-8, which keys are") from None
-    contents = Contents(options.get("--key"), options.get("--unique-key"), _needle(options.get("--body-contains")))
-    if contents.key is not None and contents.unique_key is not None:
+    unique_keys = frozenset({options["--unique-key"]}) if "--unique-key" in options else None
+    contents = Contents(options.get("--key"), unique_keys, _needle(options.get("--body-contains")))
+    if contents.key is not None and unique_keys is not None:
         raise UsageError("say either --key, which finds unique keys too, or --unique-key")
-    if broker and (contents.key or contents.unique_key) and (wanted.topics is None or len(wanted.topics) != 1):
+    if broker and (contents.key or unique_keys) and (wanted.topics is None or len(wanted.topics) != 1):
         raise UsageError("--view broker looks keys up by topic: say --topic, one of them")
     last = _last(options, broker)
     limit = _number_from_1(options, "--limit", TABLE_LIMIT if form == "table" and last is None else None)

@@ -7,12 +7,21 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter, Range
+from store_io.explore.message_filter import EVERY_MESSAGE, Contents, MessageFilter, Range
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 with suppress(ImportError):
-    from pyspark.sql.datasource import EqualNullSafe, EqualTo, GreaterThan, GreaterThanOrEqual, In, LessThan, LessThanOrEqual
+    from pyspark.sql.datasource import (
+        EqualNullSafe,
+        EqualTo,
+        GreaterThan,
+        GreaterThanOrEqual,
+        In,
+        LessThan,
+        LessThanOrEqual,
+        StringContains,
+    )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -41,6 +50,20 @@ def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
         low, high = _bounds(condition, [(v - _EPOCH) // timedelta(milliseconds=1) for v in values], coarse=True)
         return MessageFilter(store_times=(low, high)), False
     return EVERY_MESSAGE, False
+
+
+def as_contents(condition: Filter) -> tuple[Contents, bool] | None:
+    """(contents that each message has which meets the condition, whether only these have); None: it is none on contents."""
+    path: tuple[str, ...] = getattr(condition, "attribute", ())
+    if path == ("keys",):
+        text = getattr(condition, "value", None)
+        if isinstance(text, str) and isinstance(condition, StringContains | EqualTo | EqualNullSafe):
+            return Contents(in_keys=(text,)), isinstance(condition, StringContains)
+    for name in ("unique_key", "msg_id"):
+        texts = wanted_texts(condition, name)
+        if texts is not None:
+            return (Contents(unique_keys=texts) if name == "unique_key" else Contents(msg_ids=texts)), True
+    return None
 
 
 def _bounds(condition: Filter, values: Sequence[int], coarse: bool = False) -> Range:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +14,23 @@ from pyspark.sql.types import StructType
 from jobs.command_line import places
 from jobs.command_line.message_filters import read_time
 from jobs.command_line.stores import StoreArgument
+from jobs.spark_sources.conditions import as_contents
 from jobs.spark_sources.notes import say
-from jobs.spark_sources.store_source import StoreReader, StoreSource, longest_first
-from schemas.rows import DEFAULT, MappedFile
+from jobs.spark_sources.store_source import StoreReader, StoreSource
+from schemas.rows import DEFAULT
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
+from store_io.explore.choice.by_pieces import ScanPart, parts_of, written_bytes
 from store_io.explore.choice.by_tables import EarlierTimes, needed, skipped_sentence
-from store_io.explore.message_filter import ALL, MessageFilter, Range
+from store_io.explore.message_filter import ALL, Contents, MessageFilter, Range
 from store_io.explore.open_store import OpenStore, SegmentTimes, segment_times
-from store_io.explore.redaction import Redaction, read_redaction
+from store_io.explore.redaction import NONE, TEXT_COLUMNS, Redaction, read_redaction
 from store_io.explore.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
     from store_io.explore.lost.lost_places import LostPlaces
-    from store_io.explore.lost.segment_loss import SegmentLoss
 
 _OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock tables lost redact redact_salt_file".split())
 
@@ -37,6 +41,7 @@ class MessagesSource(StoreSource):
     source = "messages"
     own_options = _OPTIONS
     by_release = True  # 4.9.0 and before read properties in another way
+    cores: int | None = None  # of the session that it is registered in; None: not known
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
@@ -81,9 +86,9 @@ class MessagesSource(StoreSource):
             store.location, "", 0, 0, tuple(arrow.names), MessageFilter(store_times=self.times), self.body == "decoded",
             self.unpack, store.rules, self.max_body, only_lost=self.lost,
         )  # fmt: skip
-        return MessagesReader(
-            arrow, scan, segments, self.redaction, self._places(store, argument, arrow.names), self._earlier(store, argument)
-        )
+        cores = max(1, (self.cores or os.cpu_count() or 1) // len(self.stores))
+        places, earlier = self._places(store, argument, arrow.names), self._earlier(store, argument)
+        return MessagesReader(arrow, scan, segments, self.redaction, cores, places, earlier)
 
     def _earlier(self, store: OpenStore, argument: StoreArgument) -> EarlierTimes | None:
         """What earlier audits say of the segments, where they are to be asked."""
@@ -113,14 +118,33 @@ class MessagesReader(StoreReader):
         scan: MessageScan,
         segments: list[SegmentTimes],
         redaction: Redaction,
+        cores: int,
         places: LostPlaces | None = None,
         earlier: EarlierTimes | None = None,
     ) -> None:
         super().__init__(arrow)
-        self.scan, self.listed, self.redaction, self.places, self.earlier = scan, segments, redaction, places, earlier
+        self.scan, self.listed, self.redaction, self.cores = scan, segments, redaction, cores
+        self.places, self.earlier = places, earlier
+        self.contents = Contents()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "places": None, "earlier": None}
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take over conditions on contents, too; none on a column that is concealed, as Spark sees other texts there."""
+        concealed = TEXT_COLUMNS if self.redaction.mode != NONE else frozenset()
+        left, others = [], []
+        for condition in filters:
+            found = as_contents(condition)
+            if not concealed.isdisjoint(getattr(condition, "attribute", ())):
+                left.append(condition)
+            elif found is None:
+                others.append(condition)
+            else:
+                contents, exact = found
+                self.contents = self.contents.narrowed(contents)
+                left += [] if exact else [condition]
+        return [*left, *super().pushFilters(others)]
 
     def parts(self) -> list[InputPartition]:
         wanted = self.wanted.narrowed(self.scan.wanted)
@@ -130,16 +154,19 @@ class MessagesReader(StoreReader):
             kept = needed(found, self.earlier, wanted.store_times)
             say([f"rocketmq.messages: {skipped_sentence(self.earlier, len(found) - len(kept), len(found))}"])
             found = kept
-        parts = longest_first(found)
-        if self.places is None:
-            return parts
-        parts = [part for part in parts if not self.scan.only_lost or self.places.of(part.value.path)]
-        return [InputPartition((part.value, self.places.of(part.value.path))) for part in parts]
+        if self.places is not None and self.scan.only_lost:
+            found = [f for f in found if self.places.of(f.path)]
+        # A search for bytes needs no pieces: hardly a row is made.
+        cores = 1 if self.contents.sought[1] else self.cores
+        parts = parts_of(found, written_bytes(self.scan.location, found, cores), cores, len(self.arrow))
+        parts = [part for part in parts if wanted.may_be_in(*part.bytes)]
+        if self.places is not None:
+            parts = [replace(part, loss=self.places.of(part.file.path)) for part in parts]
+        return [InputPartition(part) for part in parts]
 
-    def batches(self, part: MappedFile | tuple[MappedFile, SegmentLoss]) -> Iterator[pa.RecordBatch]:
-        from store_io.explore.message_rows import scan_messages
+    def batches(self, part: ScanPart) -> Iterator[pa.RecordBatch]:
+        from store_io.explore.message_search import search
 
-        file, loss = part if isinstance(part, tuple) else (part, None)
-        wanted = self.wanted.narrowed(self.scan.wanted)
-        scan = replace(self.scan, wanted=wanted).of(file, loss)
-        yield from map(self.redaction.batch, scan_messages(scan))
+        wanted = self.wanted.narrowed(self.scan.wanted).narrowed(MessageFilter(phy_offsets=part.phy_offsets))
+        scan = replace(self.scan, wanted=wanted).of(part.file, part.loss)
+        yield from map(self.redaction.batch, search(scan, self.contents, look_first=False))

@@ -11,7 +11,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -153,6 +153,9 @@ class StoreSource(DataSource):
         marked = self.several or STORE.name in names
         reader = StoresReader(readers, to_arrow_schema(schema, **_UTC)) if marked else readers[0][1]
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        return _NoStream(self.name())
 
     @every_read()
     def _open(self, store: StoreArgument, arrow: pa.Schema) -> StoreReader:
@@ -317,6 +320,22 @@ class _Unpushed(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         return self.reader.read(partition)
+
+
+class _NoStream(DataSourceStreamReader):
+    """Refuses a stream when it starts: Spark hides what `streamReader` itself raises behind an error of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.refusal = f"{name} is no stream, as a copy of a store does not grow: take spark.read instead of spark.readStream"
+
+    def initialOffset(self) -> dict[str, Any]:
+        raise UsageError(self.refusal)
+
+    def getDefaultReadLimit(self) -> Any:
+        raise UsageError(self.refusal)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        raise UsageError(self.refusal)
 
 
 def longest_first(files: Iterable[MappedFile]) -> list[InputPartition]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from store_io.explore.message_search import Contents, search
+from store_io.explore.message_filter import Contents
+from store_io.explore.message_search import search
 from store_io.explore.scans import MessageScan
 
 PLACE = "phy_offset"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeVar
 
 Range = tuple[int | None, int | None]  # half-open; None: no bound on that side
 ALL: Range = (None, None)
+MOST_NEEDLES = 8  # texts that are looked for at once: each takes as long as the first
+_OFFSET_ID = re.compile(r"(?:[0-9A-F]{16}|[0-9A-F]{40})[0-7][0-9A-F]{15}")
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,68 @@ class MessageFilter:
         )
 
 
-EVERY_MESSAGE = MessageFilter()
+@dataclass(frozen=True)
+class Contents:
+    """Conditions on what a message says. Picklable. None: any.
+
+    key: one of its KEYS, or its unique key, as an index has them.  unique_keys: its unique key is one of these.
+    msg_ids: its `msg_id` is one of these.  in_keys: its KEYS contain each of these texts, also within a key.
+    body: bytes that it contains, as the producer sent it or as it is stored.
+    """
+
+    key: str | None = None
+    unique_keys: frozenset[str] | None = None
+    body: bytes | None = None
+    msg_ids: frozenset[str] | None = None
+    in_keys: tuple[str, ...] = ()
+
+    def narrowed(self, other: Contents) -> Contents:
+        """What both want. Of `key` and `body` only one of the two has each."""
+        return Contents(
+            other.key if self.key is None else self.key,
+            _both(self.unique_keys, other.unique_keys),
+            other.body if self.body is None else self.body,
+            _both(self.msg_ids, other.msg_ids),
+            (*self.in_keys, *other.in_keys),
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that must be read to know."""
+        asked = (
+            ("keys", self.key is not None or self.in_keys),
+            ("unique_key", self.key is not None or self.unique_keys is not None),
+            ("msg_id", self.msg_ids is not None),
+            ("sys_flag", self.body is not None),
+            ("body", self.body is not None),
+        )
+        return tuple(name for name, wanted in asked if wanted)
+
+    @property
+    def sought(self) -> tuple[tuple[str, ...], tuple[bytes, ...]]:
+        """(decoder's names of properties, texts): a message that meets these has one of the texts in one of the properties.
+
+        It may also be one that `named` says. Both are empty if nothing is known.
+        """
+        asked: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+            (("uniq",), tuple(sorted(self.unique_keys or ()))),
+            (("uniq",), tuple(sorted(self.msg_ids or ()))),
+            (("uniq", "keys"), () if self.key is None else (self.key,)),
+            (("keys",), () if not self.in_keys else (max(self.in_keys, key=len),)),
+        )
+        for properties, texts in asked:
+            needles = tuple(map(_needle, texts))
+            if 0 < len(needles) <= MOST_NEEDLES and all(needles):
+                return properties, needles
+        return (), ()
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Physical offsets of messages that have a `msg_id` of these because they have no unique key."""
+        return tuple(int(text[-16:], 16) for text in self.msg_ids or () if _OFFSET_ID.fullmatch(text))
+
+
+EVERY_MESSAGE, ANY_CONTENTS = MessageFilter(), Contents()
 _T = TypeVar("_T")
 
 
@@ -57,3 +121,10 @@ def _overlap(one: Range, other: Range) -> Range:
     lows = [low for low, _ in (one, other) if low is not None]
     highs = [high for _, high in (one, other) if high is not None]
     return max(lows, default=None), min(highs, default=None)
+
+
+def _needle(text: str) -> bytes:
+    """The bytes that a record with this text holds; empty where there may be others."""
+    if "\N{REPLACEMENT CHARACTER}" in text:  # what bytes that are no UTF-8 are read as
+        return b""
+    return text.encode("utf-8", "surrogatepass").strip(b"\0")

@@ -23,13 +23,14 @@ from store_io.base.java_compat import decode_utf8
 from store_io.base.ranges import inside
 from store_io.explore.lost.segment_loss import KEPT
 from store_io.explore.message_batch import MessageBatch
+from store_io.explore.message_filter import ANY_CONTENTS, Contents
 from store_io.explore.scans import COLUMNS, MessageScan
 from store_io.formats.commitlog.message_bodies import STORED, TOO_LARGE, decode_body, inner_messages
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
 from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, decoder_of, stray_chain, walk_batches
 from store_io.rules.message_verdict import parse_properties
 from store_io.scan.resync import Resync
-from store_io.scan.row_texts import gather_bytes, record_bytes
+from store_io.scan.row_texts import find_in_pieces, gather_bytes, record_bytes
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
@@ -51,9 +52,12 @@ def message_schema(columns: Sequence[str]) -> pa.Schema:
     return arrow_schema(COLUMNS[name] for name in columns)
 
 
-def scan_messages(scan: MessageScan, source: ByteSource | None = None) -> Iterator[pa.RecordBatch]:
+def scan_messages(
+    scan: MessageScan, source: ByteSource | None = None, contents: Contents = ANY_CONTENTS
+) -> Iterator[pa.RecordBatch]:
     """The segment's messages that pass the filter, in the order of their physical offsets, as batches of `message_schema`.
 
+    contents: what a message says, so that few are given that do not meet them; the caller looks again.
     Reads no further than the filter's physical offsets. Never raises over bytes; StoreError where the file cannot be read or
     changed since it was listed, UsageError for an unknown column.
     """
@@ -61,14 +65,17 @@ def scan_messages(scan: MessageScan, source: ByteSource | None = None) -> Iterat
     with (source or open_source(scan.location)).open(scan.path) as file:
         if file.size != scan.size:
             raise StoreChanged.in_size(scan.path, file.size, scan.size)
-        yield from _Reading(scan, file, schema).batches()
+        yield from _Reading(scan, file, schema, contents).batches()
 
 
 class _Reading:
     """The state of one scan."""
 
-    def __init__(self, scan: MessageScan, file: ByteFile, schema: pa.Schema):
+    def __init__(self, scan: MessageScan, file: ByteFile, schema: pa.Schema, contents: Contents):
         self.scan, self.wanted, self.schema = scan, scan.wanted, schema
+        self._properties, needles = contents.sought
+        self._needles = [np.frombuffer(needle, np.uint8) for needle in needles]
+        self._named = np.array(contents.named, np.int64)
         self.window = SegmentWindow(file, scan.size, scan.window_bytes)
         self.topics = TopicTable()
         self.rows = Columns(capacity_for(len(self.window.buffer)))
@@ -114,6 +121,8 @@ class _Reading:
     def _wanted(self, rows: np.ndarray) -> Iterator[pa.RecordBatch]:
         """Batches of those of the decoder's rows that pass the filter."""
         wanted = self.wanted
+        if rows["phy_offset"][-1] < (wanted.phy_offsets[0] or 0):  # they ascend
+            return
         unpacked = np.zeros(len(rows), bool)
         if self.scan.unpack:
             unpacked = rows["sys_flag"] & _INNER == _INNER
@@ -125,6 +134,8 @@ class _Reading:
             mask &= self._chosen_refs()[rows["topic_ref"]]
         if self.scan.only_lost and self.scan.loss is not None:
             mask &= self.scan.loss.of_rows(rows, self.topics.keys) != KEPT
+        if self._needles:
+            mask &= unpacked | self._says_so(rows)
         if wanted.tags is not None:
             mask[mask] &= unpacked[mask] | self._tagged(rows[mask], wanted.tags)
         if not mask.all():
@@ -153,6 +164,16 @@ class _Reading:
         found: np.ndarray = np.isin(rows["topic_ref"], refs) | (
             rows["sys_flag"] & layout.SYS_TRANSACTION_MASK == layout.SYS_COMMIT
         )
+        return found
+
+    def _says_so(self, rows: np.ndarray) -> np.ndarray:
+        """Which rows have a wanted text in their properties, or are named by it."""
+        found: np.ndarray = np.isin(rows["phy_offset"], self._named) if len(self._named) else np.zeros(len(rows), bool)
+        for name in self._properties:
+            size = rows[f"{name}_len"].astype(np.int64)
+            buffer, start = record_bytes(self.window, rows, rows[f"{name}_at"], size)
+            for needle in self._needles:
+                find_in_pieces(buffer, start, size, needle, found)
         return found
 
     def _tagged(self, rows: np.ndarray, tags: frozenset[str]) -> np.ndarray:

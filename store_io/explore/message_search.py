@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,12 +16,11 @@ import pyarrow.compute as pc
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import can_do_without
-from store_io.explore.message_filter import MessageFilter
+from store_io.explore.message_filter import Contents, MessageFilter
 from store_io.explore.message_rows import message_schema, scan_messages
 from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.rules.index_keys import UNIQUE_KEY, has_key
 from store_io.rules.message_verdict import VALID, Message
 from store_io.rules.releases import BrokerRules
 from store_io.source.byte_file import ByteFile
@@ -33,95 +32,69 @@ WINDOW_BYTES = 1 << 16
 SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
 
 
-@dataclass(frozen=True)
-class Contents:
-    """Conditions on what a message says. Picklable. None: any.
-
-    key: one of its KEYS, or its unique key, as an index has them.  unique_key: that alone.  body: bytes that it contains, as the
-    producer sent it or as it is stored.
-    """
-
-    key: str | None = None
-    unique_key: str | None = None
-    body: bytes | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that must be read to know."""
-        names: tuple[str, ...] = ()
-        if self.key is not None:
-            names += ("keys", "unique_key")
-        elif self.unique_key is not None:
-            names += ("unique_key",)
-        return names + (("sys_flag", "body") if self.body is not None else ())
-
-    @property
-    def needle(self) -> bytes:
-        """Bytes that each message which meets these has in its record; empty where there may be none."""
-        text = self.unique_key if self.key is None else self.key
-        if text is None or "\N{REPLACEMENT CHARACTER}" in text:  # what bytes that are no UTF-8 are read as
-            return b""
-        return text.encode("utf-8", "surrogatepass").strip(b"\0")
-
-    def mask(self, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
-        """Which rows of a batch that holds these columns, bodies as they are stored, meet them all."""
-        found = pa.array(np.ones(batch.num_rows, bool))
-        if self.key is not None:
-            found = pc.and_(found, pc.or_(_equal(batch, "unique_key", self.key), _has_key(batch.column("keys"), self.key)))
-        if self.unique_key is not None:
-            found = pc.and_(found, _equal(batch, "unique_key", self.unique_key))
-        if self.body is not None and pc.any(found).as_py():
-            numbers = np.flatnonzero(found.to_numpy(zero_copy_only=False))
-            kept = np.zeros(batch.num_rows, bool)
-            bodies, flags = batch.column("body"), batch.column("sys_flag")
-            for number in numbers.tolist():
-                kept[number] = self.in_body(bodies[number].as_py(), flags[number].as_py(), max_body_bytes)
-            found = pa.array(kept)
-        return found
-
-    def matches(self, message: Message, body: bytes, max_body_bytes: int) -> bool:
-        """The same for one message."""
-        if self.key is not None and not has_key(message.properties, self.key):
-            return False
-        if self.unique_key is not None and self.unique_key != message.properties.get(UNIQUE_KEY):
-            return False
-        return self.body is None or self.in_body(body, message.sys_flag, max_body_bytes)
-
-    def in_body(self, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
-        """Whether a stored body, or what it unpacks to, contains the wanted bytes."""
-        assert self.body is not None
-        if body is None:
-            return False
-        if self.body in body:
-            return True
-        unpacked, _ = decode_body(body, sys_flag, max_body_bytes)
-        return unpacked is not None and self.body in unpacked
+def mask(contents: Contents, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
+    """Which rows of a batch that holds these columns, bodies as they are stored, meet them all."""
+    found = pa.array(np.ones(batch.num_rows, bool))
+    if contents.key is not None:
+        own = _one_of(batch, "unique_key", (contents.key,))
+        found = pc.and_(found, pc.or_(own, _has_key(_texts(batch, "keys"), contents.key)))
+    for text in contents.in_keys:
+        found = pc.and_(found, pc.fill_null(pc.match_substring(_texts(batch, "keys"), text), False))
+    if contents.unique_keys is not None:
+        found = pc.and_(found, _one_of(batch, "unique_key", contents.unique_keys))
+    if contents.msg_ids is not None:
+        found = pc.and_(found, _one_of(batch, "msg_id", contents.msg_ids))
+    if contents.body is not None and pc.any(found).as_py():
+        numbers = np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        kept = np.zeros(batch.num_rows, bool)
+        bodies, flags = batch.column("body"), batch.column("sys_flag")
+        for number in numbers.tolist():
+            kept[number] = in_body(contents.body, bodies[number].as_py(), flags[number].as_py(), max_body_bytes)
+        found = pa.array(kept)
+    return found
 
 
-def _equal(batch: pa.RecordBatch, name: str, text: str) -> pa.Array:
+def in_body(wanted: bytes, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
+    """Whether a stored body, or what it unpacks to, contains the wanted bytes."""
+    if body is None:
+        return False
+    if wanted in body:
+        return True
+    unpacked, _ = decode_body(body, sys_flag, max_body_bytes)
+    return unpacked is not None and wanted in unpacked
+
+
+def _texts(batch: pa.RecordBatch, name: str) -> pa.Array:
     column = batch.column(name)
     column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    return pc.fill_null(pc.equal(column.cast(pa.string()), text), False)
+    return column.cast(pa.string())
+
+
+def _one_of(batch: pa.RecordBatch, name: str, texts: Iterable[str]) -> pa.Array:
+    return pc.is_in(_texts(batch, name), value_set=pa.array(sorted(texts), pa.string()))
 
 
 def _has_key(column: pa.Array, key: str) -> pa.Array:
-    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-    near = pc.fill_null(pc.match_substring(column.cast(pa.string()), key), False).to_numpy(zero_copy_only=False)
+    near = pc.fill_null(pc.match_substring(column, key), False).to_numpy(zero_copy_only=False)
     kept = np.zeros(len(column), bool)
     for number in np.flatnonzero(near).tolist():
         kept[number] = key in column[number].as_py().split(" ")
     return pa.array(kept)
 
 
-def search(scan: MessageScan, contents: Contents, source: ByteSource | None = None) -> Iterator[pa.RecordBatch]:
+def search(
+    scan: MessageScan, contents: Contents, source: ByteSource | None = None, look_first: bool = True
+) -> Iterator[pa.RecordBatch]:
     """The segment's messages that meet the scan's filter and these contents: batches of the scan's columns, in log order.
 
     Bodies are as the scan wants them, decoded or stored, whatever `contents` had to look at.
+    look_first: look for a text's bytes in the whole segment before it is decoded. Threads share that, so it is for a process that
+    has several cores to itself; on one core decoding alone is faster.
     """
     if contents == Contents():
         yield from scan_messages(scan, source)
         return
-    kept = _narrowed(scan, contents, source)
+    kept = _narrowed(scan, contents, source) if look_first else scan
     if kept is None:
         return
     scan = kept
@@ -129,28 +102,30 @@ def search(scan: MessageScan, contents: Contents, source: ByteSource | None = No
     decode = contents.body is not None and scan.decompress
     columns = tuple(dict.fromkeys((*scan.columns, *contents.columns)))
     wide = replace(scan, columns=columns, decompress=scan.decompress and contents.body is None)
-    for batch in scan_messages(wide, source):
-        kept = batch.filter(contents.mask(batch, scan.max_body_bytes))
+    for batch in scan_messages(wide, source, contents):
+        kept = batch.filter(mask(contents, batch, scan.max_body_bytes))
         if kept.num_rows:
             yield (_decoded(kept, scan.max_body_bytes) if decode else kept).select(list(scan.columns))
 
 
 def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) -> MessageScan | None:
     """The same scan, up to where a message that meets the contents can begin; None where there is none in the segment."""
-    needle = contents.needle
-    if not needle or scan.unpack:  # an inner batch may be compressed
+    _, needles = contents.sought
+    if len(needles) != 1 or scan.unpack:  # an inner batch may be compressed
         return scan
     try:
         with can_do_without("the segment is decoded to its end then"):
             with (source or open_source(scan.location)).open(scan.path) as file:
                 if file.size != scan.size:
                     return scan
-                last = last_place(file, needle)
+                last = last_place(file, needles[0])
     except StoreError:  # who decodes it meets the same, perhaps only after what is asked for
         return scan
+    named = [at - scan.base_offset for at in contents.named if at - scan.base_offset < scan.size]
+    last = max([last, *named])
     if last < 0:
         return None
-    before = MessageFilter(phy_offsets=(None, scan.base_offset + last))
+    before = MessageFilter(phy_offsets=(None, scan.base_offset + last + 1))
     return replace(scan, wanted=scan.wanted.narrowed(before))
 
 

@@ -97,3 +97,17 @@ def _copy_pieces(source: Address, start, ends, target: Address):  # type: ignore
         else:
             for k in range(size):
                 poke_u8(low + k, load_u8(at + k))
+
+
+@kept()
+def find_in_pieces(buffer, start, size, needle, found):  # type: ignore[no-untyped-def]
+    """Set found[row] for each row whose piece of the buffer holds the needle, which is not empty. Pieces lie in the buffer."""
+    length = len(needle)
+    for row in range(len(start)):
+        at, end = start[row], start[row] + size[row] - length
+        while not found[row] and at <= end:
+            left = length
+            while left > 0 and buffer[at + left - 1] == needle[left - 1]:  # from its end on: unique keys begin alike
+                left -= 1
+            found[row] = left == 0
+            at += 1

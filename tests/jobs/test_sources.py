@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -14,7 +15,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.datasource import (
@@ -23,10 +26,12 @@ from pyspark.sql.datasource import (
     GreaterThan,
     GreaterThanOrEqual,
     In,
+    InputPartition,
     IsNotNull,
     LessThan,
     LessThanOrEqual,
     Not,
+    StringContains,
     StringStartsWith,
 )
 from pyspark.sql.types import StructType
@@ -35,12 +40,14 @@ from jobs import sources
 from jobs.environment import setup as environment
 from jobs.sources import PUSHDOWN_CONF, MessagesSource, OffsetsSource, TransactionsSource, read, register
 from jobs.spark_sources import notes
-from jobs.spark_sources.conditions import as_message_filter
+from jobs.spark_sources.conditions import as_contents, as_message_filter
+from jobs.spark_sources.copies import make_copy
 from jobs.spark_sources.entries import ConsumeQueueSource, ExtentsSource, IndexSource
 from jobs.spark_sources.store_source import StoreSource
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
-from store_io.explore.message_filter import EVERY_MESSAGE, MessageFilter
+from store_io.explore.choice import by_pieces
+from store_io.explore.message_filter import EVERY_MESSAGE, Contents, MessageFilter
 from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.lost_messages import damaged_store
 from tests.support.failing_reads import REQUESTS, failing_calls
@@ -97,12 +104,66 @@ def test_what_a_condition_asks_of_messages(condition: Filter, wanted: MessageFil
     assert as_message_filter(condition) == (wanted, exact)
 
 
+@pytest.mark.parametrize(
+    ("condition", "contents", "exact"),
+    [
+        (StringContains(("keys",), "a b"), Contents(in_keys=("a b",)), True),
+        (EqualTo(("keys",), "a"), Contents(in_keys=("a",)), False),
+        (EqualTo(("unique_key",), "u"), Contents(unique_keys=frozenset("u")), True),
+        (In(("unique_key",), ("u", "v")), Contents(unique_keys=frozenset("uv")), True),
+        (In(("msg_id",), ("u", "v")), Contents(msg_ids=frozenset("uv")), True),
+    ],
+)
+def test_what_a_condition_asks_of_contents(
+    condition: Filter, contents: Contents, exact: bool, real: tuple[Path, Path], tmp_path: Path
+) -> None:
+    assert as_contents(condition) == (contents, exact)
+    source = MessagesSource({"path": str(real[0])})
+    reader: Any = source.reader(source.schema())
+    assert list(reader.pushFilters([condition])) == ([] if exact else [condition]) and reader.contents == contents
+    hidden: Any = MessagesSource({"path": str(real[0]), "redact": "hide"}).reader(source.schema())
+    asked = [condition, EqualTo(("tags",), "(hidden)"), EqualTo(("queue_id",), 1)]
+    assert list(hidden.pushFilters(asked)) == asked[:2]
+    assert (hidden.contents, hidden.wanted) == (Contents(), MessageFilter(queue_ids=frozenset({1})))
+
+
+@pytest.mark.parametrize("condition", [StringContains(("topic",), "a"), Not(EqualTo(("unique_key",), "a")), IsNotNull(("keys",))])
+def test_other_conditions_say_nothing_of_contents(condition: Filter) -> None:
+    assert as_contents(condition) is None
+
+
+def test_a_stream_is_refused_in_a_sentence(real: tuple[Path, Path]) -> None:
+    source = MessagesSource({"path": str(real[0])})
+    reader = source.streamReader(source.schema())
+    for ask in (reader.initialOffset, reader.getDefaultReadLimit, lambda: reader.read(InputPartition(None))):
+        with pytest.raises(UsageError, match=r"rocketmq\.messages is no stream.*take spark\.read"):
+            ask()
+
+
+def test_a_session_of_many_cores_reads_a_segment_in_pieces(real: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_pieces, "LEAST_BYTES", 1 << 12)
+    monkeypatch.setattr(by_pieces, "TASK_BYTES", 0)
+    spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=24))
+    rows: list[list[Any]] = []
+    for kind in (MessagesSource, sources._for_cores(MessagesSource, spark)):
+        source = pickle.loads(cloudpickle.dumps(kind({"path": str(real[0])})))
+        source.cores = source.cores or 1
+        reader: Any = source.reader(source.schema())
+        parts = reader.partitions()
+        assert len(parts) == 6 if source.cores == 1 else len(parts) > 12
+        found = [row for part in parts for batch in pickle.loads(pickle.dumps(reader)).read(part) for row in batch.to_pylist()]
+        rows.append(sorted(found, key=key))
+        reader.pushFilters([EqualTo(("unique_key",), "u")])
+        assert len(reader.partitions()) == 6
+    assert rows[0] == rows[1] and len(rows[0]) == 1702
+
+
 def test_whole_segments_are_skipped_by_their_names(real: tuple[Path, Path]) -> None:
     source = MessagesSource({"path": str(real[0])})
     reader: Any = source.reader(source.schema())
-    assert [part.value.start for part in reader.partitions()] == [131072 * i for i in range(6)]
+    assert [part.value.file.start for part in reader.partitions()] == [131072 * i for i in range(6)]
     left = list(reader.pushFilters([GreaterThanOrEqual(("phy_offset",), 200_000), LessThan(("phy_offset",), 262_144)]))
-    assert left == [] and [part.value.start for part in reader.partitions()] == [131072]
+    assert left == [] and [part.value.file.start for part in reader.partitions()] == [131072]
     packed, rules = pickle.dumps(reader), pickle.dumps(reader.scan.rules)
     assert len(packed) - len(rules) < 7_500 and b"commitlog/0" not in packed
 
@@ -166,7 +227,7 @@ def test_segments_are_skipped_by_time_only_where_the_clock_is_trusted(tmp_path: 
     source = MessagesSource({"path": str(store), "trust_clock": str(trusting), "since": str(NOON_MS + 5 * hour)})
     reader: Any = source.reader(source.schema())
     reader.pushFilters([LessThan(("store_time_ms",), NOON_MS + 15 * hour)])
-    assert sorted(part.value.start // 512 for part in reader.partitions()) == ([0, 1] if trusting else [0, 1, 2, 3, 4])
+    assert sorted(part.value.file.start // 512 for part in reader.partitions()) == ([0, 1] if trusting else [0, 1, 2, 3, 4])
     (row,) = [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
     assert row["store_time_ms"] == NOON_MS + 10 * hour
 
@@ -434,7 +495,61 @@ def test_a_python_that_executors_alone_have(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(pythonExec="./environment/bin/python"))
     with pytest.raises(UsageError, match=r"mkdir environment && tar -xzf environment\.tar\.gz -C environment"):
-        sources._check_python(spark)
+        register(spark)
     (tmp_path / "environment" / "bin").mkdir(parents=True)
     (tmp_path / "environment" / "bin" / "python").touch()
     sources._check_python(spark)
+
+
+@spark_test
+@pytest.mark.parametrize("form", ["parquet", "delta"])
+def test_a_copy_of_messages_is_taken_from_then_on(
+    spark: SparkSession, real: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(real[0], store)
+    columns = "topic,queue_id,phy_offset,store_time,store_time_ms,total_size,properties"
+    plain = read(spark, "messages", store, columns=columns, release="5.3.3").drop("properties").orderBy("phy_offset").collect()
+    per_hour = sources.traffic(spark, store, per="hour", release="5.3.3").collect()
+    copy = sources.keep(spark, store, tmp_path / "copy", form, columns=columns, release="5.3.3")
+    assert copy.drop("properties").orderBy("phy_offset").collect() == plain
+    files = list((tmp_path / "copy").rglob("*.parquet"))
+    groups = [pq.ParquetFile(path).metadata.row_group(0) for path in files]
+    assert groups and all(group.column(3).statistics.has_min_max for group in groups)  # store_time
+
+    def places(frame: Any) -> set[str]:
+        return {name.rpartition("/copy/")[0] for name in frame.inputFiles()}
+
+    taken = read(spark, "messages", str(store), columns="topic,store_time", release="5.3.3")
+    assert places(taken) == {tmp_path.as_uri()} and taken.columns == ["topic", "store_time"]
+    assert sources.traffic(spark, store, per="hour", release="5.3.3").collect() == per_hour
+    middle = sorted(row["store_time_ms"] for row in plain)[len(plain) // 2]
+    later = read(spark, "messages", store, columns="phy_offset", since=middle, release="5.3.3")
+    assert places(later) == {tmp_path.as_uri()}
+    assert later.count() == sum(row["store_time_ms"] >= middle for row in plain)
+    for other in ({"columns": "keys"}, {"columns": "topic", "unpack": True}, {"columns": "topic", "release": "4.9.8"}):
+        assert places(read(spark, "messages", store, **{"release": "5.3.3", **other})) == set()
+    capsys.readouterr()
+    os.utime(next((store / "commitlog").iterdir()))
+    changed = read(spark, "messages", store, columns="topic,store_time", release="5.3.3")
+    assert places(changed) == set() and "not as it was when" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"form": "orc"}, "form='orc': parquet or delta"),
+        ({"place": "{store}/copy"}, "inside"),
+        ({"place": "{store}/../there"}, "is there already"),
+        ({"sort": ["keys"]}, "sort 'keys': the columns of the copy are topic, tags"),
+    ],
+)
+def test_a_copy_that_cannot_be_made(real: tuple[Path, Path], tmp_path: Path, more: dict[str, Any], sentence: str) -> None:
+    store = tmp_path / "store"
+    shutil.copytree(real[0], store)
+    (tmp_path / "there").mkdir()
+    source = MessagesSource({"path": str(store), "columns": "topic,tags"})
+    nothing: Any = None
+    asked = {"place": str(tmp_path / "new"), "form": "parquet", "sort": None, **more}
+    with pytest.raises(UsageError, match=sentence):
+        make_copy(nothing, source, nothing, asked["place"].format(store=store), asked["form"], asked["sort"])

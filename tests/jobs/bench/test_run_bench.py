@@ -14,8 +14,9 @@ import pytest
 from jobs import session
 from jobs.bench import run_bench as bench
 from jobs.bench import store as bench_store
-from jobs.bench.figures import PEAK_LIMIT
+from jobs.bench.figures import PEAK_LIMIT, question_figures
 from jobs.bench.measures import measure_audits, measure_kind, measure_peak
+from jobs.bench.questions import measure_questions
 from jobs.bench.store import BODIES, BenchFailed, write_store
 from jobs.command_line import options
 from jobs.environment import setup as environment
@@ -34,6 +35,15 @@ def test_audits_and_memory_are_measured_in_a_session(spark_session: session.Sess
     assert list((tmp_path / "out" / "tables" / "messages").rglob("*.parquet"))
     peak = measure_peak(spark_session, root)
     assert peak is None or 50_000_000 < peak < PEAK_LIMIT
+
+
+@pytest.mark.spark
+def test_questions_about_messages_are_measured_in_a_session(spark_session: session.Session, root: Path) -> None:
+    times = measure_questions(spark_session, root, rounds=1)
+    lines = question_figures(times)
+    assert times.size_bytes == 2 << 17 and len(lines) >= 7 and lines[1].ratio == "1.00"
+    assert all(0 < seconds < 600 for seconds in (times.first, *times.wall.values()))
+    assert not times.processors or times.processors.keys() == times.wall.keys()
 
 
 def test_a_kind_is_measured_on_its_own_store(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ from jobs.explore.unknown_topics import unknown_topics
 from jobs.report.texts.query_text import Csv
 from store_io.explore import last_places
 from store_io.explore.choice import by_queues
-from store_io.explore.message_search import Contents, SearchTask, run_search
+from store_io.explore.message_filter import Contents
+from store_io.explore.message_search import SearchTask, run_search
 from store_io.explore.open_store import open_store
 from store_io.explore.scans import MessageScan
 from store_io.source.byte_source import StoreLocation

@@ -13,7 +13,8 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, MappedFi
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.log_map import DAMAGED, MESSAGE
 from store_io.explore.explain import INSIDE, RECORD, explain
-from store_io.explore.message_search import Contents, message_at, search
+from store_io.explore.message_filter import Contents
+from store_io.explore.message_search import message_at, search
 from store_io.explore.open_store import first_store_time, open_store
 from store_io.explore.scans import MessageScan
 from store_io.formats.commitlog import framing
