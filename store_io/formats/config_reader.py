@@ -135,8 +135,8 @@ class StoreConfig:
     how that went, of each file over which a start may end.  rules: by which.  database: the folder of the database that holds
     the tables instead; "" where files do.  imports_files: a database takes newer files in.  held: file -> what a database has
     in its place.  built_in_topics, built_in_groups: those that the broker has without a file.  lists_built_in: a database holds
-    them as any other entry.  useless_backups: .bak files beside a file that is taken, which no release could take. backup_versions: file ->
-    counter of the dataVersion of its .bak, where that could be taken.
+    them as any other entry.  useless_backups: .bak files beside a file that is taken, which no release could take.
+    backup_versions: file -> counter of the dataVersion of its .bak, where that could be taken.
     """
 
     topics: dict[str, Row] | None = None
