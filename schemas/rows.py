@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -423,8 +423,9 @@ class Premise:
 @dataclass(frozen=True, slots=True)
 class ConfigTables:
     """What a broker's managers hold after they have loaded config/. topics, groups: name -> settings; those that every broker
-    has are among them where a file names them, and are left out of results.  offsets: (group, topic, queue id) -> offset.
-    delay_offsets: level -> offset.
+    has are among them where a file or database names them, and are left out of results unless lists_built_in.  offsets: (group,
+    topic, queue id) -> offset.  delay_offsets: level -> offset.  absent: what of config/ a start needs and the copy has in
+    no form, "config/" or one file of it; else "".
     """
 
     topics: Mapping[str, Row]
@@ -433,6 +434,28 @@ class ConfigTables:
     delay_offsets: Mapping[int, int]
     built_in_topics: frozenset[str] = frozenset()
     built_in_groups: frozenset[str] = frozenset()
+    lists_built_in: bool = False
+    absent: str = ""
+
+    @property
+    def own_topics(self) -> Iterator[tuple[str, Row]]:
+        """Those that not every broker has."""
+        return (item for item in self.topics.items() if item[0] not in self.built_in_topics)
+
+    @property
+    def own_groups(self) -> Iterator[tuple[str, Row]]:
+        """Those that not every broker has."""
+        return (item for item in self.groups.items() if item[0] not in self.built_in_groups)
+
+    @property
+    def listed_topics(self) -> Iterable[tuple[str, Row]]:
+        """Those that results list."""
+        return self.topics.items() if self.lists_built_in else self.own_topics
+
+    @property
+    def listed_groups(self) -> Iterable[tuple[str, Row]]:
+        """Those that results list."""
+        return self.groups.items() if self.lists_built_in else self.own_groups
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,9 +136,9 @@ class StoreConfig:
     as stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file ->
     how that went, of each file over which a start may end.  rules: by which.  database: the folder of the database that holds
     the tables instead; "" where files do.  imports_files: a database takes newer files in.  held: file -> what a database has
-    in its place.  built_in_topics, built_in_groups: those that the broker has without a file; with a database they are in the
-    tables.  useless_backups: .bak files beside a file that is taken, which no release could take. backup_versions: file ->
-    counter of the dataVersion of its .bak, where that could be taken.
+    in its place.  built_in_topics, built_in_groups: those that the broker has without a file.  lists_built_in: a database holds
+    them as any other entry.  useless_backups: .bak files beside a file that is taken, which no release could take.
+    backup_versions: file -> counter of the dataVersion of its .bak, where that could be taken.
     """
 
     topics: dict[str, Row] | None = None
@@ -159,6 +159,12 @@ class StoreConfig:
     backup_versions: dict[str, int] = field(default_factory=dict)
     built_in_topics: frozenset[str] = frozenset()
     built_in_groups: frozenset[str] = frozenset()
+    lists_built_in: bool = False
+
+    def is_absent(self, path: str) -> bool:
+        """Whether the copy has the table of that file in no form that a start looks at, sound or not."""
+        done, held = self.loads.get(path), self.held.get(path)
+        return done is None or not (done.files or done.problems or done.entries or held is not None and held.present)
 
     @property
     def known_topics(self) -> frozenset[str] | None:
@@ -341,9 +347,9 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
         # There they are made after the load, and are put into the database as any other.
         config.topics = {**topics.entries, **built_in_topics(rules)}
         config.groups = {**dict.fromkeys(sorted(built_in_groups(rules)), PLAIN_GROUP), **groups.entries}
-    else:
-        config.built_in_topics = frozenset(built_in_topics(rules))
-        config.built_in_groups = built_in_groups(rules)
+        config.lists_built_in = True
+    config.built_in_topics = frozenset(built_in_topics(rules))
+    config.built_in_groups = built_in_groups(rules)
     return config
 
 

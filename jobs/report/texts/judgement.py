@@ -18,6 +18,7 @@ from store_io.audit.outcome.safety import (
     Safety,
     Start,
     config_losses,
+    config_unknown,
     counted,
     decide,
     differs_from_log,
@@ -99,7 +100,6 @@ class Judgement:
     condition: str = ""
 
 
-_ONCE_CONFIG = "once config/ is there"
 _NOT_KNOWN = "Not known whether this copy is safe to start"
 
 
@@ -107,8 +107,8 @@ def judge(outcome: AuditOutcome) -> Judgement:
     """The answer for one store, with what it assumes."""
     decision = decide(outcome)
     answer = _in_group(outcome, decision)
-    if answer.kind == Safety.SAFE and no_config(outcome):
-        answer = replace(answer, condition=_ONCE_CONFIG)
+    if answer.kind == Safety.SAFE and (absent := no_config(outcome)):
+        answer = replace(answer, condition=f"once {absent} is there")
     if answer.kind == Safety.SAFE and outcome.unsafe_settings:
         head = f"{answer.headline}, but change broker.conf before new messages come"
         answer = replace(answer, headline=head, why=(*answer.why, *(f"{change}." for change in outcome.unsafe_settings)))
@@ -259,11 +259,9 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             agree = "they, the checkpoint and the offsets in config/" if offsets else "they and the checkpoint"
             unsure = ", but its timers were not judged" if "timers" in outcome.not_judged else ""  # they may refuse, or lose
             reasons = [f"Every byte of CommitLog, ConsumeQueues and index files was checked; {agree} agree with each other."]
-            if no_config(outcome):
-                unsure = f" {_ONCE_CONFIG}{unsure}"
-                reasons.append(
-                    "No file of config/ that this broker reads holds topics, groups or offsets: by this copy alone it knows none."
-                )
+            if absent := no_config(outcome):
+                unsure = f" once {absent} is there{unsure}"
+                reasons.append(f"{absent} is not in this copy: by this copy alone a start knows no {config_unknown(outcome)}.")
             reasons += _not_judged(outcome.not_judged)
             return f"Safe to start{unsure}", tuple(reasons)
         case _:

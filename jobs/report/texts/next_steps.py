@@ -14,6 +14,8 @@ from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import (
     Safety,
+    config_absent,
+    config_unknown,
     counted,
     election_hangs,
     end_of_log,
@@ -21,13 +23,11 @@ from store_io.audit.outcome.safety import (
     left_to_a_start,
     lost_of,
     named_notes,
-    no_config,
 )
 from store_io.formats.config_reader import NO_BACKUP, NO_BACKUP_DATABASE
 from store_io.repair.proposals import FIX_CONFIG, proposals
 
 NOTHING = "Nothing to do."
-PUT_CONFIG = "Put the broker's config/ into the copy before a start."
 NOTHING_JUDGED = "Nothing to do for what was judged."
 _NAME_CONF = "To be sure, name its broker.conf with --broker-conf and audit again."
 _BEYOND = "consumer_offset_beyond_end"
@@ -54,7 +54,7 @@ class NextSteps:
 
 def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> NextSteps:
     """words, plan, to: as `repair_commands` takes them."""
-    config = [PUT_CONFIG] if no_config(outcome) else [*config_steps(outcome.replicas, outcome.name)]
+    config = list(filter(None, [config_step(outcome)])) or [*config_steps(outcome.replicas, outcome.name)]
     if judge(outcome).kind == Safety.SAFE:
         before = config
         before += dict.fromkeys(note.next for note in named_notes(outcome))
@@ -100,13 +100,19 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     if not first:
         others += [(f"{change}.", []) for change in outcome.unsafe_settings]
     lacking = _lacking(outcome)
-    if no_config(outcome) or not lacking:
+    if config_absent(outcome) or not lacking:
         others += [(step, []) for step in config]
     if lacking:
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)
     unshown = not_shown(words, [("--plan", plan)]) if repairs else ""
     return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, unshown, withheld, start, others)
+
+
+def config_step(outcome: AuditOutcome) -> str:
+    """What to do about config/ that was not copied; "" if nothing is."""
+    absent = config_absent(outcome)
+    return absent and f"{absent} is not in this copy: copy it from the broker, or a start knows no {config_unknown(outcome)}."
 
 
 def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:

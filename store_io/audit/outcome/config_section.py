@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from schemas import commitlog_layout
 from schemas.rows import ConfigTables, Row
+from store_io.audit.checks.config.against_queues import is_asked_for
 from store_io.audit.evidence import Evidence
 from store_io.formats.config_reader import StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
@@ -26,7 +27,23 @@ def config_tables(evidence: Evidence) -> ConfigTables:
         delay_offsets=_delay_offsets(evidence) if DELAY_OFFSETS in reached else {},
         built_in_topics=config.built_in_topics,
         built_in_groups=config.built_in_groups,
+        lists_built_in=config.lists_built_in,
+        absent=_absent(evidence),
     )
+
+
+def _absent(evidence: Evidence) -> str:
+    """What of config/ was not copied. A broker writes the table of topics before the first message of a topic, others later; a slave
+    gets them from its master."""
+    copy, prediction = evidence.copy, evidence.prediction
+    if not any(file.path.startswith("config/") for file in copy.listing.files):
+        return "config/"
+    if copy.rules.is_slave or not copy.config.is_absent(TOPICS) or prediction is None or prediction.after_dispatch is None:
+        return ""
+    built_in = copy.config.built_in_topics
+    queues = prediction.after_dispatch.queues.items()
+    own = (topic for (topic, _), queue in queues if queue.max_offset > 0 and is_asked_for(topic) and topic not in built_in)
+    return TOPICS if any(own) else ""
 
 
 def config_row(evidence: Evidence, tables: ConfigTables) -> Row:
@@ -39,8 +56,8 @@ def config_row(evidence: Evidence, tables: ConfigTables) -> Row:
         "refused_by": name_of(by) if by else None,
         "refusal": str(refusal_sentence(refusal)) if refusal is not None else None,
         "read": {name_of(path): _read(copy.config, path, path in reached) for path in sorted(copy.config.loads)},
-        "topics": len(tables.topics) - len(tables.built_in_topics & tables.topics.keys()),
-        "groups": len(tables.groups) - len(tables.built_in_groups & tables.groups.keys()),
+        "topics": sum(1 for _ in tables.listed_topics),
+        "groups": sum(1 for _ in tables.listed_groups),
         "offsets": len(tables.offsets),
     }
 

@@ -220,15 +220,23 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
     return clauses
 
 
-def no_config(outcome: AuditOutcome) -> bool:
-    """Whether a copy with messages and without a loss has no table of topics, groups and offsets, which no finding says."""
-    loads = (outcome.plan["broker"] or {}).get("config")
-    if loads is None or not loads["starts"] or not outcome.complete or not outcome.messages:
-        return False
-    if config_losses(outcome) or outcome.counts.get(LOSS):  # what is graver comes alone
-        return False
-    held = any(loads.get(kind) for kind in ("topics", "groups", "offsets"))  # by a database, without a file
-    return bool(loads["read"]) and not held and not any(loads["read"].values())
+def config_absent(outcome: AuditOutcome) -> str:
+    """What of config/ a start needs and a copy with messages has in no form, if no finding says so; else ""."""
+    loads, tables = (outcome.plan["broker"] or {}).get("config"), outcome.config
+    if tables is None or not loads or not loads["starts"] or not outcome.messages:
+        return ""
+    return "" if entries_lost(outcome) or config_losses(outcome) else tables.absent
+
+
+def no_config(outcome: AuditOutcome) -> str:
+    """What of config/ has to come before a start that loses nothing; what is graver comes alone."""
+    return config_absent(outcome) if outcome.complete and not outcome.counts.get(LOSS) else ""
+
+
+def config_unknown(outcome: AuditOutcome) -> str:
+    """What a start does not know for want of it, ready for a sentence; "" if nothing of config/ is absent."""
+    absent = config_absent(outcome)
+    return absent and ("topics, groups and offsets" if absent.endswith("/") else "topics")
 
 
 def differs_from_log(outcome: AuditOutcome) -> bool:

@@ -10,6 +10,7 @@ from store_io.audit.facts.odd_settings import MOST_NAMED
 from store_io.audit.outcome.safety import (
     Start,
     config_losses,
+    config_unknown,
     counted,
     differs_from_log,
     election_hangs,
@@ -52,8 +53,8 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         sentence += f" ({why}: this one is assumed)"
     if outcome.settings_from == DEFAULT and broker is not None:
         sentence += f" (no broker.conf was named: {_assumed_settings(outcome)})"
-    if no_config(outcome):
-        sentence += ". A start knows no topics, groups and offsets: nothing in config/ that it reads holds them"
+    if absent := no_config(outcome):
+        sentence += f". A start knows no {config_unknown(outcome)}: {absent} is not in this copy"
     unseen = sum(outcome.timers.get(name, {}).get("messages", 0) for name in ("after_end", "no_unit"))
     if unseen and not timers_lost(outcome):
         sentence += f". {count_text(unseen, 'timer message')}, due after the copy's last message, would not be delivered"

@@ -21,13 +21,15 @@ class TakenFile:
 def config_view(outcome: AuditOutcome, tables: ConfigTables) -> View:
     """What config.html shows: the first entries of each table; config.json has all."""
     config: Row = (outcome.plan.get("broker") or {}).get("config") or {}
-    topics = ((name, row) for name, row in tables.topics.items() if name not in tables.built_in_topics)
-    groups = (name for name in tables.groups if name not in tables.built_in_groups)
+    own = {"topic": sum(1 for _ in tables.own_topics), "group": sum(1 for _ in tables.own_groups)}
+    built_in = {"topic": len(tables.topics) - own["topic"], "group": len(tables.groups) - own["group"]}
     return {
         "config": config,
         "files": list(_files(config)),
-        "topics": list(islice(topics, MAX_ROWS)),
-        "groups": list(islice(groups, MAX_ROWS)),
+        "own": own,
+        "built_in": built_in if tables.lists_built_in else {},
+        "topics": list(islice(tables.own_topics, MAX_ROWS)),
+        "groups": [name for name, _ in islice(tables.own_groups, MAX_ROWS)],
         "offsets": [(*place, offset) for place, offset in islice(tables.offsets.items(), MAX_ROWS)],
         "levels": sorted(tables.delay_offsets.items())[:MAX_ROWS],
     }

@@ -98,7 +98,7 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
     if done.odd is not None or done.name != TOPICS or version is not None and version > done.counter:
         return bool(done.name)
     own = {topic for topic, _ in held if not is_brokers_own(topic)} - config.built_in_topics - {bridges.TOPIC}
-    named = (config.topics or {}).keys()
+    named = done.entries.keys()
     return not slave and bool(named & config.built_in_topics) and not own & named
 
 

@@ -10,7 +10,9 @@ import pytest
 from jobs.environment.installation import ENTRY
 from jobs.report.pages.index_html import index_html
 from jobs.report.texts.judgement import judge, most_dangerous_first
+from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
+from schemas.rows import AuditOutcome, ConfigTables
 from tests.support.handmade import samples
 from tests.support.texts.pages import page_of
 
@@ -83,22 +85,36 @@ def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bo
     assert ("diverged" if parted else "not as master") in text and "lacks 300 messages of its group" in text
 
 
+def without_config(outcome: AuditOutcome) -> AuditOutcome:
+    outcome.plan["broker"]["config"] = {"starts": True, "refused_by": None, "read": {"topics.json": None}}
+    return replace(outcome, config=ConfigTables({}, {}, {}, {}, absent="config/"))
+
+
 def test_a_copy_without_config_is_not_simply_safe() -> None:
-    outcome = samples.clean()
-    read = {"topics.json": None, "consumerOffset.json": None}
-    outcome.plan["broker"]["config"] = {"starts": True, "refused_by": None, "read": read}
+    outcome = without_config(samples.clean())
     answer = judge(outcome)
-    assert answer.headline.startswith("Safe to start once config/ is there") and "No file of config/" in " ".join(answer.why)
-    read["topics.json"] = "topics.json"
-    assert judge(outcome).headline.startswith("Safe to start") and "config/ is there" not in judge(outcome).headline
+    assert answer.headline.startswith("Safe to start once config/ is there")
+    assert "config/ is not in this copy: by this copy alone a start knows no topics, groups and offsets." in answer.why
+    topics = judge(replace(outcome, config=ConfigTables({}, {}, {}, {}, absent="config/topics.json")))
+    assert topics.headline.startswith("Safe to start once config/topics.json is there") and topics.why[-1].endswith("no topics.")
+    sound = judge(replace(outcome, config=ConfigTables({}, {}, {}, {})))
+    assert sound.headline.startswith("Safe to start") and "is there" not in sound.headline
+
+
+def test_a_copy_without_config_that_needs_a_repair_says_so_too() -> None:
+    """An operator who forgot config/ must not learn it last."""
+    step = "config/ is not in this copy: copy it from the broker, or a start knows no topics, groups and offsets."
+    outcome = without_config(samples.damaged())
+    assert (step, []) in next_steps(outcome, ("/copies/s",), "plan.json").others
+    assert step in " ".join(summary_text(samples.RUN, [outcome], "out").split())
+    assert step not in " ".join(summary_text(samples.RUN, [samples.damaged()], "out").split())
 
 
 def test_a_start_under_a_condition_names_it_wherever_it_is_judged() -> None:
     """The summary's next step, the table of a fleet, and the index; else a reader sees "safe to start" and nothing to do."""
-    outcome = samples.clean()
-    outcome.plan["broker"]["config"] = {"starts": True, "refused_by": None, "read": {"topics.json": None}}
+    outcome = without_config(samples.clean())
     text = summary_text(samples.RUN, [outcome], "out")
-    assert "  Next       Put the broker's config/ into the copy before a start." in text and "Nothing to do" not in text
+    assert "  Next       config/ is not in this copy: copy it from the broker" in text and "Nothing to do" not in text
     fleet = summary_text(samples.RUN, [outcome, samples.refused()], "out")
     assert next(line for line in fleet.splitlines() if "calm" in line).endswith("  once config/ is there")
     page = "".join(index_html(samples.RUN, [outcome]))

@@ -26,9 +26,7 @@ from tests.support import damage
 from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
-NOTHING_FOUND = (
-    "everything is consistent. A start knows no topics, groups and offsets: nothing in config/ that it reads holds them"
-)
+NOTHING_FOUND = "everything is consistent. A start knows no topics, groups and offsets: config/ is not in this copy"
 MADE_AT = "2026-11-22 03:50:07"
 
 

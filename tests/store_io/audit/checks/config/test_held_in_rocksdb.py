@@ -44,6 +44,18 @@ def test_topics_that_the_database_lacks(names: tuple[str, ...], codes: set[str],
     assert audit.broker["config"]["read"]["topics.json"] is None
 
 
+def test_what_every_broker_has_is_no_table_of_this_broker(tmp_path: Path) -> None:
+    """Such a broker puts these into the database of any copy: they do not show that config/ was copied."""
+    pytest.importorskip("rocksdict")
+    store = keyed_store(tmp_path / "s").write()
+    outcome = product.audit(store.root, "5.3.3", store.broker_conf).outcome
+    assert outcome.exit_code == 0 and outcome.plan["broker"]["config"]["topics"] == len(list(outcome.config.listed_topics)) > 0
+    assert outcome.verdict.endswith("A start knows no topics, groups and offsets: config/ is not in this copy")
+    assert not [*outcome.config.own_topics, *outcome.config.own_groups]
+    empty_databases(store.root, "topics", "subscriptionGroups", "consumerOffsets")
+    assert "is not in this copy" not in product.audit(store.root, "5.3.3", store.broker_conf).outcome.verdict
+
+
 def test_a_table_that_could_not_be_read_lacks_no_topic(tmp_path: Path) -> None:
     """Nobody knows what it names."""
     pytest.importorskip("rocksdict")
