@@ -16,10 +16,12 @@ from store_io.base.paths import is_uri
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+    from jobs.audit.one_store import WholeStore
+
 THREADS = 16  # of a file system elsewhere, each of whose answers takes its time
 
 
-def listing_problems(context: SparkContext, audits: Sequence[StoreAudit]) -> list[list[str]]:
+def listing_problems(context: SparkContext, audits: Sequence[StoreAudit | WholeStore]) -> list[list[str]]:
     """For each audit, sentences where Spark sees another length of a segment than we do."""
     jvm: Any = context._jvm
     java_context: Any = context._jsc
