@@ -29,7 +29,6 @@ from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.base.failed_reads import failed_reads
 from store_io.base.paths import is_uri
 from store_io.base.tasks import PartlyRead, run_task
-from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import StoreListing
 
@@ -157,6 +156,8 @@ class StoreTask:
 
     def run(self) -> WholeStore:
         """Raises NotOrdinary, or whatever went wrong."""
+        from store_io.repair.plan_repair_section import repair_section, steps_tasks
+
         audit = opened_audit(self.request)
         size = 0 if audit.failed else file_bytes(audit.copy.listing)
         if audit.failed or size > self.most_bytes or len(audit.copy.listing.files) > MOST_FILES:

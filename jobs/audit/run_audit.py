@@ -49,24 +49,11 @@ _WARNINGS = 20  # of running brokers
 
 if TYPE_CHECKING:
     from jobs.audit.runner import Runner
-    from jobs.jvm import Jvm
     from jobs.session import Session
 
 
-def run(asked: AuditOptions, jvm: Jvm) -> int:
-    """Audit all stores, write all results; the exit code. jvm: the one that starts for it."""
-    from jobs import session
-    from jobs.audit import runner  # noqa: F401  so that workers have it loaded too
-    from jobs.warm_workers import WarmWorkers
-    from jobs.without_pandas import leave_pandas_out
-
-    leave_pandas_out()
-    with contextlib.closing(WarmWorkers(jvm.workers_place)), session.on(jvm, asked.progress_json) as started:
-        return run_with(started, asked)
-
-
 def run_with(started: Session, asked: AuditOptions) -> int:
-    """The same on a running session."""
+    """Audit all stores, write all results; the exit code."""
     from jobs.audit.runner import Runner
 
     began = time.monotonic()
