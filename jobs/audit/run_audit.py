@@ -222,17 +222,17 @@ class _Together:
         """Of these numbered stores, which are opened, place -> outcome: first of those that one task has audited, then of as many
         together as keep all cores busy for a while. If time is limited all are read together: each gets its share of it."""
         whole = {place: one.outcome for place, one in enumerate(prepared) if isinstance(one, WholeStore)}
+        opened = {place: one for place, one in enumerate(prepared) if not isinstance(one, WholeStore)}
         for place, outcome in whole.items():
             outcome.task_seconds = self.runner.seconds[stores[place][0]]
         yield whole
-        places = [place for place in range(len(stores)) if place not in whole]
-        opened = [one for one in prepared if not isinstance(one, WholeStore)]
-        weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in opened]
+        weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in opened.values()]
         most = sum(weights) + 1 if self.reading.not_after else BYTES_PER_CORE * max(1, self.runner.context.defaultParallelism)
+        places = [*opened]
         for part in batches([stores[place][1] for place in places], most, weights):
-            own = [(stores[places[at]], opened[at]) for at, _ in part]
-            found = self._outcomes([store for store, _ in own], [one for _, one in own])
-            yield dict(zip([places[at] for at, _ in part], found, strict=True))
+            own = [places[at] for at, _ in part]
+            found = self._outcomes([stores[place] for place in own], [opened[place] for place in own])
+            yield dict(zip(own, found, strict=True))
 
     def _outcomes(
         self, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
