@@ -41,7 +41,10 @@ SMALL_BYTES = 256 << 20  # read in less time than the driver's part of a store t
 # Of a store that is one task all the same: of so many stores no core waits for another's for long.
 STORES_PER_CORE, MOST_BYTES = 3, 2 << 30
 MOST_FILES = 10_000  # what a task holds of a store grows with its files
-_TEXT_CHARACTERS = 16 << 20  # of a store's files; larger ones are written by the driver piece by piece
+_TEXT_CHARACTERS = 16 << 20  # of a store's files
+_FEW_ROWS = 20_000  # of an outcome that is sent to a task
+
+Texts = tuple[tuple[str, bytes], ...]  # of a store's files, by name
 
 
 def request_of(number: int, store: StoreArgument, reading: Reading) -> AuditRequest:
@@ -79,19 +82,39 @@ def store_files(outcome: AuditOutcome, context: PageContext | None = None) -> It
     yield "report.html", report_html(outcome, context)
 
 
+def packed_texts(files: Iterable[tuple[str, Iterable[str]]]) -> Texts:
+    """The files, compressed; () where they are large: then the driver writes them piece by piece."""
+    found, left = [], _TEXT_CHARACTERS
+    for name, pieces in files:
+        packer, parts = zlib.compressobj(1), []
+        for piece in pieces:
+            left -= len(piece)
+            if left < 0:
+                return ()
+            parts.append(packer.compress(piece.encode("utf-8", "surrogatepass")))
+        found.append((name, b"".join([*parts, packer.flush()])))
+    return tuple(found)
+
+
+def unpacked_texts(texts: Texts) -> Iterator[tuple[str, Iterable[str]]]:
+    """What `store_files` gives."""
+    for name, text in texts:
+        yield name, [zlib.decompress(text).decode("utf-8", "surrogatepass")]
+
+
 class NotOrdinary(Exception):
     """A store cannot be audited by one task: something about it is for the driver."""
 
 
 @dataclass
 class WholeStore:
-    """The audit of a store that one task has done. texts: its files, compressed; () where they are large.
+    """The audit of a store that one task has done. texts: as `packed_texts` gives them.
 
     addresses: as `StoreAudit.segment_addresses` gives them.
     """
 
     outcome: AuditOutcome
-    texts: Sequence[tuple[str, bytes]]
+    texts: Texts
     location: StoreLocation
     listing: StoreListing
     segment_files: list[MappedFile]
@@ -120,11 +143,6 @@ class WholeStore:
             except Exception:
                 self.failed = True
         self.failed = self.failed or bool(unread)
-
-    def files(self) -> Iterator[tuple[str, Iterable[str]]]:
-        """As `store_files`."""
-        for name, text in self.texts:
-            yield name, [zlib.decompress(text).decode("utf-8", "surrogatepass")]
 
 
 Opened = StoreAudit | WholeStore | AuditOutcome  # an outcome: of a store that could not be opened
@@ -173,7 +191,7 @@ class StoreTask:
             raise NotOrdinary("not all of it could be read")
         outcome.plan["repair"] = repair_section(outcome, steps)
         outcome.key = self.argument.key
-        texts = _texts(store_files(outcome, page_context(self.argument, self.info)))
+        texts = packed_texts(store_files(outcome, page_context(self.argument, self.info)))
         copy, self.bytes_to_read = audit.copy, size
         return WholeStore(outcome, texts, self.request.location, copy.listing, copy.segment_files, audit.segment_addresses())
 
@@ -187,18 +205,24 @@ def _for_the_driver(_: FurthestRun) -> Any:
     raise NotOrdinary("rows of the tables are asked for")
 
 
-def _texts(files: Iterable[tuple[str, Iterable[str]]]) -> list[tuple[str, bytes]]:
-    """The files, compressed; [] where they are large."""
-    found, left = [], _TEXT_CHARACTERS
-    for name, pieces in files:
-        packer, parts = zlib.compressobj(1), []
-        for piece in pieces:
-            left -= len(piece)
-            if left < 0:
-                return []
-            parts.append(packer.compress(piece.encode("utf-8", "surrogatepass")))
-        found.append((name, b"".join([*parts, packer.flush()])))
-    return found
+@dataclass(frozen=True)
+class RenderTask:
+    """Render the files of a store that the driver has judged. Picklable."""
+
+    store: int
+    outcome: AuditOutcome
+    argument: StoreArgument
+    info: RunInfo
+    not_after: float = 0
+    bytes_to_read: int = 0
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.argument.path,)
+
+    def run(self) -> Texts:
+        """As `packed_texts` gives them."""
+        return packed_texts(store_files(self.outcome, page_context(self.argument, self.info)))
 
 
 class SmallStores:
@@ -209,11 +233,11 @@ class SmallStores:
         cores = max(1, runner.context.defaultParallelism)
         self._most_bytes = MOST_BYTES if stores >= STORES_PER_CORE * cores else SMALL_BYTES
         # Workers of a cluster need not have what pages are made with.
-        self._wanted = stores >= FEW_STORES and not reading.not_after and is_local(str(runner.context.master))
+        self._many = stores >= FEW_STORES and is_local(str(runner.context.master))
 
     def audits(self, stores: Sequence[tuple[int, StoreArgument]]) -> list[WholeStore | None]:
         """The audit of each of these numbered stores; None of a store that is for the driver."""
-        asked = [self._wanted and _can_be_whole(store) for _, store in stores]
+        asked = [self._many and not self._reading.not_after and _can_be_whole(store) for _, store in stores]
         if not any(asked):
             return [None] * len(stores)
         past = self._reading.past.result() if self._reading.past is not None else None
@@ -236,6 +260,18 @@ class SmallStores:
         sizes = {n: file_bytes(sound[store.name].listing) for n, store in stores if store.name in sound}
         self._progress.expect("reading", sum(sizes.values()), 0, sizes)
         return [sound.get(store.name) for _, store in stores]
+
+    def texts(self, stores: Sequence[tuple[int, StoreArgument]], outcomes: Sequence[AuditOutcome]) -> dict[str, Texts]:
+        """By name the files of those of the stores that the driver has judged and that are worth a task."""
+        tasks = [
+            RenderTask(number, outcome, store, self._info)
+            for (number, store), outcome in zip(stores, outcomes, strict=True)
+            if len(outcome.findings) + len(outcome.queues) + len(outcome.plan["steps"]) <= _FEW_ROWS
+        ]
+        if not self._many or len(tasks) < FEW_STORES:
+            return {}
+        found = zip(tasks, self._runner.answers(tasks, f"files of {len(tasks)} stores"), strict=True)
+        return {task.outcome.name: texts for task, texts in found if isinstance(texts, tuple)}
 
 
 def _can_be_whole(store: StoreArgument) -> bool:

@@ -18,7 +18,17 @@ from jobs.audit.datasets import DatasetPlan, SegmentOutput, by_dataset
 from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
 from jobs.audit.finished_stores import FinishedStores
 from jobs.audit.listing import listing_problems
-from jobs.audit.one_store import Opened, SmallStores, WholeStore, opened_audit, page_context, request_of, store_files
+from jobs.audit.one_store import (
+    Opened,
+    SmallStores,
+    Texts,
+    WholeStore,
+    opened_audit,
+    page_context,
+    request_of,
+    store_files,
+    unpacked_texts,
+)
 from jobs.audit.outcomes import not_audited, put_away
 from jobs.audit.progress import Progress, SparkCounters
 from jobs.audit.store_batches import BYTES_PER_CORE, FoundCopies, batches, slow_stores
@@ -74,11 +84,11 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         copies = FoundCopies(compare=not asked.of_fleet)
         small = SmallStores(runner, progress, info, reading, len(asked.stores)) if wanted is None else None
-        rendered: dict[str, WholeStore] = {}
+        rendered: dict[str, Texts] = {}
         for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies, small, rendered):
             outcomes.append(outcome)
             context = page_context(asked.stores[len(outcomes) - 1], info)
-            failed = write_store(output, outcome, context, rendered.pop(outcome.name, None))
+            failed = write_store(output, outcome, context, rendered.pop(outcome.name, ()))
             problems += failed
             if failed:
                 unwritten.add(outcome.name)
@@ -135,14 +145,14 @@ def audit_stores(
     finished: FinishedStores | None = None,
     copies: FoundCopies | None = None,
     small: SmallStores | None = None,
-    rendered: dict[str, WholeStore] | None = None,
+    rendered: dict[str, Texts] | None = None,
 ) -> Iterator[AuditOutcome]:
     """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
 
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
     None: every byte.  finished: what this run had finished before it was killed, and keeps now.  copies: looks for copies of
     one log without a group, among the stores that are opened together.  small: audits small stores by one task each.
-    rendered: is given those of them whose files are rendered, by name.
+    rendered: is given, by name, the files of stores that tasks have rendered.
     """
     reading, names = reading or Reading(), [store.name for store in stores]
     together = _Together(runner, progress, wanted, reading, [store.key for store in stores])
@@ -158,12 +168,15 @@ def audit_stores(
             waiting, left = copies.grouped(waiting, prepared)
             prepared = _prepared(waiting, left, reading)  # a copy that one task has audited is opened to be compared
         for outcomes in together.outcomes(waiting, prepared):
+            if small is not None and rendered is not None:
+                judged = [place for place in outcomes if not isinstance(prepared[place], WholeStore)]
+                rendered |= small.texts([waiting[place] for place in judged], [outcomes[place] for place in judged])
             for place, outcome in outcomes.items():
                 (number, store), one = waiting[place], prepared[place]
                 done[number] = prepared[place] = outcome  # what is known of the store besides is not needed any more
                 progress.ended(outcome.name, outcome.exit_code, outcome.bytes_read, outcome.task_seconds)
-                if rendered is not None and isinstance(one, WholeStore) and one.texts:
-                    rendered[store.name] = one
+                if rendered is not None and isinstance(one, WholeStore):
+                    rendered[store.name] = one.texts
                 # A copy whose group was found is not kept: another try looks for the group again.
                 if finished is not None and store == stores[number]:
                     finished.keep(store, outcome, _listing_of(one))
@@ -334,11 +347,11 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
 
 
 def write_store(
-    output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None, rendered: WholeStore | None = None
+    output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None, rendered: Texts = ()
 ) -> list[str]:
-    """The store's own files; sentences about what could not be written. rendered: has their texts."""
+    """The store's own files; sentences about what could not be written. rendered: their texts, if a task has made them."""
     with _noted() as problems:
-        for name, text in rendered.files() if rendered is not None else store_files(outcome, context):
+        for name, text in unpacked_texts(rendered) if rendered else store_files(outcome, context):
             output.write(f"{outcome.name}/{name}", text)
     return problems
 

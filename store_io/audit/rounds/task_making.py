@@ -337,12 +337,13 @@ class TaskMaker:
 def messages_by_index(headers: Sequence[IndexHeader], segments: Sequence[MappedFile]) -> list[int]:
     """About how many messages each segment holds, by the entries that index files say to have; -1 where there are none. It
     decides no more than what is read first. headers: in the order of the files."""
-    counts = np.array([max(0, header.index_count - 1) for header in headers], np.int64)
-    if not counts.any():
+    entries = np.array([max(0, header.index_count - 1) for header in headers], np.int64)
+    if not entries.any():
         return [-1] * len(segments)
     ends = np.maximum.accumulate([headers[0].begin_phy_offset, *(header.end_phy_offset for header in headers)])
-    reached = np.concatenate([[0.0], np.cumsum(counts, dtype=float)])
+    reached = np.concatenate([[0.0], np.cumsum(entries, dtype=float)])
     starts = np.array([segment.start for segment in segments], float)
     sizes = np.array([segment.size for segment in segments], float)
     found = np.interp(starts + sizes, ends, reached) - np.interp(starts, ends, reached)
-    return np.minimum(found, sizes / MIN_SIZE_V1_BYTES).astype(np.int64).tolist()
+    counted: list[int] = np.minimum(found, sizes / MIN_SIZE_V1_BYTES).astype(np.int64).tolist()
+    return counted

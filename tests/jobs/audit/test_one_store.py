@@ -122,7 +122,8 @@ def test_what_is_large_is_for_the_driver(stores: list[StoreArgument], tmp_path: 
     assert assert_equal_either_way(stores, tmp_path / "files").ran["SegmentTask"] > 0
     monkeypatch.undo()
     monkeypatch.setattr(one_store, "MOST_BYTES", 1 << 10)
-    assert assert_equal_either_way(stores, tmp_path / "bytes").ran["SegmentTask"] > 0
+    ran = assert_equal_either_way(stores, tmp_path / "bytes").ran
+    assert ran["SegmentTask"] > 0 and ran["RenderTask"] == len(stores), "the driver judges, tasks render"
     few = HereRunner()
     audited_fleet(stores[: FEW_STORES - 1], tmp_path / "few", few)
     assert "StoreTask" not in few.ran
