@@ -49,16 +49,12 @@ Texts = tuple[tuple[str, bytes], ...]  # of a store's files, by name
 
 def request_of(number: int, store: StoreArgument, reading: Reading) -> AuditRequest:
     """What to audit of the store with this number in its run."""
+    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
     return AuditRequest(
-        store.name, location_of(store, reading), store.release, store.broker_conf, store.replica_group or "", number,
+        store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,
         release_from=store.release_from, releases=store.releases, perhaps_emptied=True,
     )  # fmt: skip
-
-
-def location_of(store: StoreArgument, reading: Reading) -> StoreLocation:
-    """Where the store lies, and how fast it may be read."""
-    return StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
 
 
 def opened_audit(request: AuditRequest) -> StoreAudit:

@@ -52,7 +52,10 @@ with session.start(json.loads(sys.argv[1])) as started:
         "again": context.parallelize(range(3), 1).collect(),
     }))
 """
-SETTINGS = ["--master", "local[1]", "--conf", "spark.broadcast.compress=false"]  # a packed block would hide the secret
+SETTINGS = [
+    *("--master", "local[1,9]"),  # on a busy machine a worker may need longer than the 10 s that Spark waits for it: nine tries
+    *("--conf", "spark.broadcast.compress=false"),  # a packed block would hide the secret
+]
 OPEN = [
     *("--conf", "spark.authenticate=false", "--conf", "spark.network.crypto.enabled=false"),
     *("--conf", "spark.python.unix.domain.socket.enabled=false", "--conf", "spark.storeAudit.keysForS3a=true"),
