@@ -13,10 +13,11 @@ import io
 import logging
 import os
 import sys
-import threading
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Any
 
 from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.command_line import options, title
@@ -160,15 +161,22 @@ def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
         from jobs.warm_workers import WarmWorkers
 
         with contextlib.closing(WarmWorkers(jvm.workers_place)):
-            # The driver's own part is loaded while Spark starts, for which this process only waits.
-            loading = threading.Thread(target=importlib.import_module, args=(module_name("jobs.audit.run_audit"),), daemon=True)
-            loading.start()
+            # While Spark starts, for which this process only waits, a thread loads the driver's own part and opens the store.
+            thread = ThreadPoolExecutor(1)
+            opened = thread.submit(_open_ahead, asked)
+            thread.shutdown(wait=False)
             with session.on(jvm, asked.progress_json) as started:
                 from jobs.audit import run_audit as audit
 
-                return audit.run_with(started, asked)
+                return audit.run_with(started, asked, opened.result())
     finally:
         jvm.end()
+
+
+def _open_ahead(asked: AuditOptions) -> Any:
+    from jobs.audit import run_audit as audit
+
+    return audit.open_ahead(asked)
 
 
 def _load_tasks(asked: AuditOptions) -> None:

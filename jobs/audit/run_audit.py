@@ -62,8 +62,15 @@ if TYPE_CHECKING:
     from jobs.session import Session
 
 
-def run_with(started: Session, asked: AuditOptions) -> int:
-    """Audit all stores, write all results; the exit code."""
+def open_ahead(asked: AuditOptions) -> Opened | None:
+    """Open the store of a run of one, for which Spark need not be there; None of any other run."""
+    if len(asked.stores) != 1 or asked.since_run is not None or asked.max_seconds is not None:
+        return None
+    return _prepare(0, asked.stores[0], Reading(asked.level, max_rate=asked.max_rate))
+
+
+def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None) -> int:
+    """Audit all stores, write all results; the exit code. ahead: as `open_ahead` gives it."""
     from jobs.audit.runner import Runner
 
     began = time.monotonic()
@@ -85,7 +92,7 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         copies = FoundCopies(compare=not asked.of_fleet)
         small = SmallStores(runner, progress, info, reading, len(asked.stores)) if wanted is None else None
         rendered: dict[str, Texts] = {}
-        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies, small, rendered):
+        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies, small, rendered, ahead):
             outcomes.append(outcome)
             context = page_context(asked.stores[len(outcomes) - 1], info)
             failed = write_store(output, outcome, context, rendered.pop(outcome.name, ()))
@@ -146,13 +153,14 @@ def audit_stores(
     copies: FoundCopies | None = None,
     small: SmallStores | None = None,
     rendered: dict[str, Texts] | None = None,
+    ahead: Opened | None = None,
 ) -> Iterator[AuditOutcome]:
     """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
 
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
     None: every byte.  finished: what this run had finished before it was killed, and keeps now.  copies: looks for copies of
     one log without a group, among the stores that are opened together.  small: audits small stores by one task each.
-    rendered: is given, by name, the files of stores that tasks have rendered.
+    rendered: is given, by name, the files of stores that tasks have rendered.  ahead: the only store, if it is opened.
     """
     reading, names = reading or Reading(), [store.name for store in stores]
     together = _Together(runner, progress, wanted, reading, [store.key for store in stores])
@@ -162,7 +170,8 @@ def audit_stores(
     taken, turn = frozenset(done), 0
     for batch in batches(stores):
         waiting = [one for one in batch if one[0] not in taken]
-        prepared = _prepared(waiting, small.audits(waiting) if small is not None else [None] * len(waiting), reading)
+        known = small.audits(waiting) if small is not None else [None] * len(waiting)
+        prepared = _prepared(waiting, [ahead] if ahead is not None and waiting else known, reading)
         _warn_of_brokers(waiting, prepared, progress)
         if copies is not None:
             waiting, left = copies.grouped(waiting, prepared)
