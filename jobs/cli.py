@@ -15,7 +15,9 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from typing import Any
 
 from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.command_line import options, title
@@ -154,11 +156,38 @@ def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
 
     jvm = Jvm(spark_words)  # it starts while this process loads what the audit needs
     try:
-        from jobs.audit import run_audit as audit
+        _load_tasks(asked)
+        from jobs import session
+        from jobs.warm_workers import WarmWorkers
 
-        return audit.run(asked, jvm)
+        with contextlib.closing(WarmWorkers(jvm.workers_place)):
+            # While Spark starts, for which this process only waits, a thread loads the driver's own part and opens the store.
+            thread = ThreadPoolExecutor(1)
+            opened = thread.submit(_open_ahead, asked)
+            thread.shutdown(wait=False)
+            with session.on(jvm, asked.progress_json) as started:
+                from jobs.audit import run_audit as audit
+
+                return audit.run_with(started, asked, opened.result())
     finally:
         jvm.end()
+
+
+def _open_ahead(asked: AuditOptions) -> Any:
+    from jobs.audit import run_audit as audit
+
+    return audit.open_ahead(asked)
+
+
+def _load_tasks(asked: AuditOptions) -> None:
+    """Load what tasks need, for all workers at once."""
+    from jobs.audit import runner  # noqa: F401
+    from jobs.without_pandas import leave_pandas_out
+    from store_io.audit.rounds import store_rounds  # noqa: F401  all kinds of tasks
+
+    if len(asked.stores) > 1:
+        from jobs.audit import add_repair_sections, one_store  # noqa: F401  a task may be all of a store's audit
+    leave_pandas_out()
 
 
 def _remove_beside(asked: AuditOptions) -> None:

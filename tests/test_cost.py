@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from jobs.command_line.stores import StoreArgument
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.audit import queue_leftovers
@@ -44,6 +45,7 @@ from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from tests import ROOT
 from tests.support.answers import product
+from tests.support.answers.fleets import HereRunner, audited_fleet
 from tests.support.answers.product import Audited
 from tests.support.stores import attacks
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
@@ -216,6 +218,40 @@ def test_each_sound_queue_costs_the_same_however_many_files_there_are(tmp_path: 
     assert len(audit.outcome.queues) == 200 and not audit.findings
     calls = calls_of("sound_queues", (20, 200, 600), tmp_path)
     assert calls[2] - calls[1] < 400 * 2000, "calls of functions for each queue"
+
+
+def print_driver_calls(counts: Sequence[int], folder: str) -> None:
+    """How often the driver of a run of so many small stores calls a function, without what its tasks do."""
+    calls = []
+    for count in counts:
+        stores = []
+        for number in range(count):
+            builder = StoreBuilder("5.3.3", Sizes(segment=1 << 14, slots=10, index_max=40))
+            for each in range(20):
+                builder.put(Message(f"T{each % 4}", body=f"{number}-{each}".encode()))
+            store = builder.write(Path(folder) / f"{count}-{number}")
+            stores.append(StoreArgument(f"s{number}", str(store.root), store.release, store.broker_conf))
+        profile = cProfile.Profile()
+
+        def apart(run: Callable[[], bytes], profile: cProfile.Profile = profile) -> bytes:
+            profile.disable()
+            answer = run()
+            profile.enable()
+            return answer
+
+        gc.disable()
+        fleet = profile.runcall(audited_fleet, stores, Path(folder) / f"out-{count}", HereRunner(apart))
+        gc.enable()
+        assert not any(outcome.exit_code for outcome in fleet.outcomes)
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    print(json.dumps(calls))
+
+
+def test_each_small_store_costs_the_driver_little(tmp_path: Path) -> None:
+    code = f"from tests import test_cost; test_cost.print_driver_calls([10, 20, 60], {str(tmp_path)!r})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    calls = json.loads(done.stdout)
+    assert calls[2] - calls[1] < 40 * 2000, "calls of functions for each store; by rounds of tasks they are tens of thousands"
 
 
 # ---- config/ -----------------------------------------------------------------------------------------------------------

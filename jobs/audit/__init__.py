@@ -1,6 +1,6 @@
 """A run over one or many stores.
 
-* `run_audit`: the run as a table of contents.
+* `run_audit`: the run as a table of contents; `one_store`: all of a small store's audit as one task.
 * `runner`: tasks on Spark; `store_batches`: which stores go through it together.
 * `finished_stores`: what a killed run had finished, for the one that is started again under its id.
 * `listing`, `earlier_runs`: Spark's own listing as a second witness; what earlier runs saw.

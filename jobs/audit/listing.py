@@ -17,10 +17,12 @@ from store_io.base.paths import is_uri
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+    from jobs.audit.one_store import WholeStore
+
 THREADS = 16  # of a file system elsewhere, each of whose answers takes its time
 
 
-def listing_problems(context: SparkContext, audits: Sequence[StoreAudit]) -> list[list[Gap]]:
+def listing_problems(context: SparkContext, audits: Sequence[StoreAudit | WholeStore]) -> list[list[Gap]]:
     """For each audit, a gap for each segment of which Spark sees another length than we do."""
     jvm: Any = context._jvm
     java_context: Any = context._jsc

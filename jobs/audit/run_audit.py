@@ -18,6 +18,17 @@ from jobs.audit.datasets import DatasetPlan, SegmentOutput, by_dataset
 from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
 from jobs.audit.finished_stores import FinishedStores
 from jobs.audit.listing import listing_problems
+from jobs.audit.one_store import (
+    Opened,
+    SmallStores,
+    Texts,
+    WholeStore,
+    opened_audit,
+    page_context,
+    request_of,
+    store_files,
+    unpacked_texts,
+)
 from jobs.audit.outcomes import not_audited, put_away
 from jobs.audit.progress import Progress, SparkCounters
 from jobs.audit.store_batches import BYTES_PER_CORE, FoundCopies, batches, slow_stores
@@ -26,9 +37,9 @@ from jobs.command_line.stores import StoreArgument
 from jobs.faults import fault_sentence, is_no_room, reason
 from jobs.output import INDEX, REPLICAS, RESULT, OutputFailed, OutputFolder, Unwritten, said_once
 from jobs.report.files.result_json import RunInfo, result_json
-from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts, replicas_json
+from jobs.report.files.store_json import replicas_json
 from jobs.report.pages.index_html import index_html
-from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import count_text, printable
@@ -36,39 +47,31 @@ from jobs.running_broker import broker_signs, refused
 from jobs.tables.data_file import DataFile
 from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
-from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.base.crc import checksum
 from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.exit_codes import of_run
 from store_io.base.tasks import PartlyRead, Task
 from store_io.replicas.replica_groups import replica_groups
 from store_io.scan.segment_scan import SegmentTask
-from store_io.source.byte_source import StoreLocation
+from store_io.source.store_dir import StoreListing
 
 _WARNINGS = 20  # of running brokers
 
 if TYPE_CHECKING:
     from jobs.audit.runner import Runner
-    from jobs.jvm import Jvm
     from jobs.session import Session
 
 
-def run(asked: AuditOptions, jvm: Jvm) -> int:
-    """Audit all stores, write all results; the exit code. jvm: the one that starts for it."""
-    from jobs import session
-    from jobs.audit import runner  # noqa: F401  so that workers have it loaded too
-    from jobs.warm_workers import WarmWorkers
-    from jobs.without_pandas import leave_pandas_out
-
-    leave_pandas_out()
-    with contextlib.closing(WarmWorkers(jvm.workers_place)), session.on(jvm, asked.progress_json) as started:
-        return run_with(started, asked)
+def open_ahead(asked: AuditOptions) -> Opened | None:
+    """Open the store of a run of one, for which Spark need not be there; None of any other run."""
+    if len(asked.stores) != 1 or asked.since_run is not None or asked.max_seconds is not None:
+        return None
+    return _prepare(0, asked.stores[0], Reading(asked.level, max_rate=asked.max_rate))
 
 
-def run_with(started: Session, asked: AuditOptions) -> int:
-    """The same on a running session."""
+def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None) -> int:
+    """Audit all stores, write all results; the exit code. ahead: as `open_ahead` gives it."""
     from jobs.audit.runner import Runner
 
     began = time.monotonic()
@@ -88,11 +91,12 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         reading = replace(_reading(started, asked, info), past=_past(started, info))
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         copies = FoundCopies(compare=not asked.of_fleet)
-        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies):
+        small = SmallStores(runner, progress, info, reading, len(asked.stores)) if wanted is None else None
+        rendered: dict[str, Texts] = {}
+        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies, small, rendered, ahead):
             outcomes.append(outcome)
-            plan = f"{asked.out}/{outcome.name}/plan.json"
-            context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
-            failed = write_store(output, outcome, context)
+            context = page_context(asked.stores[len(outcomes) - 1], info)
+            failed = write_store(output, outcome, context, rendered.pop(outcome.name, ()))
             problems += failed
             if failed:
                 unwritten.add(outcome.name)
@@ -149,12 +153,16 @@ def audit_stores(
     reading: Reading | None = None,
     finished: FinishedStores | None = None,
     copies: FoundCopies | None = None,
+    small: SmallStores | None = None,
+    rendered: dict[str, Texts] | None = None,
+    ahead: Opened | None = None,
 ) -> Iterator[AuditOutcome]:
     """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
 
     wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
     None: every byte.  finished: what this run had finished before it was killed, and keeps now.  copies: looks for copies of
-    one log without a group, among the stores that are opened together.
+    one log without a group, among the stores that are opened together.  small: audits small stores by one task each.
+    rendered: is given, by name, the files of stores that tasks have rendered.  ahead: the only store, if it is opened.
     """
     reading, names = reading or Reading(), [store.name for store in stores]
     together = _Together(runner, progress, wanted, reading, [store.key for store in stores])
@@ -164,20 +172,25 @@ def audit_stores(
     taken, turn = frozenset(done), 0
     for batch in batches(stores):
         waiting = [one for one in batch if one[0] not in taken]
-        with interrupts.threads(8) as threads:
-            prepared = list(threads.map(lambda one: _prepare(one[0], one[1], reading), waiting))
-        _warn_of_brokers(prepared, progress)
-        waiting = copies.grouped(waiting, prepared) if copies is not None else waiting
-        for part in _read_together(runner, reading, [store for _, store in waiting], prepared):
-            audits = [prepared[place] for place in part]
-            outcomes = together.outcomes([waiting[place] for place in part], audits)
-            for place, one, outcome in zip(part, audits, outcomes, strict=True):
-                number, store = waiting[place]
+        known = small.audits(waiting) if small is not None else [None] * len(waiting)
+        prepared = _prepared(waiting, [ahead] if ahead is not None and waiting else known, reading)
+        _warn_of_brokers(waiting, prepared, progress)
+        if copies is not None:
+            waiting, left = copies.grouped(waiting, prepared)
+            prepared = _prepared(waiting, left, reading)  # a copy that one task has audited is opened to be compared
+        for outcomes in together.outcomes(waiting, prepared):
+            if small is not None and rendered is not None:
+                judged = [place for place in outcomes if not isinstance(prepared[place], WholeStore)]
+                rendered |= small.texts([waiting[place] for place in judged], [outcomes[place] for place in judged])
+            for place, outcome in outcomes.items():
+                (number, store), one = waiting[place], prepared[place]
                 done[number] = prepared[place] = outcome  # what is known of the store besides is not needed any more
                 progress.ended(outcome.name, outcome.exit_code, outcome.bytes_read, outcome.task_seconds)
+                if rendered is not None and isinstance(one, WholeStore):
+                    rendered[store.name] = one.texts
                 # A copy whose group was found is not kept: another try looks for the group again.
-                if finished is not None and isinstance(one, StoreAudit) and not one.failed and store == stores[number]:
-                    finished.keep(store, outcome, one.copy.listing)
+                if finished is not None and store == stores[number]:
+                    finished.keep(store, outcome, _listing_of(one))
             while turn in done:
                 yield done.pop(turn)
                 turn += 1
@@ -186,10 +199,25 @@ def audit_stores(
         turn += 1
 
 
-def _warn_of_brokers(prepared: Sequence[StoreAudit | AuditOutcome], progress: Progress) -> None:
+def _prepared(stores: Sequence[tuple[int, StoreArgument]], known: Sequence[Opened | None], reading: Reading) -> list[Opened]:
+    """What is known of these numbered stores, those of which nothing is known opened now."""
+    with interrupts.threads(8) as threads:
+        return list(threads.map(lambda store, one: one or _prepare(store[0], store[1], reading), stores, known))
+
+
+def _listing_of(one: Opened) -> StoreListing | None:
+    """The listing of a store that could be opened."""
+    if isinstance(one, WholeStore):
+        return one.listing
+    return one.copy.listing if isinstance(one, StoreAudit) and not one.failed else None
+
+
+def _warn_of_brokers(stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[Opened], progress: Progress) -> None:
     """Say on the terminal, and nowhere else, on which of the stores a broker may still run."""
-    opened = [one for one in prepared if isinstance(one, StoreAudit) and not one.failed]
-    said = [said for one in opened for said in broker_signs(one.request.location.root, one.copy.listing.files).sentences()]
+    listed = [(store, _listing_of(one)) for (_, store), one in zip(stores, prepared, strict=True)]
+    said = [
+        said for store, listing in listed if listing is not None for said in broker_signs(store.path, listing.files).sentences()
+    ]
     for sentence in said[:_WARNINGS]:
         progress.warn(printable(f"{sentence}. Audit a copy that nothing writes to."))
     if len(said) > _WARNINGS:
@@ -200,19 +228,6 @@ def _in_use(store: StoreArgument) -> str:
     """Why a repair refuses the store as long as a broker holds its lock; "" if none does."""
     signs = broker_signs(store.path, ())
     return f"A repair refuses a directory that a broker uses. {refused(signs, 'audit and repair')}." if signs.held else ""
-
-
-def _read_together(
-    runner: Runner, reading: Reading, stores: Sequence[StoreArgument], prepared: Sequence[StoreAudit | AuditOutcome]
-) -> Iterator[list[int]]:
-    """Places in `stores`, as many together as keep all cores busy for a while. Where time is limited all are read together: each
-    gets its share of it."""
-    if reading.not_after:
-        yield from [[*range(len(stores))]] if stores else []
-        return
-    weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in prepared]
-    for part in batches(stores, BYTES_PER_CORE * max(1, runner.context.defaultParallelism), weights):
-        yield [place for place, _ in part]
 
 
 @dataclass
@@ -226,9 +241,27 @@ class _Together:
     keys: Sequence[str]
 
     def outcomes(
+        self, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[Opened]
+    ) -> Iterator[dict[int, AuditOutcome]]:
+        """Of these numbered stores, which are opened, place -> outcome: first of those that one task has audited, then of as many
+        together as keep all cores busy for a while. If time is limited all are read together: each gets its share of it."""
+        whole = {place: one.outcome for place, one in enumerate(prepared) if isinstance(one, WholeStore)}
+        opened = {place: one for place, one in enumerate(prepared) if not isinstance(one, WholeStore)}
+        for place, outcome in whole.items():
+            outcome.task_seconds = self.runner.seconds[stores[place][0]]
+        yield whole
+        weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in opened.values()]
+        most = sum(weights) + 1 if self.reading.not_after else BYTES_PER_CORE * max(1, self.runner.context.defaultParallelism)
+        places = [*opened]
+        for part in batches([stores[place][1] for place in places], most, weights):
+            own = [places[at] for at, _ in part]
+            found = self._outcomes([stores[place] for place in own], [opened[place] for place in own])
+            yield dict(zip(own, found, strict=True))
+
+    def _outcomes(
         self, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
     ) -> list[AuditOutcome]:
-        """The outcomes of these stores, with their numbers in the run, which `_prepare` has opened."""
+        """The outcomes of these numbered stores, which share each job."""
         from jobs.audit.add_repair_sections import add_repair_sections
 
         audits = [a for a in prepared if isinstance(a, StoreAudit)]
@@ -316,15 +349,8 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
     if store.problem:
         return not_audited(store, Gap(Cause.WRONG_ARGUMENTS, values=(store.problem,)))
-    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
-    request = AuditRequest(
-        store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
-        level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,
-        release_from=store.release_from, releases=store.releases, perhaps_emptied=True,
-    )  # fmt: skip
-    audit = ComparedAudit(request) if request.releases else StoreAudit(request)
     try:
-        audit.first = audit.first_tasks()
+        return opened_audit(request_of(number, store, reading))
     except RefusedSetting as problem:
         said = problem.within(store.broker_conf_file or "broker.conf")
         return not_audited(store, Gap(Cause.WRONG_ARGUMENTS, values=(said,)))
@@ -332,17 +358,15 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
         return not_audited(store, problem.gap())
     except OSError as problem:
         return not_audited(store, Gap(Cause.ERROR, values=(str(problem),)))
-    return audit
 
 
-def write_store(output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None) -> list[Unwritten]:
-    """The store's own files; why something could not be written."""
+def write_store(
+    output: OutputFolder, outcome: AuditOutcome, context: PageContext | None = None, rendered: Texts = ()
+) -> list[Unwritten]:
+    """Write the store's own files; why something could not be written. rendered: their texts, if a task has made them."""
     with _noted() as problems:
-        output.write(f"{outcome.name}/plan.json", plan_parts(outcome))
-        output.write(f"{outcome.name}/findings.jsonl", findings_jsonl(outcome.findings))
-        if outcome.config is not None:
-            output.write(f"{outcome.name}/config.json", config_json(outcome.config))
-        output.write(f"{outcome.name}/report.html", report_html(outcome, context))
+        for name, text in unpacked_texts(rendered) if rendered else store_files(outcome, context):
+            output.write(f"{outcome.name}/{name}", text)
     return problems
 
 

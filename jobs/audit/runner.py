@@ -135,12 +135,13 @@ def _is_large(result: Any) -> bool:
 
 
 def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
-    """Task numbers by partition, each to the partition with the least so far: longest first.
+    """Task numbers by partition, each to the partition with the least so far: dearest first.
 
     Where time counts, a partition per core, so that all begin at once, and in order: every store's first task, then every
     store's second one, ...
     """
-    weights = [task.bytes_to_read for task in tasks]
+    weights = [task.cost if isinstance(task, SegmentTask) else task.bytes_to_read for task in tasks]
+    size = sum(task.bytes_to_read for task in tasks)
     if any(task.not_after for task in tasks):
         count, met = cores, Counter[int]()
         places = []
@@ -149,8 +150,8 @@ def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
             met[task.store] += 1
         order = [i for _, _, i in sorted(places)]
     else:
-        each = 1 if sum(weights) < FEW_BYTES and len(tasks) < FEW_TASKS else PARTITIONS_PER_CORE
-        count = max(1, min(len(tasks), max(cores * each, sum(weights) // PARTITION_BYTES)))
+        each = 1 if size < FEW_BYTES and len(tasks) < FEW_TASKS else PARTITIONS_PER_CORE
+        count = max(1, min(len(tasks), max(cores * each, size // PARTITION_BYTES)))
         order = sorted(range(len(tasks)), key=lambda i: -weights[i])
     bins: list[list[int]] = [[] for _ in range(count)]
     heap = [(0, b) for b in range(count)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from jobs import interrupts
+from jobs.audit.one_store import Opened, WholeStore
 from jobs.command_line.stores import StoreArgument
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import StoreAudit
@@ -71,28 +72,34 @@ class FoundCopies:
     sentences: list[str] = field(default_factory=list)
 
     def grouped(
-        self, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
-    ) -> list[tuple[int, StoreArgument]]:
-        """Return the numbered stores, copies with the name of their group. prepared: their audits, which get that name."""
-        grouped = list(stores)
+        self, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[Opened]
+    ) -> tuple[list[tuple[int, StoreArgument]], list[Opened | None]]:
+        """Return the numbered stores, copies with the name of their group, and their audits, which get that name.
+
+        None in the place of an audit that has ended, and of a copy that could not be read: it is to be made anew.
+        """
+        grouped, audits = list(stores), list[Opened | None](prepared)
         alone = [
             (place, one)
             for place, one in enumerate(prepared)
-            if isinstance(one, StoreAudit) and not one.failed and not stores[place][1].replica_group
+            if not isinstance(one, AuditOutcome) and not one.failed and not stores[place][1].replica_group
         ]
         if len(alone) < 2:
-            return grouped
+            return grouped, audits
         with interrupts.threads(8) as threads:
             found = same_logs([audit for _, audit in alone], threads.map)
         for together in found:
-            names = names_text([alone[each][1].request.name for each in together], 5)
+            names = names_text([stores[alone[each][0]][1].name for each in together], 5)
             said = f"{names} are copies of one log: they hold the same messages at the same physical offsets"
             if not self.compare:
                 self.sentences.append(f"{said}; they were not compared: give them one replica_group in the fleet file")
                 continue
-            name = f"log-of-{alone[together[0]][1].request.name}"
+            name = f"log-of-{stores[alone[together[0]][0]][1].name}"
             self.sentences.append(f"{said}; no group was named, so they are compared as group {name}")
             for place, audit in (alone[each] for each in together):
-                audit.request = replace(audit.request, replica_group=name)
                 grouped[place] = (stores[place][0], replace(stores[place][1], replica_group=name))
-        return grouped
+                if isinstance(audit, StoreAudit):
+                    audit.request = replace(audit.request, replica_group=name)
+                else:
+                    audits[place] = None
+        return grouped, [None if isinstance(one, WholeStore) and one.failed else one for one in audits]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
 
 from schemas.commitlog_layout import (
     BODY_POSITION,
@@ -18,17 +20,30 @@ from schemas.commitlog_layout import (
     SYS_FLAG_POSITION,
 )
 from schemas.rows import MappedFile
-from store_io.audit.audit_store import StoreAudit
 from store_io.base.paths import is_uri
+from store_io.source.byte_source import ByteSource
 
 _READ_AT, _READ_BYTES = (0, 1 << 20), 1 << 14  # of a segment
 _SEGMENTS = 6  # of a store
 _Header = tuple[int, bytes]  # of a message, with its physical offset
-_Edges = tuple[StoreAudit, list[MappedFile]]
+
+
+class OpenedLog(Protocol):
+    """A store that was listed: a StoreAudit, or what is left of one."""
+
+    @property
+    def segment_files(self) -> list[MappedFile]: ...
+    @property
+    def source(self) -> ByteSource: ...
+    def no_fault_beyond(self) -> AbstractContextManager[None]:
+        """Around reads of it: an error is noted as its own, and ends no other's work."""
+
+
+_Edges = tuple[OpenedLog, list[MappedFile]]
 
 
 def same_logs(
-    audits: Sequence[StoreAudit],
+    audits: Sequence[OpenedLog],
     each: Callable[[Callable[[_Edges], set[_Header]], Iterable[_Edges]], Iterable[set[_Header]]] = map,
 ) -> list[list[int]]:
     """Return the places of audits that are copies of one log, two or more together, in the order of the first of each.
@@ -76,7 +91,7 @@ def _headers_of(asked: _Edges) -> set[_Header]:
     return found
 
 
-def _headers(audit: StoreAudit, file: MappedFile) -> Iterator[_Header]:
+def _headers(audit: OpenedLog, file: MappedFile) -> Iterator[_Header]:
     """Headers of messages that name the physical offset at which they lie."""
     with audit.source.open(file.path) as opened:
         for start in _READ_AT:

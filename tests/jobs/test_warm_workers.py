@@ -28,6 +28,17 @@ os._exit(0) if sys.argv[2] == "killed" else workers.close()
 """
 
 
+LOADED = """
+import sys
+from jobs import cli
+from jobs.command_line.options import AuditOptions
+from jobs.command_line.stores import StoreArgument
+
+cli._load_tasks(AuditOptions([StoreArgument(name, "/" + name) for name in sys.argv[1:]], "/out"))
+print(*sys.modules)
+"""
+
+
 def daemon_of(place: str) -> subprocess.Popen[bytes]:
     """The daemon as Spark starts it."""
     variables = {**os.environ, worker_daemon.PLACE: place, "PYTHONPATH": str(environment.ROOT), "TOLD": "yes"}
@@ -117,3 +128,14 @@ def test_without_a_fork_nothing_stays_open_and_signals_are_heard(tmp_path: Path,
     before, masked = open_files(), signal.pthread_sigmask(signal.SIG_BLOCK, ())
     assert not WarmWorkers(str(tmp_path / "workers"))._process
     assert open_files() <= before and signal.pthread_sigmask(signal.SIG_BLOCK, ()) == masked
+
+
+def test_before_the_fork_only_what_tasks_need_is_loaded() -> None:
+    def loaded(*stores: str) -> set[str]:
+        words = [sys.executable, "-c", LOADED, *stores]
+        return {*subprocess.run(words, cwd=environment.ROOT, capture_output=True, text=True, check=True).stdout.split()}
+
+    one, many = loaded("a"), loaded("a", "b")
+    assert "store_io.scan.segment_scan" in one and "store_io.audit.queue_leftovers" in one
+    judging = {"store_io.audit.checks.all_checks", "jobs.report.pages.report_html", "store_io.repair.repair_store"}
+    assert not judging & one and judging <= many, "for many stores tasks judge, too"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MappedFile, QueueKey, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
 from store_io.audit.audit_request import AuditRequest
@@ -183,7 +186,9 @@ class TaskMaker:
     def segments(self, files: Sequence[MappedFile]) -> list[Task]:
         """A task for each of these segments. One that was damaged is read however late it is."""
         tasks: list[Task] = []
-        for file in files:
+        headers = [self._copy.headers[f.path] for f in self._copy.index_files if f.path in self._copy.headers]
+        counts = messages_by_index(headers, files)
+        for file, messages in zip(files, counts, strict=True):
             number = self._loaded_place.get(file.path)
             not_after = 0.0 if self._request.was_damaged(file.path) else self._request.not_after
             task = replace(
@@ -193,6 +198,7 @@ class TaskMaker:
                 size=file.size,
                 live_end=self.live_ends.get(file.path, 0),
                 not_after=not_after,
+                messages=messages,
             )
             tasks.append(self._keep(task, ScanId("segment", number) if number is not None else None))
         return tasks
@@ -326,3 +332,18 @@ class TaskMaker:
         ]
         tasks += [UnitTask(request.store, request.location, file, copy.rules.segment_bytes) for file in copy.ledger_index]
         return tasks
+
+
+def messages_by_index(headers: Sequence[IndexHeader], segments: Sequence[MappedFile]) -> list[int]:
+    """About how many messages each segment holds, by the entries that index files say to have; -1 where there are none. It
+    decides no more than what is read first. headers: in the order of the files."""
+    entries = np.array([max(0, header.index_count - 1) for header in headers], np.int64)
+    if not entries.any():
+        return [-1] * len(segments)
+    ends = np.maximum.accumulate([headers[0].begin_phy_offset, *(header.end_phy_offset for header in headers)])
+    reached = np.concatenate([[0.0], np.cumsum(entries, dtype=float)])
+    starts = np.array([segment.start for segment in segments], float)
+    sizes = np.array([segment.size for segment in segments], float)
+    found = np.interp(starts + sizes, ends, reached) - np.interp(starts, ends, reached)
+    counted: list[int] = np.minimum(found, sizes / MIN_SIZE_V1_BYTES).astype(np.int64).tolist()
+    return counted

@@ -6,7 +6,7 @@ import gc
 import os
 import pickle
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,6 +40,14 @@ def test_each_task_is_in_one_partition(sizes: list[int]) -> None:
 def test_a_large_segment_shares_its_partition_with_nothing() -> None:
     bins = partition(segments(1 << 30, 1 << 30, *[1 << 20] * 200), 2)
     assert [0] in bins and [1] in bins
+
+
+def test_the_segment_with_most_messages_begins_first() -> None:
+    sizes = [1 << 30] * 4
+    tasks = segments(*sizes)
+    counts = [-1, 60_000, 4_000_000, 900_000]  # the first: not known
+    counted = [replace(task, messages=count) for task, count in zip(tasks, counts, strict=True)]  # type: ignore[type-var]
+    assert partition(counted, 4)[:4] == [[2], [0], [3], [1]]
 
 
 def test_the_collector_is_spared_what_is_there_but_not_garbage() -> None:

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 import pytest
 
 from jobs import cli
-from jobs.audit import run_audit as audit
 from jobs.command_line import options
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
@@ -110,7 +109,7 @@ def test_the_driver_ends_with_0_once_its_result_is_there(code: int, asked: Audit
         ran.append(options_there)
         return code
 
-    monkeypatch.setattr(audit, "run", run)
+    monkeypatch.setattr(cli, "_audit_here", run)
     assert cli.main(["--submitted", options.to_word(asked)]) == 0
     assert ran == [asked]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from schemas.rows import EarlierRun, EarlierSegment
-from store_io.audit.rounds.task_making import TaskMaker
+from schemas.rows import EarlierRun, EarlierSegment, MappedFile
+from store_io.audit.rounds.task_making import TaskMaker, messages_by_index
+from store_io.rules.index_state import IndexHeader
 from store_io.rules.prediction import Needs, ScanId
 from store_io.scan.segment_scan import PartialWalk
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
@@ -27,6 +29,17 @@ def test_segments_with_what_they_stand_for() -> None:
     assert maker.base.log_end == 2 * SEGMENT and maker.base.unclean and set(maker.base.queue_files) == set(COPY.queue_files)
     newest = maker.base.index_files[1]
     assert newest.may_be_torn and not maker.base.index_files[0].may_be_torn
+
+
+def test_how_many_messages_a_segment_holds_by_the_index() -> None:
+    segments = [MappedFile(log_path(n * SEGMENT), n * SEGMENT, SEGMENT) for n in range(4)]
+    first = IndexHeader(begin_phy_offset=0, end_phy_offset=2 * SEGMENT, index_count=9)
+    second = IndexHeader(begin_phy_offset=2 * SEGMENT, end_phy_offset=3 * SEGMENT, index_count=5)
+    assert messages_by_index([first, second], segments) == [4, 4, 4, 0]
+    assert messages_by_index([], segments) == messages_by_index([IndexHeader()], segments) == [-1] * 4
+    odd = IndexHeader(begin_phy_offset=-(1 << 63), end_phy_offset=(1 << 63) - 1, index_count=(1 << 31) - 1)
+    for headers in ([odd, first], [second, odd], [replace(first, begin_phy_offset=1 << 62), second]):
+        assert all(0 <= count <= SEGMENT // 91 for count in messages_by_index(headers, segments))
 
 
 def test_a_damaged_segment_is_read_however_late_it_is() -> None:

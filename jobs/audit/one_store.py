@@ -1,0 +1,276 @@
+"""One store of a run: its audit, the texts of its files, and all of that as one task.
+
+What a store needs beside the reading of its bytes (to open it, to fold what was found, to judge and to render) takes the driver
+a tenth of a second, store after store, while all cores wait. If stores are many and small, a task does all of it for one of them.
+Whatever is out of the ordinary ends such a task without an answer; the store is then audited like a large one, by rounds of tasks
+that the driver judges. So no answer depends on which way was taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from jobs.audit.earlier_runs import Reading
+from jobs.audit.listing import listing_problems
+from jobs.command_line.stores import StoreArgument
+from jobs.jvm import is_local
+from jobs.report.files.result_json import RunInfo
+from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts
+from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.texts.commands import store_words
+from schemas.rows import AuditOutcome, FurthestRun, MappedFile
+from store_io.audit.audit_request import AuditRequest
+from store_io.audit.audit_store import StoreAudit, run_rounds
+from store_io.audit.compared.compared_audit import ComparedAudit
+from store_io.base.failed_reads import failed_reads
+from store_io.base.paths import is_uri
+from store_io.base.tasks import PartlyRead, run_task
+from store_io.source.byte_source import ByteSource, StoreLocation, open_source
+from store_io.source.store_dir import StoreListing
+
+if TYPE_CHECKING:
+    from jobs.audit.progress import Progress
+    from jobs.audit.runner import Runner
+
+FEW_STORES = 8  # of fewer than this many the driver's part is not felt
+SMALL_BYTES = 256 << 20  # read in less time than the driver's part of a store takes
+# Of a store that is one task all the same: of so many stores no core waits for another's for long.
+STORES_PER_CORE, MOST_BYTES = 3, 2 << 30
+MOST_FILES = 10_000  # what a task holds of a store grows with its files
+_TEXT_CHARACTERS = 16 << 20  # of a store's files
+_FEW_ROWS = 20_000  # of an outcome that is sent to a task
+
+Texts = tuple[tuple[str, bytes], ...]  # of a store's files, by name
+
+
+def request_of(number: int, store: StoreArgument, reading: Reading) -> AuditRequest:
+    """What to audit of the store with this number in its run."""
+    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
+    return AuditRequest(
+        store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
+        level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,
+        release_from=store.release_from, releases=store.releases, perhaps_emptied=True,
+    )  # fmt: skip
+
+
+def opened_audit(request: AuditRequest) -> StoreAudit:
+    """Its audit with the first tasks. Raises RefusedSetting and other errors of what was asked."""
+    audit = ComparedAudit(request) if request.releases else StoreAudit(request)
+    audit.first = audit.first_tasks()
+    return audit
+
+
+def page_context(store: StoreArgument, info: RunInfo) -> PageContext:
+    """What the page of a run's store shows besides the store."""
+    return PageContext(info, store_words(store), f"{info.out}/{store.name}/plan.json", index=True)
+
+
+def store_files(outcome: AuditOutcome, context: PageContext | None = None) -> Iterator[tuple[str, Iterable[str]]]:
+    """Name and text, in pieces, of each file of the store's own."""
+    yield "plan.json", plan_parts(outcome)
+    yield "findings.jsonl", findings_jsonl(outcome.findings)
+    if outcome.config is not None:
+        yield "config.json", config_json(outcome.config)
+    yield "report.html", report_html(outcome, context)
+
+
+def packed_texts(files: Iterable[tuple[str, Iterable[str]]]) -> Texts:
+    """The files, compressed; () where they are large: then the driver writes them piece by piece."""
+    found, left = [], _TEXT_CHARACTERS
+    for name, pieces in files:
+        packer, parts = zlib.compressobj(1), []
+        for piece in pieces:
+            left -= len(piece)
+            if left < 0:
+                return ()
+            parts.append(packer.compress(piece.encode("utf-8", "surrogatepass")))
+        found.append((name, b"".join([*parts, packer.flush()])))
+    return tuple(found)
+
+
+def unpacked_texts(texts: Texts) -> Iterator[tuple[str, Iterable[str]]]:
+    """What `store_files` gives."""
+    for name, text in texts:
+        yield name, [zlib.decompress(text).decode("utf-8", "surrogatepass")]
+
+
+class NotOrdinary(Exception):
+    """A store cannot be audited by one task: something about it is for the driver."""
+
+
+@dataclass
+class WholeStore:
+    """The audit of a store that one task has done. texts: as `packed_texts` gives them.
+
+    addresses: as `StoreAudit.segment_addresses` gives them.
+    """
+
+    outcome: AuditOutcome
+    texts: Texts
+    location: StoreLocation
+    listing: StoreListing
+    segment_files: list[MappedFile]
+    addresses: list[tuple[str, str, int]]
+    failed: bool = False  # its bytes could not be read again
+
+    @property
+    def name(self) -> str:
+        return self.outcome.name
+
+    @property
+    def source(self) -> ByteSource:
+        """The copy's bytes, opened anew."""
+        return open_source(self.location)
+
+    def segment_addresses(self) -> list[tuple[str, str, int]]:
+        """As a StoreAudit has it."""
+        return self.addresses
+
+    @contextlib.contextmanager
+    def no_fault_beyond(self) -> Iterator[None]:
+        """As a StoreAudit has it: the store is then one for the driver."""
+        with failed_reads() as unread:
+            try:
+                yield
+            except Exception:
+                self.failed = True
+        self.failed = self.failed or bool(unread)
+
+
+Opened = StoreAudit | WholeStore | AuditOutcome  # an outcome: of a store that could not be opened
+
+
+@dataclass
+class StoreTask:
+    """Audit one store whole, and render its files. Picklable.
+
+    request: of one that belongs to no group of copies and has no time limit.  furthest: of earlier audits.  most_bytes: of the
+    store's files.  bytes_to_read: known once it has run.
+    """
+
+    request: AuditRequest
+    argument: StoreArgument
+    furthest: FurthestRun | None
+    info: RunInfo
+    most_bytes: int
+    not_after: float = 0
+    bytes_to_read: int = 0
+
+    @property
+    def store(self) -> int:
+        return self.request.store
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.request.location.root,)
+
+    def run(self) -> WholeStore:
+        """Raises NotOrdinary, or whatever went wrong."""
+        from store_io.repair.plan_repair_section import repair_section, steps_tasks
+
+        audit = opened_audit(self.request)
+        size = 0 if audit.failed else file_bytes(audit.copy.listing)
+        if audit.failed or size > self.most_bytes or len(audit.copy.listing.files) > MOST_FILES:
+            raise NotOrdinary("it is large, or it cannot be opened")
+        first, audit.first = audit.first, []
+        run_rounds([(audit, first)], lambda tasks: [run_task(task) for task in tasks])
+        if self.furthest is not None:
+            audit.hold_against(self.furthest, self.argument.named, _for_the_driver)
+        audit.settle()
+        outcome = audit.outcome()
+        steps = [run_task(task) for task in steps_tasks(outcome, self.request.location)]
+        if audit.failed or any(isinstance(step, PartlyRead) for step in steps):
+            raise NotOrdinary("not all of it could be read")
+        outcome.plan["repair"] = repair_section(outcome, steps)
+        outcome.key = self.argument.key
+        texts = packed_texts(store_files(outcome, page_context(self.argument, self.info)))
+        copy, self.bytes_to_read = audit.copy, size
+        return WholeStore(outcome, texts, self.request.location, copy.listing, copy.segment_files, audit.segment_addresses())
+
+
+def file_bytes(listing: StoreListing) -> int:
+    """The length of all files together."""
+    return sum(file.size for file in listing.files if file.kind == "file")
+
+
+def _for_the_driver(_: FurthestRun) -> Any:
+    raise NotOrdinary("rows of the tables are asked for")
+
+
+@dataclass(frozen=True)
+class RenderTask:
+    """Render the files of a store that the driver has judged. Picklable."""
+
+    store: int
+    outcome: AuditOutcome
+    argument: StoreArgument
+    info: RunInfo
+    not_after: float = 0
+    bytes_to_read: int = 0
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.argument.path,)
+
+    def run(self) -> Texts:
+        """As `packed_texts` gives them."""
+        return packed_texts(store_files(self.outcome, page_context(self.argument, self.info)))
+
+
+class SmallStores:
+    """Audits those stores of a run that are small, each by one task. stores: how many the run has."""
+
+    def __init__(self, runner: Runner, progress: Progress, info: RunInfo, reading: Reading, stores: int):
+        self._runner, self._progress, self._info, self._reading = runner, progress, info, reading
+        cores = max(1, runner.context.defaultParallelism)
+        self._most_bytes = MOST_BYTES if stores >= STORES_PER_CORE * cores else SMALL_BYTES
+        # Workers of a cluster need not have what pages are made with.
+        self._many = stores >= FEW_STORES and is_local(str(runner.context.master))
+
+    def audits(self, stores: Sequence[tuple[int, StoreArgument]]) -> list[WholeStore | None]:
+        """The audit of each of these numbered stores; None of a store that is for the driver."""
+        asked = [self._many and not self._reading.not_after and _can_be_whole(store) for _, store in stores]
+        if not any(asked):
+            return [None] * len(stores)
+        past = self._reading.past.result() if self._reading.past is not None else None
+        tasks = [
+            StoreTask(
+                request_of(number, store, self._reading),
+                store,
+                past.of(store) if past is not None else None,
+                self._info,
+                self._most_bytes,
+            )
+            for (number, store), wanted in zip(stores, asked, strict=True)
+            if wanted
+        ]
+        self._progress.expect("auditing small stores", 0, 0)
+        answers = self._runner.answers(tasks, f"{len(tasks)} small stores")
+        done = [answer for answer in answers if isinstance(answer, WholeStore)]
+        changed = listing_problems(self._runner.context, done)
+        sound = {one.outcome.name: one for one, sentences in zip(done, changed, strict=True) if not sentences}
+        sizes = {n: file_bytes(sound[store.name].listing) for n, store in stores if store.name in sound}
+        self._progress.expect("reading", sum(sizes.values()), 0, sizes)
+        return [sound.get(store.name) for _, store in stores]
+
+    def texts(self, stores: Sequence[tuple[int, StoreArgument]], outcomes: Sequence[AuditOutcome]) -> dict[str, Texts]:
+        """By name the files of those of the stores that the driver has judged and that are worth a task."""
+        tasks = [
+            RenderTask(number, outcome, store, self._info)
+            for (number, store), outcome in zip(stores, outcomes, strict=True)
+            if len(outcome.findings) + len(outcome.queues) + len(outcome.plan["steps"]) <= _FEW_ROWS
+        ]
+        if not self._many or len(tasks) < FEW_STORES:
+            return {}
+        found = zip(tasks, self._runner.answers(tasks, f"files of {len(tasks)} stores"), strict=True)
+        return {task.outcome.name: texts for task, texts in found if isinstance(texts, tuple)}
+
+
+def _can_be_whole(store: StoreArgument) -> bool:
+    """Whether it lies on this machine, where waiting takes no time, and nothing is asked of it that needs other stores."""
+    places = [store.path, *(path for _, paths in store.parts for path in paths)]
+    return not store.problem and not store.replica_group and not any(is_uri(path) for path in places)

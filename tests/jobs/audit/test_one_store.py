@@ -1,0 +1,142 @@
+"""Stores that one task audits: the same answers as by rounds of tasks, whatever is in them."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.audit import one_store
+from jobs.audit.earlier_runs import Reading
+from jobs.audit.one_store import FEW_STORES
+from jobs.command_line.stores import StoreArgument
+from schemas.rows import FurthestRun
+from store_io.rules.releases import KNOWN_RELEASES
+from tests.support.answers.fleets import Fleet, HereRunner, audited_fleet
+from tests.support.stores.builders import Message, Sizes, StoreBuilder
+
+SIZES = Sizes(segment=1 << 14, slots=10, index_max=40)
+
+
+def made(folder: Path, number: int) -> StoreArgument:
+    """A store of its own log."""
+    builder = StoreBuilder("5.3.3", SIZES)
+    for each in range(30):
+        builder.put(Message(f"T{each % 3}", body=f"{number}-{each}".encode() * 9, keys=f"k{each}", store_time=1000 + each))
+    store = builder.write(folder / f"s{number}")
+    return StoreArgument(f"s{number}", str(store.root), "5.3.3", store.broker_conf, named=True)
+
+
+def damaged(store: StoreArgument, file: str, at: int) -> None:
+    (path, *_) = sorted((Path(store.path) / file).iterdir())
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x55
+    path.write_bytes(data)
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> list[StoreArgument]:
+    """Sound ones, damaged ones, and such as cannot be audited."""
+    found = [made(tmp_path, number) for number in range(FEW_STORES + 2)]
+    damaged(found[1], "commitlog", 700)
+    damaged(found[2], "consumequeue/T1/0", 25)
+    shutil.rmtree(Path(found[3].path) / "index")
+    (Path(found[4].path) / "abort").touch()
+    (Path(found[5].path) / "config").mkdir()
+    (Path(found[5].path) / "config" / "topics.json").write_text("{")
+    shutil.rmtree(found[6].path)
+    Path(found[6].path).mkdir()
+    found[7] = replace(found[7], broker_conf="maxIndexNum=-3")
+    found[8] = replace(found[8], path=f"{tmp_path}/not-there")
+    return found
+
+
+def texts(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+
+
+def plain(fleet: Fleet) -> list[Any]:
+    return [{**vars(outcome), "seconds": 0, "task_seconds": 0} for outcome in fleet.outcomes]
+
+
+def assert_equal_either_way(stores: list[StoreArgument], folder: Path, **more: Any) -> HereRunner:
+    runner = HereRunner()
+    whole = audited_fleet(stores, folder / "whole", runner, **more)
+    rounds = audited_fleet(stores, folder / "rounds", whole=False, **more)
+    assert plain(whole) == plain(rounds) and (whole.problems, whole.copies) == (rounds.problems, rounds.copies)
+    assert texts(folder / "whole") == texts(folder / "rounds")
+    return runner
+
+
+def test_one_task_says_what_rounds_say(stores: list[StoreArgument], tmp_path: Path) -> None:
+    runner = assert_equal_either_way(stores, tmp_path)
+    assert runner.ran == {"StoreTask": len(stores)}, "nothing else is run for stores that one task can audit"
+
+
+@pytest.mark.parametrize("level", ["quick", "full"])
+def test_at_every_level_and_for_every_release(level: str, stores: list[StoreArgument], tmp_path: Path) -> None:
+    compared = [replace(store, releases=tuple(KNOWN_RELEASES[-3:])) for store in stores]
+    assert_equal_either_way(compared, tmp_path, reading=Reading(level))
+
+
+class _Past:
+    """What earlier runs saw of the stores. asked: how often for the segments that they saw."""
+
+    problem, asked = "", 0
+
+    def of(self, store: StoreArgument) -> FurthestRun:
+        return FurthestRun("before", "2026-01-01 00:00", 900, 1 << 13 if store.name == "s0" else 10, store.path)
+
+    def segments(self, *_: Any) -> list[Any]:
+        self.asked += 1
+        return []
+
+
+def test_what_an_earlier_run_saw_counts(stores: list[StoreArgument], tmp_path: Path) -> None:
+    past, seen = Future[Any](), _Past()
+    past.set_result(seen)
+    unnamed = [replace(store, named=store.name != "s0") for store in stores]
+    runner = assert_equal_either_way(unnamed, tmp_path, reading=Reading(past=past))
+    assert runner.ran["SegmentTask"] == 1 and seen.asked == 2, "the first store is for the driver: it asks for rows of tables"
+
+
+@pytest.mark.parametrize("compare", [False, True])
+def test_copies_of_one_log_are_found_among_them(compare: bool, stores: list[StoreArgument], tmp_path: Path) -> None:
+    shutil.copytree(stores[0].path, tmp_path / "copy")
+    stores[-1] = replace(stores[-1], path=f"{tmp_path}/copy")
+    runner = assert_equal_either_way(stores, tmp_path, compare=compare)
+    assert runner.ran["StoreTask"] == len(stores) and runner.ran["SegmentTask"] == 2 * compare
+    groups = [replace(store, replica_group="g" if number < 2 else None) for number, store in enumerate(stores)]
+    assert assert_equal_either_way(groups, tmp_path / "named").ran["StoreTask"] == len(stores) - 2
+
+
+def test_what_is_large_is_for_the_driver(stores: list[StoreArgument], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_store, "_TEXT_CHARACTERS", 100)  # its files are not rendered by the task
+    assert set(assert_equal_either_way(stores, tmp_path / "texts").ran) == {"StoreTask"}
+    monkeypatch.setattr(one_store, "MOST_FILES", 3)
+    assert assert_equal_either_way(stores, tmp_path / "files").ran["SegmentTask"] > 0
+    monkeypatch.undo()
+    monkeypatch.setattr(one_store, "MOST_BYTES", 1 << 10)
+    ran = assert_equal_either_way(stores, tmp_path / "bytes").ran
+    assert ran["SegmentTask"] > 0 and ran["RenderTask"] == len(stores), "the driver judges, tasks render"
+    few = HereRunner()
+    audited_fleet(stores[: FEW_STORES - 1], tmp_path / "few", few)
+    assert "StoreTask" not in few.ran
+
+
+def test_a_task_that_is_lost_makes_its_store_one_for_the_driver(stores: list[StoreArgument], tmp_path: Path) -> None:
+    calls = [0]
+
+    def lost(run: Any) -> bytes:
+        calls[0] += 1
+        return pickle.dumps("its process was lost", protocol=5) if calls[0] == 1 else run()
+
+    runner = HereRunner(lost)
+    found = audited_fleet(stores, tmp_path / "lost", runner)
+    assert plain(found) == plain(audited_fleet(stores, tmp_path / "rounds", whole=False))
+    assert runner.ran["StoreTask"] == len(stores) and runner.ran["SegmentTask"] == 1
