@@ -314,7 +314,7 @@ def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit 
     """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
     if store.problem:
         return not_audited(store, store.problem)
-    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
+    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate, since=reading.since)
     request = AuditRequest(
         store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,
