@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, TypeVar
 
+from store_io.base import waiting
 from store_io.base.errors import Denied, StoreError, Unreadable, UsageError
 
 _T = TypeVar("_T")
@@ -111,6 +112,7 @@ def unless_denied(read: Callable[[], _T]) -> _T:
         with noted_unless(Denied):
             return read()
     except Denied:
+        waiting.pause(1)
         with noted_unless(Denied):
             return read()
 
