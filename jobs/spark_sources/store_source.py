@@ -141,7 +141,7 @@ class StoreSource(DataSource):
                 failed.append((store.key, problem))
         if failed and not found:
             raise failed[0][1]
-        say(f"{self.name()}: no row of {name} is given, which cannot be read: {problem}" for name, problem in failed)
+        say(f"{self.name()}: {name} cannot be read, and gives no row: {problem}" for name, problem in failed)
         return found
 
     def types(self, names: Sequence[str]) -> StructType:
