@@ -13,7 +13,8 @@ messages before they become rows. No segment is skipped by store times unless `t
 a damaged time, could hide messages.
 
 Several stores in one load: load(["copies/a", "copies/b"]), a pattern of this machine (load("copies/broker-*"), folders alone), or
-the option fleet, a fleet file as `audit --fleet` takes it, with a release and a broker.conf for each. Rows then begin with a
+the option fleet, a fleet file as `audit --fleet` takes it, with a release and a broker.conf for each; of a fleet, stores that
+cannot be read are named on standard error and give no row. Rows then begin with a
 column `store`, the same as in the tables of audits: the store's name in the fleet file, or else where it lies. Of one store the
 column is there if `columns` names it.
 

@@ -1,7 +1,7 @@
 """What was fetched of other machines' files, kept on this machine's disk for all processes of a run: no byte comes twice.
 
-One file here stands for one file there: its head says which version it holds, a table has the checksum of each grain that is
-there, the grains lie at their places. Who fetches a range locks it first, so that others wait for it. The folder is one of the
+Each file there has one here: its head says which version it holds, a table has the checksum of each grain that has come, the
+grains lie at their places. Who fetches a range locks it first, so that others wait for it. The folder is one of the
 run's temporary ones: on the driver's machine the JVM's, on others that of Spark's executor. Either goes when its owner ends.
 What cannot be kept, because there is no folder or no room, is fetched again by whoever needs it.
 """
@@ -215,7 +215,7 @@ class KeptFile:
         return bool(self._sound[grain]) or self._sum(grain) is not None
 
     def read_into(self, position: int, view: memoryview) -> int:
-        """Fill the view as far as the grains from `position` on are here and equal their checksums; how many bytes that are."""
+        """Fill the view until a grain is not here, or does not equal its checksum; how many bytes that are."""
         done = 0
         while done < len(view) and position + done < self.size:
             grain, within = divmod(position + done, GRAIN_BYTES)

@@ -152,7 +152,7 @@ class RemoteFile(BasicFile):
                 self._ahead[asked] = _threads(os.getpid()).submit(self._ask_ahead, *asked)
 
     def _drop_ahead(self, needed: range) -> None:
-        """Let go of requests for other grains that have ended, or have not begun."""
+        """Let go of requests for other grains that have ended or still wait."""
         for (first, end), asked in list(self._ahead.items()):
             if first not in needed and (asked.done() or asked.cancel()):
                 del self._ahead[first, end]

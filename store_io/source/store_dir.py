@@ -191,7 +191,7 @@ def listing_notes(listing: StoreListing) -> list[Finding]:
 def changes_since(listing: StoreListing) -> list[str]:
     """A sentence for each file that came, went, or changed its length or time since the listing was made."""
     location = listing.location
-    if not isinstance(location, DerivedLocation):  # of what is behind such a store, its own audit asks
+    if not isinstance(location, DerivedLocation):  # the store that such a one is made of has an audit of its own
         location = replace(location, since=time.time_ns())
     try:
         if _same_names(listing, location):
