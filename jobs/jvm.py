@@ -26,7 +26,7 @@ from jobs.spark_sources.notes import PLACE as NOTES_PLACE
 from jobs.worker_daemon import PLACE
 from store_io.base.errors import StoreError
 from store_io.base.scratch import Scratch, remove_left
-from store_io.source import storage_options
+from store_io.source import disk_cache, storage_options
 
 # The JVM only plans small jobs here: the first compiler is enough and starts at once, one thread collects its garbage, and
 # the JVM's messages about its class archive help no user.
@@ -105,6 +105,7 @@ class Jvm:
             self._log = tempfile.TemporaryFile(prefix="store-audit-jvm-")
             self.notes_place = f"{scratch}/notes"
         self._told = f"{scratch}/gateway"
+        os.environ[disk_cache.PLACE] = scratch  # what this process fetches of a store is there for tasks of this machine
         if is_local(master_of(spark_words)):
             self.workers_place, self.sockets_place = f"{scratch}/workers", self._short(scratch)
         keys = parser.spark_setting(spark_words, S3A_KEYS) == "true"
@@ -178,6 +179,7 @@ class Jvm:
         if self._log is not None:
             self._log.close()
         if self._scratch is not None:
+            os.environ.pop(disk_cache.PLACE, None)
             self._scratch.remove()
         if self._folder >= 0:
             os.close(self._folder)

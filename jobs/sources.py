@@ -16,7 +16,8 @@ messages before they become rows. What Spark leaves to a source alone is in Push
 skipped by store times unless `trust_clock` says so: a clock that was set back, or a damaged time, could hide messages.
 
 Several stores in one load: load(["copies/a", "copies/b"]), a pattern of this machine (load("copies/broker-*"), folders alone), or
-the option fleet, a fleet file as `audit --fleet` takes it, with a release and a broker.conf for each. Rows then begin with a
+the option fleet, a fleet file as `audit --fleet` takes it, with a release and a broker.conf for each; of a fleet, stores that
+cannot be read are named on standard error and give no row. Rows then begin with a
 column `store`, the same as in the tables of audits: the store's name in the fleet file, or else where it lies. Of one store the
 column is there if `columns` names it.
 

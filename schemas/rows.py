@@ -545,6 +545,7 @@ class AuditOutcome:
     bytes_read: int = 0
     seconds: float = 0.0
     task_seconds: float = 0.0  # that its tasks took, one after the other, wherever they ran
+    bytes_fetched: int = 0  # of a copy elsewhere, by all processes
     segments: list[Row] = field(default_factory=list)
     queues: Sequence[Row] = field(default_factory=list)  # of very many packed (`store_io.base.packed`)
     index_files: list[Row] = field(default_factory=list)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 from jobs import interrupts, session
+from store_io.source import disk_cache
 from tests.support.processes.s3_server import S3Server, emptied, served
 
 if TYPE_CHECKING:
@@ -64,6 +66,15 @@ def serving() -> Iterator[S3Server]:
 def server(serving: S3Server) -> S3Server:
     """It with an empty bucket."""
     return emptied(serving)
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which this process keeps what it fetches of stores, as the tasks of a run do."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv(disk_cache.PLACE, str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ def add_repair_sections(
     runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome], reading: Reading
 ) -> None:
     """Give each outcome's plan its section `repair`. stores, outcomes: side by side."""
-    places = [StoreLocation(store.path, store.parts, max_rate=reading.max_rate) for store in stores]
+    places = [StoreLocation(store.path, store.parts, max_rate=reading.max_rate, since=reading.since) for store in stores]
     tasks = [steps_tasks(outcome, place, reading.not_after) for outcome, place in zip(outcomes, places, strict=True)]
     answers = iter(runner.answers([task for own in tasks for task in own], "steps of a repair"))
     for outcome, own in zip(outcomes, tasks, strict=True):

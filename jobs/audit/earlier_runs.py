@@ -3,6 +3,7 @@ has reached."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Reading:
     """How much of the stores is read. earlier: store -> the run before.  past: how far logs reached in earlier runs, once that is
-    read.  The other fields are those of `AuditRequest`."""
+    read.  since: as in `StoreLocation`, the same for all that a run reads of a store.  The other fields are those of
+    `AuditRequest`."""
 
     level: str = "full"
     not_after: float = 0
@@ -34,6 +36,7 @@ class Reading:
     reuse: bool = False
     past: Future[Furthest] | None = None
     max_rate: int = 0  # bytes per second, on each machine; 0: any
+    since: int = field(default_factory=time.time_ns)
 
 
 def earlier_runs(

@@ -49,7 +49,7 @@ Texts = tuple[tuple[str, bytes], ...]  # of a store's files, by name
 
 def request_of(number: int, store: StoreArgument, reading: Reading) -> AuditRequest:
     """What to audit of the store with this number in its run."""
-    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate)
+    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate, since=reading.since)
     return AuditRequest(
         store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,

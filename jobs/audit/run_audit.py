@@ -51,9 +51,12 @@ from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.crc import checksum
 from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.exit_codes import of_run
+from store_io.base.paths import is_uri
 from store_io.base.tasks import PartlyRead, Task
 from store_io.replicas.replica_groups import replica_groups
 from store_io.scan.segment_scan import SegmentTask
+from store_io.source import disk_cache
+from store_io.source.remote_file import fetched_bytes
 from store_io.source.store_dir import StoreListing
 
 _WARNINGS = 20  # of running brokers
@@ -299,6 +302,10 @@ class _Together:
         add_repair_sections(self.runner, [store for _, store in part], outcomes, self.reading)
         for (number, store), outcome in zip(part, outcomes, strict=True):
             outcome.key, outcome.task_seconds = store.key, self.runner.seconds[number]
+            roots = [store.path, *(folder for _, folders in store.parts for folder in folders)]
+            outcome.bytes_fetched = self.runner.fetched[number] + sum(map(fetched_bytes, roots))
+            for root in filter(is_uri, roots):
+                disk_cache.forget(root)
         return outcomes
 
 

@@ -30,9 +30,10 @@ from store_io.base.tasks import NotRead, Task, too_late
 from store_io.formats.rocksdb.kept_open import databases_kept_open
 from store_io.scan.segment_scan import SegmentTask
 from store_io.scan.summary_pickle import KeyTable
+from store_io.source.remote_file import fetched_bytes
 
 Report = Callable[..., None]  # with a task's bytes, its segments and the number of its store
-Answer = tuple[int, float, bytes]  # number of the task, seconds, pickle of its result
+Answer = tuple[int, float, int, bytes]  # number of the task, seconds, bytes fetched from elsewhere, pickle of its result
 
 PARTITION_BYTES = 512 << 20  # a partition costs Spark some 10 ms, which is what 100 MB take to audit
 FEW_BYTES, FEW_TASKS = 16 << 20, 100  # a round of less has a partition per core
@@ -54,6 +55,7 @@ class Runner:
         self.report = report
         self.context = context
         self.seconds: dict[int, float] = defaultdict(float)  # by `task.store`: that its tasks took, one after the other
+        self.fetched: Counter[int] = Counter()  # by `task.store`: bytes that its tasks had from another machine
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
         """The tasks' results in their order; a gap where one failed, or where the process that ran it was lost each time."""
@@ -85,8 +87,9 @@ class Runner:
         results: list[Any] = [Gap(Cause.TASK_WITHOUT_RESULT)] * len(tasks)
         keys = KeyTable()
         try:
-            for index, seconds, answer in self._answers(len(bins), _worker(shared, self.report, plan, stores)):
+            for index, seconds, fetched, answer in self._answers(len(bins), _worker(shared, self.report, plan, stores)):
                 self.seconds[tasks[index].store] += seconds
+                self.fetched[tasks[index].store] += fetched
                 result = results[index] = read(answer)
                 summary = getattr(result, "summary", result)
                 if isinstance(summary, SegmentSummary):
@@ -104,7 +107,7 @@ class Runner:
             # No DataFrame: Spark SQL takes a second to begin, and has nothing to plan here.
             answers = self.context.parallelize(part, len(part)).mapPartitions(work).collect()
             done = part.stop
-            size += sum(len(answer) for _, _, answer in answers)
+            size += sum(len(answer) for *_, answer in answers)
             answers.reverse()
             while answers:  # let go of one after the other
                 yield answers.pop()
@@ -237,9 +240,9 @@ def _worker(
                 run = stack.enter_context(Apart()).run
             for number in numbers:
                 for index, task in unpack(shared.value, number):
-                    began = time.monotonic()
+                    began, before = time.monotonic(), fetched_bytes()
                     answer = run(task, plan, stores)
-                    yield index, time.monotonic() - began, answer
+                    yield index, time.monotonic() - began, fetched_bytes() - before, answer
                     report(task.bytes_to_read, int(isinstance(task, SegmentTask)), task.store)
 
     return work

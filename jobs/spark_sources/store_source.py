@@ -5,10 +5,10 @@ from __future__ import annotations
 import glob
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
@@ -24,7 +24,7 @@ from schemas.rows import NAMED, MappedFile
 from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
 from store_io.audit.premises import assumed_sentence
-from store_io.base.errors import UsageError, parsed
+from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.failed_reads import every_read, with_every_read
 from store_io.base.paths import is_uri
 from store_io.explore.message_filter import EVERY_MESSAGE
@@ -34,6 +34,7 @@ from store_io.source.byte_source import StoreLocation
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
+_T = TypeVar("_T")
 _STORE_OPTIONS = {option.name.removeprefix("--").replace("-", "_"): option.name for option in STORE_OPTIONS}
 _COMMON_OPTIONS = _STORE_OPTIONS.keys() | {"path", "paths", "fleet", "columns", "pushdown"}
 # Spark reads a table of its catalog without the options that CREATE TABLE had: they are kept in the schema's first field.
@@ -85,11 +86,7 @@ class StoreSource(DataSource):
             for name in ("broker_conf", "commitlog", "consumequeue", "index"):
                 if name in self.given:
                     raise UsageError(f"option {name} does not go with fleet: set it in the store's own table")
-            stores = read_fleet_file(absolute(self.given["fleet"]), words)
-            for store in stores:
-                if store.problem:
-                    raise UsageError(store.problem)
-            return True, with_unique_names(stores)
+            return True, with_unique_names(read_fleet_file(absolute(self.given["fleet"]), words))
         several = "paths" in self.given
         paths = _listed(self.given["paths"]) if several else [self.given.get("path", "")]
         if not all(paths) or not paths:
@@ -127,9 +124,25 @@ class StoreSource(DataSource):
         names = self.columns()
         if self.of_table and PLACE in os.environ:
             say([f"{self.name()}: {_NOT_READ_HERE}"])
-        for store in self.stores:
-            check_store(StoreLocation(store.path, store.parts))
+        self._of_each(lambda store: check_store(StoreLocation(store.path, store.parts)))
         return self.types(names)
+
+    def _of_each(self, find: Callable[[StoreArgument], _T]) -> list[_T]:
+        """What `find` gives for each store. Of a fleet those that cannot be read are left out, and named on the terminal."""
+        found, failed = [], []
+        for store in self.stores:
+            try:
+                if store.problem:
+                    raise UsageError(store.problem)
+                found.append(find(store))
+            except StoreError as problem:
+                if "fleet" not in self.given:
+                    raise
+                failed.append((store.key, problem))
+        if failed and not found:
+            raise failed[0][1]
+        say(f"{self.name()}: {name} cannot be read, and gives no row: {problem}" for name, problem in failed)
+        return found
 
     def types(self, names: Sequence[str]) -> StructType:
         fields = [field_json(self.known[name]) for name in names]
@@ -149,7 +162,7 @@ class StoreSource(DataSource):
             raise UsageError(f"{self.name()}: a schema can choose columns, not change their types")
         own = [name for name in names if name != STORE.name] or [self.default_columns()[0]]  # a batch without columns has no rows
         arrow = to_arrow_schema(self.types(own), **_UTC)
-        readers = [(store.key, self._open(store, arrow)) for store in self.stores]
+        readers = self._of_each(lambda store: (store.key, self._open(store, arrow)))
         marked = self.several or STORE.name in names
         reader = StoresReader(readers, to_arrow_schema(schema, **_UTC)) if marked else readers[0][1]
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
@@ -173,9 +186,9 @@ class StoreSource(DataSource):
     def notes(self) -> list[str]:
         """What its readers have to say, known before Spark plans anything. Raises as `schema`."""
         if not self.finds_notes:  # nothing is opened: that may take long
-            return [note for store in self.stores for note in self._assumed(store)]
+            return [note for store in self.stores if not store.problem for note in self._assumed(store)]
         arrow = to_arrow_schema(self.schema(), **_UTC)
-        return [note for store in self.stores for note in self._open(store, arrow).notes()]
+        return [note for own in self._of_each(lambda store: self._open(store, arrow).notes()) for note in own]
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
         """The reader of one store. argument: as it was named.  arrow: the columns to give, without the store's."""

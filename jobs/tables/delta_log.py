@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -220,7 +221,7 @@ class DeltaLog:
                 if not _is_race(problem):
                     raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
                 if attempt + 1 < _ATTEMPTS:
-                    time.sleep(0.02 * (attempt + 1))
+                    time.sleep(0.02 * (attempt + 1) * random.uniform(0.5, 1))
         raise TablesFailed(
             f"table {self.uri}: other writers were quicker {_ATTEMPTS} times: repeat the run once fewer of them write"
         )

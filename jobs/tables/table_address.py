@@ -66,12 +66,11 @@ def delta_rs_options(uri: str) -> dict[str, str] | None:
     if not is_remote(uri):
         return None
     server = "" if is_s3(uri) else name_node_and_path(uri)[0]
-    if is_s3(uri):
-        bucket_and_key(uri)
+    bucket = bucket_and_key(uri)[0] if is_s3(uri) else ""
     if delta_rs_misreads(uri):
         raise TablesFailed(f"table {uri}: delta-rs would look elsewhere, as it decodes '%': choose another folder")
-    if not server:
-        return delta_options()
+    if bucket:
+        return delta_options(bucket)
     with failing(f"hdfs://{server}/", "cannot be reached"):
         client(server).get_file_info("/")
     return {}

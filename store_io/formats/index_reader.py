@@ -72,7 +72,7 @@ def parse_header(data: bytes) -> IndexHeader:
 
 def read_header(source: ByteSource, path: str) -> IndexHeader:
     """A file's header. Raises as `ByteSource.open`."""
-    with source.open(path) as file:
+    with source.open(path, sparsely=True) as file:
         return parse_header(file.read(0, layout.HEADER_BYTES))
 
 

@@ -27,12 +27,10 @@ from store_io.rules.releases import BrokerRules
 from store_io.rules.rocksdb.combination import light_from_rocksdb
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
-from store_io.source.remote_file import BLOCK_BYTES, KEPT_BYTES
 
 OPEN_FILES = 512
 CACHED_ENTRIES = 2048  # of each queue: those of some hundred queues stay in the processor's cache
 SCAN_BYTES = 1 << 20
-FEW_QUEUES = KEPT_BYTES // BLOCK_BYTES // 2  # on another machine: large blocks of more queues would drive each other out
 EXT_BYTES = 1 << 16  # of a queue's ext file, kept in memory
 SAMPLES = 9  # entries of a file that show which physical offsets it holds
 
@@ -98,7 +96,6 @@ class FileQueueStore:
             if isinstance(files, PackedMap):
                 files.open_all()  # messages ask at random
         self._open_files: dict[str, ByteFile] = {}
-        self._sparsely = not source.local and len(paths.queues) + len(paths.batch_queues) > FEW_QUEUES
 
     @property
     def queue_count(self) -> int:
@@ -131,7 +128,7 @@ class FileQueueStore:
         if file is None:
             if len(self._open_files) >= OPEN_FILES:
                 self._open_files.pop(next(iter(self._open_files))).close()
-            file = self._source.open(path, sparsely=self._sparsely)
+            file = self._source.open(path)
         self._open_files[path] = file  # now the last to be closed
         return file
 

@@ -94,7 +94,7 @@ def first_record(window: SegmentWindow, broker: RecordCheck) -> FirstRecord:
 def _edges(task: EdgeTask, source: ByteSource, file: MappedFile) -> SegmentEdges:
     edges = SegmentEdges(file.path)
     try:
-        with source.open(file.path) as stream:
+        with source.open(file.path, sparsely=True) as stream:
             if stream.size != file.size:
                 raise StoreChanged.in_size(file.path, stream.size, file.size)
             window = SegmentWindow(stream, file.size, min(WINDOW_BYTES, file.size))

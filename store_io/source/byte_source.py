@@ -313,12 +313,13 @@ def shown(location: str) -> str:
     return without_login(location) if is_uri(location) else location
 
 
-def check_root(location: str) -> None:
-    """Raise NotAStore or Unreadable, in one sentence, where the location is not a folder that can be listed."""
+def check_root(location: str, since: int | None = None) -> None:
+    """Raise NotAStore or Unreadable, in one sentence, where the location is not a folder that can be listed. since: as in
+    `StoreLocation`; None: now."""
     path = local_path(location)
     if path is None:
         try:
-            kind = _open_remote(location, time.time_ns()).kind("")
+            kind = _open_remote(location, time.time_ns() if since is None else since).kind("")
         except Unreached as error:
             raise NotAStore(str(error)) from error
         if kind != "directory":  # where nothing lies an object store has no folder

@@ -1,7 +1,7 @@
 """A store's files in HDFS.
 
-A file costs two questions to the NameNode, what it is and where its blocks lie, and reads from a DataNode, each of one or more
-blocks of `remote_file`. Its version is its length and the time of its last change. What a DataNode sends is
+A file costs two questions to the NameNode, what it is and where its blocks lie, and reads from a DataNode, each of one range of
+`remote_file`. Its version is its length and the time of its last change. What a DataNode sends is
 held against HDFS's own checksums.
 """
 
@@ -16,6 +16,7 @@ from store_io.base import waiting
 from store_io.base.errors import NotAFile, StoreChanged, StoreError, Unreadable
 from store_io.base.paths import name_node_and_path
 from store_io.source.byte_file import ByteFile, Found
+from store_io.source.disk_cache import remembered
 from store_io.source.hdfs_client import client, data_client, failing, is_denied, problem
 from store_io.source.remote_file import Reading, RemoteFile
 
@@ -32,7 +33,7 @@ class HdfsFolder:
     def __init__(self, uri: str, since: int):
         self.server, path = name_node_and_path(uri)
         self.root = path.rstrip("/")
-        self._since = since
+        self._uri, self._since = uri, since
 
     def _full(self, relative: str) -> str:
         return f"{self.root}/{relative}" if relative else self.root or "/"
@@ -55,11 +56,14 @@ class HdfsFolder:
 
     def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
         """The file. Raises StoreChanged where it is gone, Unreadable."""
-        return HdfsFile(self.server, self._full(relative), path, Reading(self._since, sparsely))
+        return HdfsFile(self.server, self._full(relative), path, Reading(self._uri, self._since, sparsely))
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
         """Everything below the folder `relative`; see `byte_file`. Raises StoreError where it cannot be listed; a folder below
         that this user may not list is unreadable."""
+        yield from remembered(self._uri, f"{relative}/ {depth}", self._since, lambda: self._walked(relative, depth))
+
+    def _walked(self, relative: str, depth: int) -> list[Found]:
         listed = self._listed(self._full(relative))
         if isinstance(listed, StoreError):
             raise listed
@@ -82,7 +86,7 @@ class HdfsFolder:
                     break
                 base = relative + "/" if relative else ""
                 level = list(zip(folders, threads.map(self._listed, [self._full(base + path) for path in folders]), strict=True))
-        yield from sorted(found.values())
+        return sorted(found.values())
 
     def _listed(self, path: str) -> Sequence[FileStatus] | StoreError:
         """What lies directly in the folder, nothing where it is absent or a file; the error where this user may not see it."""
@@ -113,14 +117,14 @@ class HdfsFile(RemoteFile):
 
     def _first(self, most: int) -> tuple[bytes, int, str]:
         size, version = self._now()
-        self._reader = self._opened(size)
+        self._reader = self._reader_of(size)
         return self._read(self._reader, 0, min(most, size), version), size, version
 
     def _part(self, start: int, size: int) -> bytes:
         with self._lock:
             if self._reader is None:  # the first bytes are kept from an earlier opening
                 self._check(self._version)
-                self._reader = self._opened(self.size)
+                self._reader = self._reader_of(self.size)
             reader = self._reader
         return self._read(reader, start, size, self._version)
 
@@ -132,7 +136,7 @@ class HdfsFile(RemoteFile):
             raise NotAFile(f"{self.path}: a directory, not a file")
         return status.length, f"{status.length} {status.modification_time}"
 
-    def _opened(self, size: int) -> FileReader:
+    def _reader_of(self, size: int) -> FileReader:
         with failing(self.path, "cannot be opened"):
             reader = data_client(self._server).read(self._full)
         if len(reader) != size:

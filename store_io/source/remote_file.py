@@ -1,73 +1,64 @@
-"""Files of other machines, read in blocks that all files of the process share.
+"""Files of other machines, read by as few requests as can be, and each byte once.
 
-Requests are what this costs. A file is opened by reading its first block; later blocks are asked for when they are needed. Where
-one block is read after the other, the next ones are on their way; where that lasts, several of them by one request. Blocks are
-small where little of many files is read. A block is kept under the version that its file had: no two versions are ever mixed.
+Requests are what this costs. A file is opened by reading its beginning; what follows comes when it is needed, by ranges of
+REQUEST_BYTES. Where one is read after the other, the next ones are on their way. What came is kept on this machine's disk for
+all processes (`disk_cache`). Where it cannot be kept there, or where little of a file is read, requests are as small as what is
+asked for, and grow while that is read on; a process then keeps in memory what was used last. All is kept under the version that
+the file had: no two versions are ever mixed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from store_io.base.locks import made_once
+from store_io.base.locks import ProcessLock, made_once
+from store_io.source import disk_cache
 from store_io.source.byte_file import BasicFile
+from store_io.source.disk_cache import GRAIN_BYTES, KeptFile, Opened
 
-BLOCK_BYTES = 4 << 20
-SMALL_BLOCK_BYTES = 256 << 10  # of files that are read sparsely
-AHEAD = 2  # requests for blocks before these are needed
-LONG_RUN = 8  # blocks read one after the other: from then on a request asks for two
-KEPT_BYTES = 96 << 20  # of all files of a process; a queue's file has two blocks
-PASSING_BYTES = 64 << 20  # the same of what is read ahead, and of files that are read through
-ENTRY_BYTES = 500  # that keeping a block takes besides its bytes, about
+REQUEST_BYTES = 8 << 20
+AHEAD = 2  # requests before these are needed
+KEPT_BYTES = 96 << 20  # in memory, of all files of a process
+PASSING_BYTES = 64 << 20  # the same of files that are read through
+ENTRY_BYTES = 500  # that keeping a grain takes besides its bytes, about
 KEPT_FILES = 100_000  # whose length and version are kept
 _THREADS = 16
 
 
 Place = tuple[str, str]  # (bucket or server, key or path)
-BlockName = tuple[Place, str, int, int]  # (place, version, bytes of a block, number)
-
-
-class Opened(NamedTuple):
-    """A file as it was when it was first asked for. version: "" where it has none.  asked: when that was, ns."""
-
-    size: int
-    version: str
-    asked: int
+GrainName = tuple[Place, str, int]  # (place, version, number)
 
 
 class Reading(NamedTuple):
-    """How a file is to be read. since: ns; what the process read of it after that is used again without a request.
+    """How a file is to be read. root: of its store.  since: ns; what the run read of it after that is used again without a
+    request.  sparsely: little of it, here and there."""
 
-    sparsely: little of it, here and there, beside many other files: in smaller blocks, so that those of many files are kept.
-    """
-
+    root: str
     since: int
     sparsely: bool = False
 
 
 class RemoteFile(BasicFile):
-    """One file, read in blocks by `_first` and `_part` of the subclass; by one thread at a time."""
+    """One file, read by `_first` and `_part` of the subclass; by one thread at a time."""
 
     def __init__(self, place: Place, path: str, reading: Reading):
-        self.path, self._place = path, place
-        opened = _kept().opened(place, reading.since)
-        if opened is None:
-            now = time.time_ns()
-            asked = SMALL_BLOCK_BYTES if reading.sparsely else BLOCK_BYTES
-            first, size, version = self._first(asked)
-            opened = Opened(size, version, now)
-            _kept().put((place, version, BLOCK_BYTES if size <= asked else asked, 0), first)
-            _kept().put_opened(place, opened)
-        self.size, self._version = opened.size, opened.version
-        self._small = reading.sparsely and self.size > SMALL_BLOCK_BYTES
-        self._unit = SMALL_BLOCK_BYTES if self._small else BLOCK_BYTES
-        self._waiting: dict[int, Future[None]] = {}  # blocks under way
-        self._last = self._run = 0  # the block that was read last; how many there were in a row
+        self.path, self._place, self._reading = path, place, reading
+        self._disk = KeptFile.of(reading.root, "/".join(place))
+        self._ahead: dict[tuple[int, int], Future[None]] = {}  # grains under way
+        try:
+            self.size, self._version, _ = self._opened()
+        except BaseException:
+            self.close()
+            raise
+        self._large = self._disk is not None and not reading.sparsely and disk_cache.has_room(self.size)
+        self._asked, self._end = GRAIN_BYTES, 0  # by a small request; the grain after what was fetched last
+        self._last = self._run = 0  # the range of REQUEST_BYTES that was read last; how many there were in a row
 
     def _first(self, most: int) -> tuple[bytes, int, str]:
         """(the first bytes, `most` of them unless the file ends before, its length, its version). Raises StoreError."""
@@ -77,116 +68,161 @@ class RemoteFile(BasicFile):
         """Exactly these bytes, of the version that was opened; by several threads at a time. Raises StoreError."""
         raise NotImplementedError
 
+    def _opened(self) -> Opened:
+        """The file as the run knows it; else as its server says, whose answer has the file's beginning."""
+        root, since, sparsely = self._reading
+        disk = self._disk
+        with disk.locked(0, 1) if disk is not None else contextlib.nullcontext():
+            opened = disk.opened(since) if disk is not None else _kept().opened(self._place, since)
+            if opened is not None:
+                return opened
+            now = time.time_ns()
+            large = disk is not None and not sparsely and disk_cache.has_room(REQUEST_BYTES)
+            first, size, version = self._first(REQUEST_BYTES if large else GRAIN_BYTES)
+            _count(root, len(first))
+            self._version, opened = version, Opened(size, version, now)
+            if disk is not None and not (version and disk.begin(opened)):
+                self._disk = None
+            self._keep(0, first, _kept())
+        _kept().put_opened(self._place, opened)
+        return opened
+
+    # ---- reading ---------------------------------------------------------------------------------------------------
+
     def _fill(self, position: int, view: memoryview) -> int:
-        block, within = divmod(position, self._unit)
-        data = self._small_block(block, (position + len(view) - 1) // self._unit) if self._small else self._block(block)
+        self._read_ahead(position // REQUEST_BYTES)
+        grain = position // GRAIN_BYTES
+        for first, end in list(self._ahead):
+            if first <= grain < end:
+                self._ahead.pop((first, end)).result()
+        return self._held(position, view) or self._fetched(position, view)
+
+    def _held(self, position: int, view: memoryview) -> int:
+        """How many bytes were there, of the disk or of memory."""
+        if self._disk is not None and (done := self._disk.read_into(position, view)):
+            return done
+        grain, within = divmod(position, GRAIN_BYTES)
+        data = _kept().get(self._name(grain)) or _passing().get(self._name(grain))
+        if data is None:
+            return 0
         part = data[within : within + len(view)]
         view[: len(part)] = part
         return len(part)
 
-    def _name(self, block: int) -> BlockName:
-        return self._place, self._version, self._unit, block
+    def _fetched(self, position: int, view: memoryview) -> int:
+        grain, last = position // GRAIN_BYTES, (position + len(view) - 1) // GRAIN_BYTES
+        first, end = self._range_around(grain, last)
+        data = self._ask(first, end, _passing() if self._run > 1 else _kept())
+        part = data[position - first * GRAIN_BYTES :][: len(view)]
+        view[: len(part)] = part
+        return len(part)
 
-    def _has(self, block: int) -> bool:
-        return any(blocks.get(self._name(block)) is not None for blocks in (_kept(), _passing()))
+    def _range_around(self, grain: int, last: int) -> tuple[int, int]:
+        """What to ask for where this grain is missing, and those up to the last one are needed."""
+        each = REQUEST_BYTES // GRAIN_BYTES
+        low = grain // each * each
+        high = min(low + each, -(-self.size // GRAIN_BYTES))
+        if not self._large:
+            follows = grain == self._end
+            self._asked = min(2 * self._asked, REQUEST_BYTES) if follows else GRAIN_BYTES
+            low, high = grain, min(high, max(grain + self._asked // GRAIN_BYTES, last + 1))
+        first, end = grain, grain + 1
+        while first > low and not self._has(first - 1):
+            first -= 1
+        while end < high and not self._has(end):
+            end += 1
+        self._end = end
+        return first, end
 
-    def _small_block(self, block: int, last: int) -> bytes:
-        """The block. Those after it, up to the last one that is needed, are read by the same request."""
-        data = _kept().get(self._name(block))
-        if data is None:
-            count = 1
-            while block + count <= last and _kept().get(self._name(block + count)) is None:
-                count += 1
-            data = self._fetch_into(_kept(), block, count)
-        return data
-
-    def _block(self, block: int) -> bytes:
-        follows, data = block == self._last + 1, _kept().get(self._name(block))
-        waiting = self._waiting.pop(block, None)
-        if data is None:
-            if waiting is not None:
-                waiting.result()
-            # Kept, what is read through would drive out what is used again, and be gone itself before it is.
-            in_run = follows or block == self._last
-            through = in_run and self._run >= LONG_RUN and self.size > KEPT_BYTES
-            data = _passing().get(self._name(block))
-            if data is None:
-                data = self._fetch_into(_passing(), block, 1)
-            if not through:
-                _kept().put(self._name(block), data)
-        if follows:
-            self._run += 1
-            self._read_ahead(block + 1, 2 if self._run >= LONG_RUN else 1)
-        elif block != self._last:
-            self._run = 0
+    def _read_ahead(self, block: int) -> None:
+        """Where ranges are read one after the other, have those after this one under way."""
+        if block == self._last:
+            return
+        self._run = self._run + 1 if block == self._last + 1 else 0
         self._last = block
+        each = REQUEST_BYTES // GRAIN_BYTES
+        needed = range((block + 1) * each, min((block + 1 + AHEAD) * each, -(-self.size // GRAIN_BYTES)))
+        self._drop_ahead(range(block * each, needed.stop))
+        if not self._run or not (self._large or self._asked == REQUEST_BYTES):
+            return
+        for low in needed[::each]:
+            missing = [grain for grain in range(low, min(low + each, needed.stop)) if not self._has(grain)]
+            if missing and not any(first <= missing[0] < end for first, end in self._ahead):
+                asked = missing[0], missing[-1] + 1
+                self._ahead[asked] = _threads(os.getpid()).submit(self._ask_ahead, *asked)
+
+    def _drop_ahead(self, needed: range) -> None:
+        """Let go of requests for other grains that have ended or still wait."""
+        for (first, end), asked in list(self._ahead.items()):
+            if first not in needed and (asked.done() or asked.cancel()):
+                del self._ahead[first, end]
+
+    def _ask_ahead(self, first: int, end: int) -> None:
+        """`_ask` without its result: a Future would keep the bytes."""
+        self._ask(first, end, _passing())
+
+    def _ask(self, first: int, end: int, memory: KeptGrains) -> bytes:
+        """These grains, from the server unless another process has just had them."""
+        start, end_at = first * GRAIN_BYTES, min(end * GRAIN_BYTES, self.size)
+        disk = self._disk
+        with disk.fetching(first, end) if disk is not None else contextlib.nullcontext():
+            if disk is not None and disk.has(first):
+                there = bytearray(end_at - start)
+                if disk.read_into(start, memoryview(there)) == len(there):
+                    return bytes(there)
+            _count(self._reading.root, end_at - start)
+            data = self._part(start, end_at - start)
+            self._keep(first, data, memory)
         return data
 
-    def _read_ahead(self, first: int, together: int) -> None:
-        """Have the blocks from `first` on under way, so many by one request."""
-        count = -(-self.size // self._unit)
-        end = min(first + AHEAD * together, count)
-        self._drop_waiting(range(first, end))
-        at = first
-        while at < end:
-            if at in self._waiting or self._has(at):
-                at += 1
-                continue
-            if end < min(at + together, count):  # the rest of this request is not needed yet
-                break
-            asked = _threads(os.getpid()).submit(self._ask, at, together)
-            self._waiting.update(dict.fromkeys(range(at, min(at + together, count)), asked))
-            at += together
+    def _keep(self, first: int, data: bytes, memory: KeptGrains) -> None:
+        if self._disk is not None:
+            if self._disk.put(first, data):
+                return
+            self._large = False
+        for number, at in enumerate(range(0, len(data), GRAIN_BYTES), first):
+            memory.put(self._name(number), data[at : at + GRAIN_BYTES])
 
-    def _drop_waiting(self, needed: range) -> None:
-        """Forget all other blocks, and the requests for nothing else."""
-        dropped = {self._waiting.pop(block) for block in list(self._waiting) if block not in needed}
-        for asked in dropped.difference(self._waiting.values()):
-            asked.cancel()
+    def _name(self, grain: int) -> GrainName:
+        return self._place, self._version, grain
 
-    def _ask(self, block: int, count: int) -> None:
-        """`_fetch_into` without its result: a Future would keep the bytes beyond PASSING_BYTES."""
-        self._fetch_into(_passing(), block, count)
-
-    def _fetch_into(self, blocks: KeptBlocks, block: int, count: int) -> bytes:
-        """Have so many blocks from this one on there, fewer at the file's end; gives the first."""
-        start = block * self._unit
-        data = self._part(start, min(count * self._unit, self.size - start))
-        parts = [data[at : at + self._unit] for at in range(0, len(data), self._unit)]
-        for number, part in enumerate(parts, block):
-            blocks.put(self._name(number), part)
-        return parts[0]
+    def _has(self, grain: int) -> bool:
+        if self._disk is not None and self._disk.has(grain):
+            return True
+        return any(grains.get(self._name(grain)) is not None for grains in (_kept(), _passing()))
 
     def close(self) -> None:
-        self._drop_waiting(range(0))
+        self._drop_ahead(range(0))
+        if self._disk is not None and not self._ahead:  # else what is under way is kept yet
+            self._disk.close()
 
 
-class KeptBlocks:
-    """What a process keeps of files: the blocks that were used last, and lengths. Threads may share it."""
+class KeptGrains:
+    """What a process keeps of files in memory: the grains that were used last, and lengths. Threads may share it."""
 
     def __init__(self, most_bytes: int):
         self._most = most_bytes
         self._bytes = 0
-        self._blocks: OrderedDict[BlockName, bytes] = OrderedDict()
+        self._grains: OrderedDict[GrainName, bytes] = OrderedDict()
         self._opened: OrderedDict[Place, Opened] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, name: BlockName) -> bytes | None:
-        """The block, None where it is not kept."""
+    def get(self, name: GrainName) -> bytes | None:
+        """The grain, None where it is not kept."""
         with self._lock:
-            if name in self._blocks:
-                self._blocks.move_to_end(name)
-            return self._blocks.get(name)
+            if name in self._grains:
+                self._grains.move_to_end(name)
+            return self._grains.get(name)
 
-    def put(self, name: BlockName, data: bytes) -> None:
+    def put(self, name: GrainName, data: bytes) -> None:
         """Keep it, in place of those that were not used for longest."""
         with self._lock:
-            if name in self._blocks:
-                self._bytes -= _held(self._blocks.pop(name))
-            self._blocks[name] = data
-            self._bytes += _held(data)
-            while self._bytes > self._most and len(self._blocks) > 1:
-                self._bytes -= _held(self._blocks.popitem(last=False)[1])
+            if name in self._grains:
+                self._bytes -= _weight(self._grains.pop(name))
+            self._grains[name] = data
+            self._bytes += _weight(data)
+            while self._bytes > self._most and len(self._grains) > 1:
+                self._bytes -= _weight(self._grains.popitem(last=False)[1])
 
     def opened(self, place: Place, since: int) -> Opened | None:
         """The file as it was asked for since then; None: ask the server."""
@@ -203,23 +239,40 @@ class KeptBlocks:
                 self._opened.popitem(last=False)
 
 
-def _held(data: bytes) -> int:
+def _weight(data: bytes) -> int:
     return len(data) + ENTRY_BYTES
 
 
 @made_once(1)
-def _blocks_of(process: int) -> tuple[KeptBlocks, KeptBlocks]:
-    return KeptBlocks(KEPT_BYTES), KeptBlocks(PASSING_BYTES)
+def _grains_of(process: int) -> tuple[KeptGrains, KeptGrains]:
+    return KeptGrains(KEPT_BYTES), KeptGrains(PASSING_BYTES)
 
 
-def _kept() -> KeptBlocks:
-    return _blocks_of(os.getpid())[0]
+def _kept() -> KeptGrains:
+    return _grains_of(os.getpid())[0]
 
 
-def _passing() -> KeptBlocks:
-    return _blocks_of(os.getpid())[1]
+def _passing() -> KeptGrains:
+    return _grains_of(os.getpid())[1]
 
 
 @made_once(1)
 def _threads(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, "read-ahead")
+
+
+# ---- what was fetched ----------------------------------------------------------------------------------------------
+
+_fetched: Counter[str] = Counter()
+_counting = ProcessLock()
+
+
+def _count(root: str, size: int) -> None:
+    with _counting.own:
+        _fetched[root] += size
+
+
+def fetched_bytes(root: str = "") -> int:
+    """How many bytes this process has fetched of the store with this root; of all stores without a root."""
+    with _counting.own:
+        return _fetched[root] if root else _fetched.total()

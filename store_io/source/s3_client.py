@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ _THREADS = 32
 _SAID = 300  # letters of what a server says
 _LOGIN = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of ~/.aws with AWS_PROFILE"
 _CERTIFICATE = "AWS_CA_BUNDLE names a file with the certificates that it must come from"
+_NO_TLS = re.compile(r"wrong.version.number|record.layer.failure|http.request|packet length too long", re.IGNORECASE)
 _REGION = "set AWS_REGION to the region of the bucket"
 _WRONG_REGION = {"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"}
 _ELSEWHERE = {"301", "302", "307", "308"}  # an answer of HTTP's own, without a word of S3's
@@ -60,15 +62,23 @@ def _client(process: int) -> Any:
             "response_checksum_validation": "when_required",
         }
         made = session.create_client("s3", region_name=region, config=Config(**options))
-        if not (urlsplit(made.meta.endpoint_url).hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn")):
-            options["s3"] = {"addressing_style": "path"}  # BUCKET.minio has no address
+        amazon = (urlsplit(made.meta.endpoint_url).hostname or "").endswith((".amazonaws.com", ".amazonaws.com.cn"))
+        style = os.environ.get("AWS_S3_ADDRESSING_STYLE") or ("path" if not amazon and not _style(made) else "")
+        if style:  # else the profile's, or Amazon's own; BUCKET.minio has no address unless somebody says so
+            options["s3"] = {"addressing_style": style}
             made = session.create_client("s3", region_name=region, config=Config(**options))
+        if not amazon:
             made.meta.events.register("before-call.s3.HeadBucket", _without_region)
         s3_answers.register(made)
         _take_certificates(made)
         return made
     except (BotoCoreError, ValueError) as error:
         raise Unreadable(f"S3 cannot be used: {_plain(error)}") from error
+
+
+def _style(made: Any) -> str:
+    """How the client names a bucket, if that is set."""
+    return str((made.meta.config.s3 or {}).get("addressing_style") or "")
 
 
 def _without_region(**_: Any) -> tuple[Any, dict[str, Any]]:
@@ -94,13 +104,18 @@ def _take_certificates(made: Any) -> None:
         os.environ["SSL_CERT_FILE"] = bundle
 
 
-def delta_options() -> dict[str, str]:
-    """The same login, server and region as options for delta-rs. Raises StoreError."""
+def delta_options(bucket: str) -> dict[str, str]:
+    """The same login, server and region as options for delta-rs, for this bucket. Raises StoreError."""
     made = client()
     endpoint = str(made.meta.endpoint_url)
+    virtual = _style(made) == "virtual"
+    if virtual:  # delta-rs wants the bucket in the address
+        endpoint = endpoint.replace("://", f"://{bucket}.", 1)
     options = {"AWS_REGION": str(made.meta.region_name), "AWS_ENDPOINT_URL": endpoint}
     if endpoint.startswith("http:"):
         options["AWS_ALLOW_HTTP"] = "true"
+    if virtual:
+        options["AWS_VIRTUAL_HOSTED_STYLE_REQUEST"] = "true"
     login = _login()
     if login is not None:
         options |= {"AWS_ACCESS_KEY_ID": login.access_key, "AWS_SECRET_ACCESS_KEY": login.secret_key}
@@ -116,6 +131,7 @@ def arrow_file_system() -> Any:
     made, login = client(), _login()
     scheme, _, host = str(made.meta.endpoint_url).partition("://")
     options: dict[str, Any] = {"region": made.meta.region_name, "endpoint_override": host, "scheme": scheme}
+    options |= {"force_virtual_addressing": True} if _style(made) == "virtual" else {}
     if login is not None:
         options |= {"access_key": login.access_key, "secret_key": login.secret_key, "session_token": login.token}
     if (bundle := _bundle(made)) is not None:
@@ -149,6 +165,8 @@ def reason(error: Exception) -> str:
         return f"no credentials were found; {_LOGIN}"
     if isinstance(error, known.CredentialRetrievalError | known.UnauthorizedSSOTokenError | known.SSOTokenLoadError):
         return f"the credentials of the profile cannot be had ({_plain(error)}); {_LOGIN}"
+    if isinstance(error, known.SSLError) and _NO_TLS.search(str(error)):
+        return f"the server speaks http there, not https ({_plain(error)}): name it by http:// in AWS_ENDPOINT_URL"
     if isinstance(error, known.SSLError):
         return f"the server's certificate is not trusted ({_plain(error)}); {_CERTIFICATE}"
     if isinstance(error, known.ConnectionError | known.HTTPClientError | known.ReadTimeoutError | known.ConnectTimeoutError):

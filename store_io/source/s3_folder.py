@@ -1,7 +1,7 @@
 """A store's files as objects of an S3-compatible server.
 
-A file is opened by reading its first block: the answer says how long the object is and its ETag, so nothing is asked beforehand.
-Later blocks are asked for under that ETag.
+A file is opened by reading its beginning: the answer says how long the object is and its ETag, so nothing is asked beforehand.
+What follows is asked for under that ETag.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, Unreadable
 from store_io.base.paths import bucket_and_key
 from store_io.source.byte_file import ByteFile, Found
+from store_io.source.disk_cache import remembered
 from store_io.source.remote_file import Reading, RemoteFile
 from store_io.source.s3_answers import CONTENT_RANGE, failures
 from store_io.source.s3_client import client, is_code, problem
@@ -29,7 +30,7 @@ class S3Folder:
 
     def __init__(self, uri: str, since: int):
         self.bucket, self.root = bucket_and_key(uri)
-        self._since = since
+        self._uri, self._since = uri, since
 
     def _key(self, relative: str) -> str:
         return "/".join(part for part in (self.root, relative) if part)
@@ -40,10 +41,11 @@ class S3Folder:
     def kind(self, relative: str) -> str:
         """ "file", "directory", or "" where nothing is there. Raises StoreError."""
         key = self._key(relative)
-        prefix = f"{key}/" if key else ""
-        if any(listed(self.bucket, prefix, most=1)):
-            return "directory"
-        return "file" if key and self._is_object(key) else ""
+        if not relative:  # the listing that is needed next
+            folder = any(self.walk("", 1))
+        else:
+            folder = any(listed(self.bucket, f"{key}/", most=1))
+        return "directory" if folder else "file" if key and self._is_object(key) else ""
 
     def _is_object(self, key: str) -> bool:
         try:
@@ -58,7 +60,7 @@ class S3Folder:
 
     def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
         """The object. Raises StoreChanged where it is gone, Unreadable."""
-        return S3File(self.bucket, self._key(relative), path, Reading(self._since, sparsely))
+        return S3File(self.bucket, self._key(relative), path, Reading(self._uri, self._since, sparsely))
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
         """Everything below the folder `relative`; see `byte_file`. Raises StoreError.
@@ -66,6 +68,9 @@ class S3Folder:
         A key that is no path ("a//b", "..") is listed as special. Raises Unreadable where a name is an object and a folder: no
         file system has that, and only one of both could be read.
         """
+        yield from remembered(self._uri, f"{relative}/ {depth}", self._since, lambda: self._listed(relative, depth))
+
+    def _listed(self, relative: str, depth: int) -> list[Found]:
         base = self._key(relative)
         prefix = f"{base}/" if base else ""
         files: dict[str, Found] = {}
@@ -86,7 +91,7 @@ class S3Folder:
             raise Unreadable(
                 f"{self._shown(prefix + both[0])}: an object and a folder have this name; a store has only one of them"
             )
-        yield from sorted([*files.values(), *((folder, "directory", 0, 0) for folder in folders)])
+        return sorted([*files.values(), *((folder, "directory", 0, 0) for folder in folders)])
 
 
 class Listed(NamedTuple):
@@ -154,7 +159,7 @@ def _asked(shown: str, request: Callable[[], Any]) -> Any:
 
 
 class S3File(RemoteFile):
-    """One object. Later blocks are asked for under the ETag of the first one."""
+    """One object. What follows its beginning is asked for under the same ETag."""
 
     def __init__(self, bucket: str, key: str, path: str, reading: Reading):
         self._bucket, self._key = bucket, key
@@ -201,7 +206,7 @@ def _empty(bucket: str, key: str, path: str) -> tuple[bytes, int, str]:
     answer = _asked(path, lambda: client().head_object(Bucket=bucket, Key=key))
     if answer.get("ContentLength") != 0:
         raise Unreadable(f"{path}: cannot be read: the server says that it has no bytes, and that it has some")
-    return b"", 0, ""
+    return b"", 0, answer.get("ETag", "")
 
 
 def _length(answer: Any, start: int, most: int, path: str) -> int:

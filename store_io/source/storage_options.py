@@ -23,11 +23,13 @@ KEYS = {
     "aws_profile": "a login of ~/.aws, in place of these",
     "aws_region": "of the buckets",
     "aws_endpoint_url": "another server than Amazon's",
+    "aws_s3_addressing_style": "path, virtual or auto: whether a bucket is part of the path or of the host's name",
     "aws_ca_bundle": "a file with the certificates that the server's must come from",
     "hadoop_user_name": "who asks, in HDFS",
     "hadoop_conf_dir": "a folder with core-site.xml and hdfs-site.xml",
 }
 SECRETS = ("aws_secret_access_key", "aws_session_token")
+_STYLES = ("path", "virtual", "auto")
 _PATHS = ("aws_ca_bundle", "hadoop_conf_dir")
 LOGIN = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 # Variables that would win over the option that is given, or that belong to another login.
@@ -55,6 +57,7 @@ _TAKEN = (
     (_LOGINS, ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", *_SESSION)),
     (("AWS_REGION", "AWS_DEFAULT_REGION"),) * 2,
     (("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),) * 2,
+    (("AWS_S3_ADDRESSING_STYLE",),) * 2,
     (("HADOOP_USER_NAME",),) * 2,
 )
 _SHORTEST = 8  # letters of a secret that is looked for in texts
@@ -78,6 +81,8 @@ def fault_of(key: str, value: str) -> str:
             sound = False
         if not sound or "@" in value:
             return f"{key}: must be http://HOST:PORT or https://HOST:PORT, without a login"
+    if key == "aws_s3_addressing_style" and value not in _STYLES:
+        return f"{key} {value!r}: must be {', '.join(_STYLES[:-1])} or {_STYLES[-1]}"
     if key == "aws_ca_bundle" and not os.path.isfile(_path(value)):
         return f"{key} {value!r}: there is no such file"
     if key == "hadoop_conf_dir" and not os.path.isdir(_path(value)):

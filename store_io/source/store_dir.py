@@ -7,8 +7,9 @@ and the tiered store's path settings (formats.md 1, 8, 10 to 14).
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemas import checkpoint_layout
 from schemas.gaps import Cause, Gap
@@ -17,7 +18,7 @@ from schemas.rows import Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, PARTS, QUEUES, UPLOAD_MARK
 from store_io.base.errors import NotAStore, Unreadable
 from store_io.base.packed import keys_of
-from store_io.source.byte_source import StoreLocation, check_root, open_source, shown
+from store_io.source.byte_source import DerivedLocation, StoreLocation, check_root, open_source, shown
 from store_io.source.file_columns import FileColumns, FilesByPath
 
 # Folders that are listed with all that is below them. Others are known by name, or not at all.
@@ -95,11 +96,11 @@ def every_file(listing: StoreListing) -> list[StoreFile]:
 
 def check_roots(location: StoreLocation) -> None:
     """Raise NotAStore or Unreadable where the store's folder, or one that holds a part of it, cannot be listed."""
-    check_root(location.root)
+    check_root(location.root, location.since)
     for name, folders in location.parts:
         for folder in folders:
             try:
-                check_root(folder)
+                check_root(folder, location.since)
             except NotAStore as error:
                 raise NotAStore(f"{name}: {error}") from error
             except Unreadable as error:
@@ -190,10 +191,13 @@ def listing_notes(listing: StoreListing) -> list[Finding]:
 
 def changes_since(listing: StoreListing) -> list[Gap]:
     """A gap for each file that came, went, or changed its length or time since the listing was made."""
+    location = listing.location
+    if not isinstance(location, DerivedLocation):  # the store that such a one is made of has an audit of its own
+        location = replace(location, since=time.time_ns())
     try:
-        if _same_names(listing):
+        if _same_names(listing, location):
             return []
-        now = list_folder(listing.location)
+        now = list_folder(location)
     except (NotAStore, Unreadable) as error:
         return [error.gap()]
     found = []
@@ -206,10 +210,10 @@ def changes_since(listing: StoreListing) -> list[Gap]:
     return found
 
 
-def _same_names(listing: StoreListing) -> bool:
-    """Whether all is as it was. Name by name: a second listing of a million files is never held."""
+def _same_names(listing: StoreListing, location: StoreLocation) -> bool:
+    """Whether all is as it was, as listed at this location. Name by name: a second listing of a million files is never held."""
     count = 0
-    for after in _names(listing.location):
+    for after in _names(location):
         before = listing.get(after.path)
         if before is None or _differ(before, after):
             return False

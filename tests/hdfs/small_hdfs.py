@@ -105,7 +105,7 @@ class SmallHdfs(HadoopServers):
 def forget() -> None:
     """Drop the clients and the blocks of files that this process keeps."""
     hdfs_client._clients.clear()
-    remote_file._blocks_of.cache_clear()
+    remote_file._grains_of.cache_clear()
 
 
 @contextlib.contextmanager

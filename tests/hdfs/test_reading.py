@@ -10,7 +10,7 @@ import pytest
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
-from store_io.source import hdfs_client, remote_file
+from store_io.source import disk_cache, hdfs_client, remote_file
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
 from tests.hdfs.small_hdfs import SmallHdfs, user
 from tests.support.stores import corpus_tools
@@ -22,7 +22,9 @@ SEGMENT = "commitlog/00000000000000000000"
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_file, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(remote_file, "REQUEST_BYTES", 1000)
+    for module in (remote_file, disk_cache):
+        monkeypatch.setattr(module, "GRAIN_BYTES", 100)
 
 
 def source(hdfs: SmallHdfs) -> ByteSource:
@@ -125,7 +127,7 @@ def test_without_a_data_node_and_in_safe_mode(hdfs: SmallHdfs) -> None:
     finally:
         assert "OFF" in hdfs.admin("-safemode", "leave")
     hdfs.kill_data_node()
-    remote_file._blocks_of.cache_clear()
+    remote_file._grains_of.cache_clear()
     try:
         with pytest.raises(Unreadable, match="abort: cannot be read: no DataNode that has its blocks can be reached"):
             source(hdfs).open("abort")
@@ -137,7 +139,7 @@ def test_without_a_data_node_and_in_safe_mode(hdfs: SmallHdfs) -> None:
 def test_a_process_that_was_forked_reads_nothing(hdfs: SmallHdfs) -> None:
     hdfs.put("/s/abort", b"x")
     assert source(hdfs).read_small("abort") == b"x"
-    remote_file._blocks_of.cache_clear()
+    remote_file._grains_of.cache_clear()
     child = os.fork()
     if child == 0:
         try:

@@ -168,6 +168,25 @@ def test_whole_segments_are_skipped_by_their_names(real: tuple[Path, Path]) -> N
     assert len(packed) - len(rules) < 7_500 and b"commitlog/0" not in packed
 
 
+def test_of_a_fleet_what_can_be_read_is_read_and_the_others_are_named(
+    real: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(notes, "_said", set())
+    rows = [f'path = "{real[0]}"', 'path = "gone"', f'path = "{real[0]}"\nrelease = "none"']
+    fleet = tmp_path / "fleet.toml"
+    fleet.write_text("".join(f'[[store]]\nname = "s{number}"\n{row}\n' for number, row in enumerate(rows)))
+    for _ in range(2):
+        source = MessagesSource({"fleet": str(fleet), "release": "5.3.3"})
+        reader: Any = source.reader(source.schema())
+        assert {part.value[0] for part in reader.partitions()} == {"s0"}
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[1] for line in said] == [f" s{number} cannot be read, and gives no row" for number in (1, 2)]
+    assert "there is nothing of this name" in said[0] and "release" in said[1]
+    fleet.write_text('[[store]]\npath = "gone"\n')
+    with pytest.raises(NotAStore, match="there is nothing of this name"):
+        MessagesSource({"fleet": str(fleet)}).schema()
+
+
 def test_what_is_redacted_stays_in_the_tasks(real: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "salt").write_text("salt of this house")
 

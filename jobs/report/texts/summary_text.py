@@ -151,7 +151,8 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str,
         size += f", {count_text(outcome.damaged_extents, 'damaged range')}"
     lines.append(_row("Copy", size))
     lines += [_row("Not read" if not i else "", part) for i, part in enumerate(not_read_texts(outcome))]
-    lines.append(_row("Read", f"{bytes_text(outcome.bytes_read)} in {seconds_text(outcome.seconds)}"))
+    fetched = f", {bytes_text(outcome.bytes_fetched)} fetched" if outcome.bytes_fetched else ""
+    lines.append(_row("Read", f"{bytes_text(outcome.bytes_read)} in {seconds_text(outcome.seconds)}{fetched}"))
     return lines
 
 

@@ -6,6 +6,7 @@ the other writer left. Readers keep the version that they opened: its files stay
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -169,7 +170,7 @@ class TableCare:
             except CommitFailedError as problem:
                 if self._call(self._log.newest).version() == newest.version():
                     raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
-                time.sleep(0.05 * (attempt + 1))
+                time.sleep(0.05 * (attempt + 1) * random.uniform(0.5, 1))
             except Exception as problem:  # its library's errors have no common kind
                 raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
         raise TablesFailed(f"table {self.uri}: other writers were quicker {_ATTEMPTS} times: repeat the command once fewer write")

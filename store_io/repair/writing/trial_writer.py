@@ -78,7 +78,7 @@ class TrialWriter(StoreWriter):
             self._saved += 1
             self._scratch.put(f"{TABLES}/{self._saved}", pickle.dumps(self._table, protocol=5))
             self._current = True
-        return TrialLocation(self.origin.root, self.origin.parts, self._scratch.root, self._saved)
+        return TrialLocation(self.origin.root, self.origin.parts, self._scratch.root, self._saved, since=self.origin.since)
 
     def require(self, needed: int, what: str) -> None:
         """Does nothing: a dry run reports needed and free space instead."""

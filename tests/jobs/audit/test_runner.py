@@ -84,7 +84,7 @@ class Answered:
 def test_only_an_audit_gets_results_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """A repair uses results as they are: such as what was found at two damaged places of one segment."""
     results = [["first place", "second place"], ["one place"]]
-    monkeypatch.setattr(Runner, "_answers", lambda *_: iter([(i, 0.0, pickle.dumps(r)) for i, r in enumerate(results)]))
+    monkeypatch.setattr(Runner, "_answers", lambda *_: iter([(i, 0.0, 0, pickle.dumps(r)) for i, r in enumerate(results)]))
     runner, tasks = Runner(Answered(), lambda *_: None), segments(5, 5)  # type: ignore[arg-type]
     assert runner.run(tasks, "healing") == results
     packed, single = runner.answers(tasks, "audit")
@@ -121,6 +121,6 @@ def test_the_tasks_of_a_partition_fetch_a_database_once(tmp_path: Path, monkeypa
     monkeypatch.setattr(PrivateFolder, "__init__", noted)
     tasks = [Counted(str(tmp_path))] * 4
     work = runner._worker(SimpleNamespace(value=runner.pack(tasks, [[0, 1, 2], [3]])), lambda *_: None, None, ())
-    assert [pickle.loads(answer) for _, _, answer in work([0])] == [9, 9, 9] and len(made) == 1
-    assert [pickle.loads(answer) for _, _, answer in work([1])] == [9] and len(made) == 2
+    assert [pickle.loads(answer) for *_, answer in work([0])] == [9, 9, 9] and len(made) == 1
+    assert [pickle.loads(answer) for *_, answer in work([1])] == [9] and len(made) == 2
     assert not any(os.path.exists(path) for path in made)

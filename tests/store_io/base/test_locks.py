@@ -63,7 +63,7 @@ def test_threads_that_ask_at_the_same_time_share_one_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "shared", [combined_sums.shift_table, remote_file._blocks_of, remote_file._threads, s3_client._client, trial_source._table]
+    "shared", [combined_sums.shift_table, remote_file._grains_of, remote_file._threads, s3_client._client, trial_source._table]
 )
 def test_what_threads_share_is_made_once(shared: Any) -> None:
     assert type(shared) is type(made_once()(list))

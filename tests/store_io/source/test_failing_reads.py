@@ -78,7 +78,7 @@ class Cut(RemoteFile):
 
 
 def test_an_answer_that_breaks_off_is_noted() -> None:
-    file = Cut(("server", "cut"), SEGMENT, Reading(0))
+    file = Cut(("server", "cut"), SEGMENT, Reading("s3://server", 0))
     with failed_reads() as failed, pytest.raises(Unreadable):
         file.read(0, 9 << 20)
     assert list(failed) == [SEGMENT]

@@ -42,11 +42,11 @@ def read() -> bytes:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda line: line.without_end(206, **line.span()), "the server's fault: it sends more than the 4,194,304 bytes"),
+        (lambda line: line.without_end(206, **line.span()), "the server's fault: it sends more than the 65,536 bytes"),
         (lambda line: line.part(b"", 6 << 30), "the server's fault: it announces 6442450944 bytes"),
         (lambda line: line.part(b"", 10**30), "the server's fault: it announces 10000000000000000000"),
         (lambda line: line.without_end(404), "the server's fault: it sends more than the 8,388,608 bytes"),
-        (lambda line: line.without_end(200), "the server's fault: it sends more than the 4,194,304 bytes"),
+        (lambda line: line.without_end(200), "the server's fault: it sends more than the 65,536 bytes"),
         (lambda line: line.answer(404, b"<a" * 1000), "cannot be read|is not there any more"),
         (lambda line: line.answer(206, b"x", Content_Range="bytes 5-5/10", ETag="x"), "not answer with the range"),
         (lambda line: line.part(b"", -7), "the server"),

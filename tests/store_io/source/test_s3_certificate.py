@@ -69,8 +69,8 @@ def test_every_client_takes_it(serving: S3Server) -> None:
     from deltalake import DeltaTable, write_deltalake
 
     table = f"s3://{BUCKET}/table"
-    write_deltalake(table, pa.table({"a": [1]}), storage_options=s3_client.delta_options())
-    assert DeltaTable(table, storage_options=s3_client.delta_options()).version() == 0
+    write_deltalake(table, pa.table({"a": [1]}), storage_options=s3_client.delta_options(BUCKET))
+    assert DeltaTable(table, storage_options=s3_client.delta_options(BUCKET)).version() == 0
 
 
 def test_without_it_the_sentence_names_it(serving: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:

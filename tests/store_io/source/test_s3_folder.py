@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from jobs.bench.store import write_store
-from store_io.audit.audit_request import AuditRequest
-from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAFile, NotAStore, StoreChanged, StoreError, Unreadable, UsageError
-from store_io.sample_store import RELEASE, SampleStore
-from store_io.source import remote_file, s3_client
+from store_io.source import disk_cache, remote_file, s3_client
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
-from store_io.source.remote_file import KeptBlocks, RemoteFile
-from tests.support.processes.s3_server import BUCKET, Refusal, Request, S3Server, forget, windows
-from tests.support.stores import corpus_tools
+from store_io.source.remote_file import KeptGrains, RemoteFile
+from tests.support.processes.s3_server import BUCKET, Refusal, Request, S3Server
 
 SEGMENT = "commitlog/00000000000000000000"
 
 
 @pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(remote_file, "BLOCK_BYTES", 1000)
-    return 1000
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests of 1,000 bytes, grains of 100; what is fetched is kept in memory."""
+    monkeypatch.delenv(disk_cache.PLACE, raising=False)
+    monkeypatch.setattr(remote_file, "REQUEST_BYTES", 1000)
+    for module in (remote_file, disk_cache):
+        monkeypatch.setattr(module, "GRAIN_BYTES", 100)
 
 
 def source(prefix: str = "s") -> ByteSource:
@@ -42,7 +39,7 @@ def ranges_of(server: S3Server) -> list[tuple[int, int]]:
     return [(int(first), int(last)) for first, last in asked]
 
 
-def test_reads_ranges_across_blocks_with_one_request_for_each(server: S3Server, small_blocks: int) -> None:
+def test_reads_ranges_with_one_request_for_each(server: S3Server, small: None, on_disk: Path) -> None:
     data = bytes(i % 251 for i in range(4500))
     server.put(f"s/{SEGMENT}", data)
     server.requests.clear()
@@ -56,51 +53,34 @@ def test_reads_ranges_across_blocks_with_one_request_for_each(server: S3Server, 
     assert {request.method for request in server.requests} == {"GET"}
 
 
-def test_who_reads_on_has_the_next_blocks_on_their_way(server: S3Server, small_blocks: int) -> None:
-    server.put(f"s/{SEGMENT}", bytes(6000))
-    with source().open(SEGMENT) as file:
-        file.read(1000, 10)
-        assert isinstance(file, RemoteFile) and sorted(file._waiting) == [2, 3]
-        file.read(5000, 10)
-        assert sorted(file._waiting) == [2, 3], "a jump tells nothing of what comes next"
-
-
-def test_blocks_that_were_read_ahead_and_passed_are_dropped(server: S3Server, small_blocks: int) -> None:
+def test_who_reads_on_has_the_next_ranges_on_their_way(server: S3Server, small: None, on_disk: Path) -> None:
     server.put(f"s/{SEGMENT}", bytes(9000))
     with source().open(SEGMENT) as file:
-        assert isinstance(file, RemoteFile)
-        for position in (1000, 5000, 6000):
-            file.read(position, 10)
-        assert sorted(file._waiting) == [7, 8]
+        file.read(1000, 10)
+        assert isinstance(file, RemoteFile) and sorted(file._ahead) == [(20, 30), (30, 40)]
+        file.read(7000, 10)
+        assert not any(first >= 80 for first, _ in file._ahead), "a jump tells nothing of what comes next"
 
 
-def test_who_reads_on_for_long_gets_several_blocks_by_one_request(server: S3Server, small_blocks: int) -> None:
+def test_who_reads_on_without_a_disk_asks_for_more_and_more(server: S3Server, small: None) -> None:
     data = bytes(i % 251 for i in range(80_500))
     server.put(f"s/{SEGMENT}", data)
     server.requests.clear()
     with source().open(SEGMENT) as file:
         assert isinstance(file, RemoteFile)
-        for start in range(0, 81_000, 500):
-            assert file.read(start, 500) == data[start : start + 500]
-            assert len(file._waiting) <= 4, "what is under way is bounded"
+        for start in range(0, 81_000, 50):
+            assert file.read(start, 50) == data[start : start + 50]
+            assert len(file._ahead) <= 3, "what is under way is bounded"
     ranges = sorted(ranges_of(server))
     assert [start for start, _ in ranges] == [0, *(end + 1 for _, end in ranges[:-1])], "each byte once"
-    assert ranges[-1][1] == 80_499 and len(ranges) <= 9 + 2 + 36
-
-
-def test_what_was_asked_for_together_and_is_half_passed_still_comes(server: S3Server, small_blocks: int) -> None:
-    data = bytes(i % 251 for i in range(30_000))
-    server.put(f"s/{SEGMENT}", data)
-    with source().open(SEGMENT) as file:
-        for start in (*range(0, 15_000, 1000), 16_000, 17_000, 16_500, 14_000, 15_000, 16_000, 21_000, 20_000, 22_000, 23_000):
-            assert file.read(start, 1000) == data[start : start + 1000]
+    assert ranges[-1][1] == 80_499 and len(ranges) <= 81 + 7
 
 
 def test_a_long_file_that_is_read_through_drives_nothing_out(
-    server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch
+    server: S3Server, small: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(remote_file, "KEPT_BYTES", 20 * (1000 + remote_file.ENTRY_BYTES))
-    monkeypatch.setattr(remote_file, "PASSING_BYTES", 8 * (1000 + remote_file.ENTRY_BYTES))
+    monkeypatch.setattr(remote_file, "PASSING_BYTES", 60 * (100 + remote_file.ENTRY_BYTES))
     data = bytes(i % 251 for i in range(80_500))
     server.put(f"s/{SEGMENT}", data)
     server.put("s/config/topics.json", b"{}")
@@ -109,32 +89,12 @@ def test_a_long_file_that_is_read_through_drives_nothing_out(
         for start in range(0, 81_000, 250):
             assert file.read(start, 500) == data[start : start + 500]
             assert remote_file._passing()._bytes <= remote_file.PASSING_BYTES, "also of what is under way"
-        assert len(server.requests) <= 50, "what is read ahead is there when it is needed"
         server.requests.clear()
         assert few.read(0, 10) == b"{}" and not server.requests
-        assert file.read(3_900, 200) == data[3_900:4_100] and not server.requests
         assert file.read(39_900, 200) == data[39_900:40_100]
 
 
-def test_who_comes_back_to_a_place_of_a_long_file_finds_it_kept(
-    server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote_file, "KEPT_BYTES", 20 * (1000 + remote_file.ENTRY_BYTES))
-    server.put(f"s/{SEGMENT}", bytes(80_500))
-    found = source()
-    for _ in range(5):
-        with found.open(SEGMENT) as file:
-            for start in (1_500, 1_950, 44_950, 60_950, 44_950):
-                assert file.read(start, 100) == bytes(100)
-    reads = Counter(request.range for request in server.reads())
-    needed = [reads[f"bytes={block}000-{block}999"] for block in (1, 2, 44, 45, 60, 61)]
-    assert needed == [1] * 6, "others were asked for ahead, by a file that may be closed before they come"
-
-
-def test_a_file_that_is_read_sparsely_has_small_blocks(
-    server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote_file, "SMALL_BLOCK_BYTES", 100)
+def test_of_a_file_that_is_read_sparsely_little_is_fetched(server: S3Server, small: None, on_disk: Path) -> None:
     data = bytes(i % 251 for i in range(4500))
     server.put(f"s/{SEGMENT}", data)
     server.put("s/abort", b"short")
@@ -145,13 +105,16 @@ def test_a_file_that_is_read_sparsely_has_small_blocks(
             assert file.read(start, size) == data[start : start + size]
     ranges = ["0-99", "200-299", "100-199", "300-499", "500-699", "4400-4499"]
     assert [request.range for request in server.requests] == [f"bytes={part}" for part in ranges]
+    server.requests.clear()
     with found.open(SEGMENT) as file:
-        assert file.size == 4500 and file.read(0, 4500) == data, "blocks of another size are others"
+        assert file.size == 4500 and file.read(0, 4500) == data
+    ranges = ["700-999", "1000-1999", "2000-2999", "3000-3999", "4000-4399"]
+    assert sorted(request.range for request in server.requests) == sorted(f"bytes={part}" for part in ranges), "each byte once"
     server.requests.clear()
     for sparsely in (True, False, True):
         with found.open("abort", sparsely=sparsely) as file:
             assert file.read(0, 10) == b"short"
-    assert len(server.requests) == 1, "all of a small file is one block for everybody"
+    assert len(server.requests) == 1
 
 
 def test_an_empty_object_is_an_empty_file(server: S3Server) -> None:
@@ -160,7 +123,7 @@ def test_an_empty_object_is_an_empty_file(server: S3Server) -> None:
         assert file.size == 0 and file.read(0, 10) == b""
 
 
-def test_an_object_that_is_replaced_while_it_is_read_is_noticed(server: S3Server, small_blocks: int) -> None:
+def test_an_object_that_is_replaced_while_it_is_read_is_noticed(server: S3Server, small: None) -> None:
     server.put(f"s/{SEGMENT}", bytes(3000))
     with source().open(SEGMENT) as file:
         file.read(0, 10)
@@ -178,9 +141,7 @@ def test_an_object_that_is_replaced_within_a_second_has_another_time(server: S3S
 
 
 @pytest.mark.parametrize("sent", ["no If-Match", "no ETag"])
-def test_a_server_without_etags_is_no_danger(
-    server: S3Server, small_blocks: int, monkeypatch: pytest.MonkeyPatch, sent: str
-) -> None:
+def test_a_server_without_etags_is_no_danger(server: S3Server, small: None, monkeypatch: pytest.MonkeyPatch, sent: str) -> None:
     server.put(f"s/{SEGMENT}", bytes(3000))
     client = s3_client.client()
     asked = client.get_object
@@ -379,48 +340,13 @@ def test_a_refusal_to_write_names_the_rights_to_write(server: S3Server) -> None:
         assert "these credentials need s3:PutObject and s3:DeleteObject there" in s3_client.reason(problem.value)
 
 
-def test_blocks_that_were_not_used_for_longest_make_room() -> None:
-    kept = KeptBlocks(10 + 2 * remote_file.ENTRY_BYTES)
+def test_grains_that_were_not_used_for_longest_make_room() -> None:
+    kept = KeptGrains(10 + 2 * remote_file.ENTRY_BYTES)
     kept.put((("b", "k"), "e", 0), bytes(4))
     kept.put((("b", "k"), "e", 1), bytes(4))
     assert kept.get((("b", "k"), "e", 0)) == bytes(4) and kept._bytes == 8 + 2 * remote_file.ENTRY_BYTES
     kept.put((("b", "k"), "e", 2), bytes(4))
     assert kept.get((("b", "k"), "e", 1)) is None and kept.get((("b", "k"), "e", 0)) is not None
-
-
-def test_an_audit_equals_that_of_the_disk_and_costs_few_requests(server: S3Server, tmp_path: Path) -> None:
-    (case,) = corpus_tools.cases("g04")
-    root = case.unpack(tmp_path)
-    uri = server.put_folder(root, "store")
-    files = [path for path in root.rglob("*") if path.is_file()]
-    forget()
-    server.requests.clear()
-    here, there = (
-        run_local(AuditRequest("store", StoreLocation(place), case.release, case.broker_conf)) for place in (str(root), uri)
-    )
-    assert here.plan == there.plan and here.findings == there.findings and not there.incomplete
-    assert {request.method for request in server.requests} == {"GET"}
-    assert len(server.reads()) <= 1.1 * (len(files) + windows(files)), "a request for each file and block"
-    assert len(server.requests) - len(server.reads()) <= 20
-
-
-def test_many_queues_whose_entries_each_segment_reads_cost_few_requests(
-    server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    # A store of 1 GiB segments and what is kept of it, 64 times smaller.
-    for name in ("BLOCK_BYTES", "SMALL_BLOCK_BYTES", "KEPT_BYTES"):
-        monkeypatch.setattr(remote_file, name, getattr(remote_file, name) >> 6)
-    sizes = {"segment_bytes": 16 << 20, "queue_file_bytes": 93_740, "index_slots": 78_125, "index_max": 312_500}
-    write_store(tmp_path, SampleStore([1024, 400], topics=10, **sizes))
-    uri = server.put_folder(tmp_path, "store")
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    forget()
-    server.requests.clear()
-    here, there = (run_local(AuditRequest("store", StoreLocation(place), RELEASE)) for place in (str(tmp_path), uri))
-    assert here.plan == there.plan and not there.findings and not there.incomplete
-    assert len(files) > 80 and len(server.reads()) <= 1.1 * (len(files) + windows(files))
-    asked, there_are = sum(end + 1 - start for start, end in ranges_of(server)), sum(path.stat().st_size for path in files)
-    assert asked <= 1.7 * there_are
 
 
 def test_a_request_is_what_the_test_server_notes(server: S3Server) -> None:

@@ -154,9 +154,9 @@ def forget() -> None:
     remote_file._threads(os.getpid()).shutdown()
     remote_file._threads.cache_clear()
     s3_client._client.cache_clear()
-    remote_file._blocks_of.cache_clear()
+    remote_file._grains_of.cache_clear()
 
 
 def windows(files: Sequence[Path]) -> int:
-    """How many blocks the files have; a file smaller than a block counts as one."""
-    return sum(max(1, -(-path.stat().st_size // remote_file.BLOCK_BYTES)) for path in files)
+    """How many requests read the files once; a small file counts as one."""
+    return sum(max(1, -(-path.stat().st_size // remote_file.REQUEST_BYTES)) for path in files)

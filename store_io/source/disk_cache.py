@@ -1,0 +1,354 @@
+"""What was fetched of other machines' files, kept on this machine's disk for all processes of a run: no byte comes twice.
+
+Each file there has one here: its head says which version it holds, a table has the checksum of each grain that has come, the
+grains lie at their places. Who fetches a range locks it first, so that others wait for it. The folder is one of the
+run's temporary ones: on the driver's machine the JVM's, on others that of Spark's executor. Either goes when its owner ends.
+What cannot be kept, because there is no folder or no room, is fetched again by whoever needs it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import pickle
+import shutil
+import stat
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+from store_io.base import waiting
+from store_io.base.crc import checksum
+
+_T = TypeVar("_T")
+PLACE = "STORE_AUDIT_FETCHED"  # the variable that names the folder
+GRAIN_BYTES = 64 << 10  # what is kept, checked and fetched by
+MOST_BYTES = 16 << 30  # of all files in the folder, and no more than half of what is free when the folder is made
+MOST_FILES = 200_000
+LARGE_BYTES = 8 << 20  # files of more leave a quarter of the room to others, which several tasks read
+_HEAD_BYTES = 4096
+_HEAD = struct.Struct("<8sqqqH")  # mark, when it was asked for in ns, its size, bytes of the value, bytes of the version
+_MARK = b"fetched1"
+_SUM = struct.Struct("<II")  # a grain's CRC-32, and the same with the grain's number and a mark in it
+_SUM_MARK = 0x5AFE0000
+_USED = struct.Struct("<qqq")  # bytes that there may be, bytes and files that there are
+_LOCK = struct.Struct("hhqqi0q")  # struct flock
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+_LONGEST_LOOK = 0.05  # s, between two looks at a lock
+
+
+class Opened(NamedTuple):
+    """A file as it was when it was first asked for. version: "" where it has none.  asked: when that was, ns."""
+
+    size: int
+    version: str
+    asked: int
+
+
+def folder() -> str:
+    """The folder of this process; empty where there is none."""
+    place = os.environ.get(PLACE, "")
+    if not os.path.isdir(place):  # on an executor's machine; Spark's own name says that Spark removes it
+        first = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
+        place = first if os.path.basename(first).startswith("blockmgr-") and os.path.isdir(first) else ""
+    if not place:
+        return ""
+    made = f"{place}/fetched"
+    with contextlib.suppress(OSError):
+        os.mkdir(made, 0o700)
+    try:
+        entry = os.lstat(made)
+    except OSError:
+        return ""
+    return made if stat.S_ISDIR(entry.st_mode) and entry.st_uid == os.geteuid() else ""
+
+
+def forget(root: str) -> None:
+    """Give back what is kept of the store with this root."""
+    if own := folder():
+        shutil.rmtree(_below(own, root), ignore_errors=True)
+        with _used(own) as used:
+            if used is not None:
+                used[1:] = _there(own)
+
+
+def has_room(size: int) -> bool:
+    """Whether a file of this size would be kept here."""
+    own = folder()
+    if not own:
+        return False
+    with _used(own) as used:
+        return used is not None and _fits(used, size, size)
+
+
+def remembered(root: str, name: str, since: int, make: Callable[[], _T]) -> _T:
+    """What `make` gives, or gave to any process of the run that asked after `since`, ns. It is pickled."""
+    kept = KeptFile.of(root, name)
+    if kept is None:
+        return make()
+    with contextlib.closing(kept), kept.locked(0, _HEAD_BYTES):
+        value = kept.value(since)
+        if value is None:
+            asked = time.time_ns()
+            made = make()
+            kept.put_value(asked, pickle.dumps(made, protocol=5))
+            return made
+        found: _T = pickle.loads(value)
+        return found
+
+
+class KeptFile:
+    """What is kept of one file, or one value. Several threads may use it. `.close()` when done."""
+
+    def __init__(self, own: str, path: str, handle: int):
+        self._own, self.path, self._handle, self._process = own, path, handle, os.getpid()
+        self.size = 0
+        self._data_at = 0
+        self._sound = bytearray()  # by grain: whether this has held it against its checksum
+
+    @classmethod
+    def of(cls, root: str, name: str) -> KeptFile | None:
+        """The file of this name in the store, made if it is not there; None where none can be made."""
+        own = folder()
+        if not own:
+            return None
+        path = f"{_below(own, root)}/{_digest(name)}"
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                return cls(own, path, os.open(path, _FLAGS))
+            with _used(own) as used:
+                if used is None or used[2] >= MOST_FILES:
+                    return None
+                used[2] += 1
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(os.path.dirname(path), 0o700)
+            return cls(own, path, os.open(path, _FLAGS | os.O_CREAT, 0o600))
+        except OSError:
+            return None
+
+    @contextlib.contextmanager
+    def locked(self, start: int, end: int) -> Iterator[None]:
+        """Hold a range of the file here, for which other processes wait; on systems without such locks all of it."""
+        pause = 0.001
+        while not _lock(self._handle, fcntl.F_WRLCK, start, end):
+            waiting.check()
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_LOOK)
+        try:
+            yield
+        finally:
+            _lock(self._handle, fcntl.F_UNLCK, start, end)
+
+    def fetching(self, first: int, end: int) -> contextlib.AbstractContextManager[None]:
+        """Hold these grains while they are fetched."""
+        return self.locked(self._data_at + first * GRAIN_BYTES, self._data_at + end * GRAIN_BYTES)
+
+    # ---- the head --------------------------------------------------------------------------------------------------
+
+    def opened(self, since: int) -> Opened | None:
+        """The file there, as it was asked for after `since`; None: ask its server."""
+        head = self._head()
+        if head is None or not head[0].version or head[0].asked < since:
+            return None
+        self._has_size(head[0].size)
+        return head[0]
+
+    def begin(self, opened: Opened) -> bool:
+        """Have this hold that version of the file; nothing is left of another. False where that cannot be noted."""
+        head = self._head()
+        try:
+            if head is not None and head[0][:2] != opened[:2]:  # whoever has the other open reads on
+                os.unlink(self.path)
+                handle = os.open(self.path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+                os.close(self._handle)
+                self._handle = handle
+            self._put_head(opened, 0)
+        except OSError:
+            return False
+        self._has_size(opened.size)
+        return True
+
+    def value(self, since: int) -> bytes | None:
+        """The value that was asked for after `since`."""
+        head = self._head()
+        if head is None or head[0].asked < since:
+            return None
+        value = os.pread(self._handle, head[1], _HEAD_BYTES)
+        return value if len(value) == head[1] and checksum.crc32(value) == head[0].size else None
+
+    def put_value(self, asked: int, value: bytes) -> None:
+        """Keep this value, where there is room."""
+        if _take_room(self._own, len(value), len(value)):
+            with contextlib.suppress(OSError):
+                _write(self._handle, value, _HEAD_BYTES)
+                self._put_head(Opened(checksum.crc32(value), "", asked), len(value))
+
+    def _head(self) -> tuple[Opened, int] | None:
+        with contextlib.suppress(OSError, struct.error, UnicodeDecodeError):
+            data = os.pread(self._handle, _HEAD_BYTES, 0)
+            mark, asked, size, value_bytes, version_bytes = _HEAD.unpack_from(data)
+            end = _HEAD.size + version_bytes
+            if mark == _MARK and data[end : end + 4] == checksum.crc32(data[:end]).to_bytes(4, "big"):
+                return Opened(size, data[_HEAD.size : end].decode(), asked), value_bytes
+        return None
+
+    def _put_head(self, opened: Opened, value_bytes: int) -> None:
+        version = opened.version.encode()
+        head = _HEAD.pack(_MARK, opened.asked, opened.size, value_bytes, len(version)) + version
+        if len(head) + 4 > _HEAD_BYTES:
+            raise OSError("the version is too long to be noted")
+        _write(self._handle, head + checksum.crc32(head).to_bytes(4, "big"), 0)
+
+    def _has_size(self, size: int) -> None:
+        self.size = size
+        grains = -(-size // GRAIN_BYTES)
+        self._data_at = _HEAD_BYTES + -(-grains * _SUM.size // _HEAD_BYTES) * _HEAD_BYTES
+        self._sound = bytearray(grains)
+
+    # ---- grains ----------------------------------------------------------------------------------------------------
+
+    def has(self, grain: int) -> bool:
+        """Whether the grain is here."""
+        return bool(self._sound[grain]) or self._sum(grain) is not None
+
+    def read_into(self, position: int, view: memoryview) -> int:
+        """Fill the view until a grain is not here, or does not equal its checksum; how many bytes that are."""
+        done = 0
+        while done < len(view) and position + done < self.size:
+            grain, within = divmod(position + done, GRAIN_BYTES)
+            part = view[done : done + min(GRAIN_BYTES, self.size - grain * GRAIN_BYTES) - within]
+            if not self._read(grain, within, part):
+                break
+            done += len(part)
+        return done
+
+    def _read(self, grain: int, within: int, part: memoryview) -> bool:
+        start = grain * GRAIN_BYTES
+        with contextlib.suppress(OSError):
+            if self._sound[grain]:
+                return os.preadv(self._handle, [part], self._data_at + start + within) == len(part)
+            if (wanted := self._sum(grain)) is None:
+                return False
+            count = min(GRAIN_BYTES, self.size - start)
+            data = os.pread(self._handle, count, self._data_at + start)
+            if len(data) == count and checksum.crc32(data) == wanted:
+                part[:] = data[within : within + len(part)]
+                self._sound[grain] = 1
+                return True
+        return False
+
+    def put(self, first: int, data: bytes) -> bool:
+        """Keep the grains that begin with this one; False where there is no room."""
+        if not _take_room(self._own, len(data), self.size):
+            return False
+        sums = b"".join(
+            _both(checksum.crc32(data[at : at + GRAIN_BYTES]), first + at // GRAIN_BYTES)
+            for at in range(0, len(data), GRAIN_BYTES)
+        )
+        try:
+            _write(self._handle, data, self._data_at + first * GRAIN_BYTES)
+            _write(self._handle, sums, _HEAD_BYTES + first * _SUM.size)
+        except OSError:  # the disk is full
+            return False
+        return True
+
+    def _sum(self, grain: int) -> int | None:
+        with contextlib.suppress(OSError):
+            data = os.pread(self._handle, _SUM.size, _HEAD_BYTES + grain * _SUM.size)
+            if len(data) == _SUM.size and data == _both(crc := _SUM.unpack(data)[0], grain):
+                return int(crc)
+        return None
+
+    def close(self) -> None:
+        if self._handle >= 0 and self._process == os.getpid():  # in a process that was forked the number may be another file's
+            os.close(self._handle)
+        self._handle = -1
+
+    __del__ = close  # a thread that still fetches may be the last to need it
+
+
+def _both(crc: int, grain: int) -> bytes:
+    return _SUM.pack(crc, crc ^ _SUM_MARK ^ grain)
+
+
+def _digest(name: str) -> str:
+    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _below(own: str, root: str) -> str:
+    return f"{own}/{_digest(root)}"
+
+
+def _write(handle: int, data: bytes, position: int) -> None:
+    view = memoryview(data)
+    while view:
+        count = os.pwrite(handle, view, position)
+        view, position = view[count:], position + count
+
+
+def _lock(handle: int, kind: int, start: int, end: int) -> bool:
+    """Lock the range, or let go of it; False if another holds it. A file system without locks is done without."""
+    try:
+        if hasattr(fcntl, "F_OFD_SETLK"):
+            fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _LOCK.pack(kind, os.SEEK_SET, start, end - start, 0))
+        else:
+            fcntl.flock(handle, fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+# ---- room ----------------------------------------------------------------------------------------------------------
+
+
+def _take_room(own: str, more: int, size: int) -> bool:
+    """Whether there is room for so many bytes more of a file of this size; they are then counted."""
+    with _used(own) as used:
+        if used is None or not _fits(used, more, size):
+            return False
+        used[1] += more
+        return True
+
+
+def _fits(used: list[int], more: int, size: int) -> bool:
+    most = used[0] if size <= LARGE_BYTES else used[0] - used[0] // 4
+    return used[1] + more <= most and used[2] <= MOST_FILES
+
+
+@contextlib.contextmanager
+def _used(own: str) -> Iterator[list[int] | None]:
+    """The numbers of `_USED`, which the caller may change; None where they cannot be had."""
+    try:
+        handle = os.open(f"{own}/used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        yield None
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        data = os.pread(handle, _USED.size, 0)
+        before = list(_USED.unpack(data)) if len(data) == _USED.size else [_most(own), 0, 0]
+        used = before.copy()
+        yield used
+        if used != before or not data:
+            os.pwrite(handle, _USED.pack(*used), 0)
+    finally:
+        os.close(handle)  # and with it the lock
+
+
+def _most(own: str) -> int:
+    return min(MOST_BYTES, shutil.disk_usage(own).free // 2)
+
+
+def _there(own: str) -> tuple[int, int]:
+    """How many bytes of the disk the files in the folder take, and how many there are."""
+    found: list[Any] = []
+    for place, _, names in os.walk(own):
+        for name in names:
+            with contextlib.suppress(OSError):
+                found.append(os.lstat(f"{place}/{name}").st_blocks * 512)
+    return sum(found), len(found)
