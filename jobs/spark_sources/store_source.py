@@ -23,7 +23,6 @@ from jobs.spark_sources.notes import PLACE, say
 from schemas.rows import NAMED, MappedFile
 from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
-from store_io.audit.premises import assumed_sentence
 from store_io.base.errors import UsageError, parsed
 from store_io.base.failed_reads import every_read, with_every_read
 from store_io.base.paths import is_uri
@@ -155,6 +154,7 @@ class StoreSource(DataSource):
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Give a reader that refuses."""
         return _NoStream(self.name())
 
     @every_read()
@@ -166,8 +166,11 @@ class StoreSource(DataSource):
 
     def _assumed(self, store: StoreArgument) -> list[str]:
         """That the store's release is assumed, where nobody named it and it matters."""
-        wanted = self.by_release and store.release_from != NAMED
-        return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"] if wanted else []
+        if not self.by_release or store.release_from == NAMED:
+            return []
+        from store_io.audit.premises import assumed_sentence  # planners start faster without it
+
+        return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"]
 
     @every_read()
     def notes(self) -> list[str]:
