@@ -168,6 +168,7 @@ class StoreSource(DataSource):
         return reader if self.flag("pushdown", True) else _Unpushed(reader)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Give a reader that refuses."""
         return _NoStream(self.name())
 
     @every_read()
@@ -179,8 +180,10 @@ class StoreSource(DataSource):
 
     def _assumed(self, store: StoreArgument) -> list[str]:
         """That the store's release is assumed, where nobody named it and it matters."""
-        wanted = self.by_release and store.release_from != NAMED
-        return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"] if wanted else []
+        if not self.by_release or store.release_from == NAMED:
+            return []
+
+        return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"]
 
     @every_read()
     def notes(self) -> list[str]:

@@ -27,7 +27,15 @@ from store_io.explore.message_filter import ANY_CONTENTS, Contents
 from store_io.explore.scans import COLUMNS, MessageScan
 from store_io.formats.commitlog.message_bodies import STORED, TOO_LARGE, decode_body, inner_messages
 from store_io.formats.commitlog.message_columns import Columns, RecordCheck, TopicTable
-from store_io.formats.commitlog.segment_walk import Decoding, StrayChain, capacity_for, decoder_of, stray_chain, walk_batches
+from store_io.formats.commitlog.segment_walk import (
+    FAST,
+    Decoding,
+    StrayChain,
+    capacity_for,
+    decoder_of,
+    stray_chain,
+    walk_batches,
+)
 from store_io.rules.message_verdict import parse_properties
 from store_io.scan.resync import Resync
 from store_io.scan.row_texts import find_in_pieces, gather_bytes, record_bytes
@@ -87,7 +95,7 @@ class _Reading:
         scan, window = self.scan, self.window
         if not self.wanted.may_be_in(scan.base_offset, scan.size) or scan.only_lost and not scan.loss:
             return
-        decode = decoder_of(scan.decoder)
+        decode = decoder_of(scan.decoder or FAST)
         decoding = Decoding(decode, window, self.rows, self.topics)
         check = RecordCheck.audit_of(scan.base_offset, scan.rules, scan.path)
         resync = Resync(window, scan.path, scan.base_offset, check, False)

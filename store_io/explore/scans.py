@@ -8,7 +8,6 @@ from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS, LOST, MESSAGES
 from store_io.explore.lost.segment_loss import SegmentLoss
 from store_io.explore.message_filter import ALL, EVERY_MESSAGE, MessageFilter, Range
-from store_io.formats.commitlog.segment_walk import FAST
 from store_io.rules.releases import BrokerRules, broker_rules
 from store_io.source.byte_source import StoreLocation
 
@@ -28,7 +27,8 @@ class MessageScan:
     path, base_offset, size: as listed.  columns: names of `schemas.sources.MESSAGES`, in the order in which they are wanted.
     decompress: bodies as producers sent them instead of as they are stored.  unpack: the messages of an inner batch instead of
     the batch; one that cannot be unpacked stays as it is.  rules: of the store: how records are framed, delays for tags codes.
-    loss: what a start takes of the segment, for the column `lost`; None: not asked.  only_lost: nothing but that.
+    decoder: as in `segment_walk.decoder_of`; empty: the fast one.  loss: what a start takes of the segment, for column `lost`;
+    None: not asked.  only_lost: nothing but that.
     """
 
     location: StoreLocation
@@ -42,7 +42,7 @@ class MessageScan:
     rules: BrokerRules = field(default_factory=broker_rules)
     max_body_bytes: int = MAX_BODY_BYTES
     window_bytes: int = WINDOW_BYTES
-    decoder: str = FAST
+    decoder: str = ""
     loss: SegmentLoss | None = None
     only_lost: bool = False
 

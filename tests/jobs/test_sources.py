@@ -132,6 +132,12 @@ def test_other_conditions_say_nothing_of_contents(condition: Filter) -> None:
     assert as_contents(condition) is None
 
 
+def test_who_plans_a_question_loads_no_compiler() -> None:
+    words = "import sys, jobs.spark_sources.messages; print({'llvmlite', 'numba', 'pandas'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, cwd=environment.ROOT, timeout=300)
+    assert done.stdout.strip() == "set()", done.stderr
+
+
 def test_a_stream_is_refused_in_a_sentence(real: tuple[Path, Path]) -> None:
     source = MessagesSource({"path": str(real[0])})
     reader = source.streamReader(source.schema())
@@ -537,14 +543,14 @@ def test_a_copy_of_messages_is_taken_from_then_on(
     assert groups and all(group.column(3).statistics.has_min_max for group in groups)  # store_time
 
     def places(frame: Any) -> set[str]:
-        return {name.rpartition("/copy/")[0] for name in frame.inputFiles()}
+        return {Path(name.removeprefix("file:").rpartition("/copy/")[0].replace("///", "/")) for name in frame.inputFiles()}
 
     taken = read(spark, "messages", str(store), columns="topic,store_time", release="5.3.3")
-    assert places(taken) == {tmp_path.as_uri()} and taken.columns == ["topic", "store_time"]
+    assert places(taken) == {tmp_path} and taken.columns == ["topic", "store_time"]
     assert sources.traffic(spark, store, per="hour", release="5.3.3").collect() == per_hour
     middle = sorted(row["store_time_ms"] for row in plain)[len(plain) // 2]
     later = read(spark, "messages", store, columns="phy_offset", since=middle, release="5.3.3")
-    assert places(later) == {tmp_path.as_uri()}
+    assert places(later) == {tmp_path}
     assert later.count() == sum(row["store_time_ms"] >= middle for row in plain)
     for other in ({"columns": "keys"}, {"columns": "topic", "unpack": True}, {"columns": "topic", "release": "4.9.8"}):
         assert places(read(spark, "messages", store, **{"release": "5.3.3", **other})) == set()

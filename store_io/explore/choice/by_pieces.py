@@ -43,10 +43,10 @@ class ScanPart:
         return low, (self.file.start + self.file.size if high is None else high) - low
 
 
-def written_bytes(location: StoreLocation, files: Sequence[MappedFile], cores: int) -> list[int]:
+def written_bytes(location: StoreLocation, files: Sequence[MappedFile], cores: int) -> list[int] | None:
     """Return how much of each file holds data, for `parts_of`. A broker allocates its last segment long before it is written.
 
-    Nothing is read. If bytes come from afar, files that would be cut count as empty: each piece would fetch what is before it.
+    Nothing is read. None if the bytes come from afar: each piece of a segment would fetch what is before it once more.
     """
     sizes = [file.size for file in files]
     if cores > 1 and 0 < len(files) < ENOUGH * cores:
@@ -54,20 +54,20 @@ def written_bytes(location: StoreLocation, files: Sequence[MappedFile], cores: i
         with suppress(StoreError), can_do_without("the file's size is taken then"):
             with open_source(location).open(files[last].path) as file:
                 if file.descriptor() is None:
-                    return [0] * len(files)
+                    return None
                 sizes[last] = min(file.size, file.allocated)
     return sizes
 
 
-def parts_of(files: Sequence[MappedFile], written: Sequence[int], cores: int, columns: int) -> list[ScanPart]:
+def parts_of(files: Sequence[MappedFile], written: Sequence[int] | None, cores: int, columns: int) -> list[ScanPart]:
     """Return the tasks, those that take longest first.
 
-    written: how much of each file holds data, as far as that is known.  columns: how many are made: making one takes about as
-    long as the walk.
+    written: how much of each file holds data, as far as that is known; None: no file is to be cut.  columns: how many are made:
+    making one takes about as long as the walk.
     """
     walk = 1 / (1 + columns)
-    edges = [[0, size] for size in written]
-    if len(files) < ENOUGH * cores:
+    edges = [[0, size] for size in written or [file.size for file in files]]
+    if written is not None and len(files) < ENOUGH * cores:
         least = _makespan(edges, walk, cores)
         for count in range(2, cores + 1):
             tried = [_edges(size, count, walk) for size in written]

@@ -16,7 +16,6 @@ from store_io.base.errors import StoreError
 from store_io.base.failed_reads import can_do_without
 from store_io.explore.message_filter import ALL, Range
 from store_io.explore.open_store import OpenStore
-from store_io.scan.segment_edges import edge_digest
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,8 @@ class EarlierTimes:
 
 def unchanged(store: OpenStore, earlier: EarlierTimes) -> EarlierTimes:
     """The same of those segments alone that are as that audit saw them. Reads the edges of each."""
+    from store_io.scan.segment_edges import edge_digest  # planners start faster without it
+
     source, kept = store.source(), {}
     for path, known in earlier.segments.items():
         entry = store.listing.get(path)
