@@ -1,6 +1,6 @@
 """What an audit's scan has met in a segment, kept beside the new store: a rebuild then need not read the segment once more.
 
-It is kept in the form in which a rebuild takes it: rows of queue entries (`entry_rows.QUEUED_DTYPE`) and raw index entries, both in
+It is kept in the form in which a rebuild takes it: rows of queue entries (`entry_rows.QUEUED_DTYPE`) and raw index entries, in
 the order of the log. It holds as long as the audit itself does: a change of the log leads to another audit.
 """
 
