@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from itertools import pairwise
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -102,7 +103,7 @@ def _carried_out(
         return Done(outcome.exit_code)
     in_place = False
     try:
-        with interrupts.first_only(), runner(command.spark, request.location) as run_tasks, started(request) as copying:
+        with interrupts.first_only(), runner(command.spark, request.location) as run_tasks, started(request, run_here) as copying:
             try:
                 outcome = _repair(request, run_tasks, copying)
             finally:
@@ -320,17 +321,17 @@ def _compare_settings(text: str | None, plan: RepairPlan) -> str:
 
 @contextlib.contextmanager
 def runner(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunTasks]:
-    """Threads of this process for a store of usual size, Spark where it was asked for or there is much to read.
+    """Threads of this process for a store of usual size, Spark where it was asked for or there is much to read; what reads the
+    copy while it is made runs in threads in any case (`run_here`).
 
     Compiled code and reading need no lock of Python's; and a thread sees what another one has copied so far.
     """
-    if spark_words or worth_spark(_bytes(location)):
-        with _on_spark(spark_words) as run_tasks:
-            yield run_tasks
-        return
-    if "numba" not in sys.modules:  # which would take longer to load than a pass over a gigabyte
-        start_quickly()
-    yield _shown_side_by_side
+    with contextlib.ExitStack() as stack:
+        spark = spark_words or worth_spark(_bytes(location))
+        run_tasks = stack.enter_context(_on_spark(spark_words)) if spark else run_here
+        if "numba" not in sys.modules:  # which would take longer to load than a pass over a gigabyte
+            start_quickly()
+        yield run_tasks
 
 
 @contextlib.contextmanager
@@ -349,7 +350,8 @@ def _progress_of(tasks: Sequence[Task], describe: str, counters: Callable[[], tu
         yield
 
 
-def _shown_side_by_side(tasks: Sequence[Task], describe: str) -> list[Any]:
+def run_here(tasks: Sequence[Task], describe: str) -> list[Any]:
+    """Run the tasks in threads of this process: their results."""
     done: list[Task] = []
 
     def counters() -> tuple[int, int]:
@@ -395,15 +397,29 @@ def _side_by_side(tasks: Sequence[Task], ended: Callable[[Task], None] = lambda 
 
 @contextlib.contextmanager
 def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
+    """The JVM starts now; on this machine Spark comes up in it when the first tasks need it, and the copy is made meanwhile."""
     from jobs import session
     from jobs.audit.progress import SparkCounters
     from jobs.audit.runner import Runner
+    from jobs.jvm import Jvm, is_local, master_of
+    from jobs.warm_workers import WarmWorkers
+    from jobs.without_pandas import leave_pandas_out
+    from store_io.repair import repair_store  # noqa: F401  so that workers have it loaded too
 
-    with session.start(spark_words) as started:
-        counters = SparkCounters(started.context)
-        runner = Runner(started.context, counters.report)
+    leave_pandas_out()
+    with contextlib.ExitStack() as stack:
+        jvm = Jvm(spark_words)
+        stack.callback(jvm.end)
+        stack.enter_context(contextlib.closing(WarmWorkers(jvm.workers_place)))
+
+        @cache
+        def spark() -> tuple[SparkCounters, Runner]:
+            context = stack.enter_context(session.on(jvm)).context
+            counters = SparkCounters(context)
+            return counters, Runner(context, counters.report)
 
         def submitted(tasks: Sequence[Any], describe: str) -> list[Any]:
+            counters, runner = spark()
             with _progress_of(tasks, describe, counters):
                 answers = runner.run(tasks, describe)
             faults = [gap_text(answer) for answer in answers if isinstance(answer, Gap)]
@@ -411,6 +427,8 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
                 raise StoreError(f"a task failed: {faults[0]}")
             return answers
 
+        if not is_local(master_of(spark_words)):  # who names a cluster that is not there is told so before the copy
+            spark()
         yield submitted
 
 

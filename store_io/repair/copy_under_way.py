@@ -22,7 +22,7 @@ from typing import Any
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreChanged
 from store_io.repair.repair_copy import COPY_THREADS, Copied, check_source, plan_copy
-from store_io.repair.repair_work import RepairRequest
+from store_io.repair.repair_work import RepairRequest, RunTasks
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_file import BasicFile, ByteFile
 from store_io.source.byte_source import ByteSource, DerivedLocation, StoreLocation, open_source
@@ -32,13 +32,15 @@ _WHOLE = 1 << 63
 
 
 @contextlib.contextmanager
-def started(request: RepairRequest) -> Iterator[CopyUnderWay]:
+def started(request: RepairRequest, run_here: RunTasks | None = None) -> Iterator[CopyUnderWay]:
     """A copy beside the request's target, from its first byte on. Nothing of it stays but a published store.
+
+    run_here: runs tasks in this process, which alone can read the copy while it is made. None: the repair's own runner does.
 
     Raises StoreError where a repair is pointless or not written.
     """
     check_source(request.location, request.plan.broker_conf)
-    with StoreWriter.beside(request.target) as writer, CopyUnderWay(request.location, writer) as copying:
+    with StoreWriter.beside(request.target) as writer, CopyUnderWay(request.location, writer, run_here) as copying:
         yield copying
 
 
@@ -48,8 +50,8 @@ class CopyUnderWay:
     Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.
     """
 
-    def __init__(self, location: StoreLocation, writer: StoreWriter):
-        self.writer, self.plan = writer, plan_copy(location, writer)
+    def __init__(self, location: StoreLocation, writer: StoreWriter, run_here: RunTasks | None = None):
+        self.writer, self.plan, self.run_here = writer, plan_copy(location, writer), run_here
         self._there: dict[str, int] = {}  # by path, how many bytes from the start on
         self._changed = Condition()
         self._under_way = False  # from the first file on, until a failure or until nobody wants it any more

@@ -8,16 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
-from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, AuditOutcome, QueueKey, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, WALK_AUDIT, AuditOutcome, QueueKey, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
 from store_io.base.errors import StoreError, Unreadable
+from store_io.base.tasks import PartlyRead, Task
 from store_io.formats.rocksdb.kept_open import databases_kept_open
 from store_io.repair import repair_plan
 from store_io.repair.copy_under_way import CopyUnderWay
-from store_io.repair.repair_work import Work
+from store_io.repair.derived.kept_rows import KeepingTask, KeptRows, KeptScan
+from store_io.repair.repair_work import KEPT_ROWS, RunTasks, Work
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.rocksdb.combination import combination
 from store_io.scan.segment_scan import SegmentTask
@@ -25,9 +28,11 @@ from store_io.source.byte_source import StoreLocation
 
 
 class Audited:
-    """What an audit found. unclean: whether the abort marker is there.  serious: findings above a note."""
+    """What an audit found. unclean: whether the abort marker is there.  serious: findings above a note.  kept: by the segment's
+    path, what its scan has kept for a rebuild."""
 
-    def __init__(self, audit: StoreAudit, outcome: AuditOutcome):
+    def __init__(self, audit: StoreAudit, outcome: AuditOutcome, kept: Mapping[str, KeptRows]):
+        self.kept = kept
         self._audit, self.outcome, self.evidence = audit, outcome, audit.evidence
         self.complete, self.findings = outcome.complete, outcome.findings
         self.serious = [f for f in outcome.findings if f.severity != NOTE]
@@ -80,6 +85,15 @@ class Audited:
         return max((s.last_store_time for s in self.segments), default=0)
 
     @property
+    def end_time(self) -> int:
+        """Store time of the log's last message, which one message with a wild time before it does not change. 0 without one."""
+        for segment in reversed(self.segments):
+            runs = segment.runs[segment.runs["walk"] & WALK_AUDIT != 0]
+            if len(runs):
+                return int(runs["last_store_time"][runs["last_phy_offset"].argmax()])
+        return 0
+
+    @property
     def last_message(self) -> int:
         """Physical offset of the last message, a bridge or not; 0 without one."""
         return max((int(s.index_runs["last_phy_offset"].max()) for s in self.segments if len(s.index_runs)), default=0)
@@ -112,21 +126,57 @@ class Audited:
         )
 
 
-def audit(work: Work, conf: str | None, what: str, copy: StoreLocation | None = None) -> Audited:
+def audit(
+    work: Work,
+    conf: str | None,
+    what: str,
+    copy: StoreLocation | None = None,
+    keep: bool = False,
+    run_here: RunTasks | None = None,
+) -> Audited:
     """The audit of the new store as it is now, under those settings. what: "the copy".  copy: of the copy, to be held against
-    the plan, where it is read. Raises StoreError where there is none, and Unreadable where a read has failed: what a repair does
+    the plan, where it is read.  keep: a rebuild may follow, so scans keep what they meet.  run_here: runs the tasks in place of
+    the repair's own runner. Raises StoreError where there is none, and Unreadable where a read has failed: what a repair does
     follows from an audit that has read all."""
-    request = work.request
+    request, run = work.request, run_here or work.run_tasks
     asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None)
-    run = StoreAudit(asked)
+    audit = StoreAudit(asked)
+    work.forget_rows()
+    kept: dict[str, KeptRows] = {}
+
+    begun: set[str] = set()
+
+    def run_tasks(tasks: list[Task]) -> list[Any]:
+        keeping = [_keeping(task, work, begun) if keep and work.keeps else task for task in tasks]
+        return [_without_rows(result, kept) for result in run(keeping, "audit")]
+
     with databases_kept_open():
-        run_rounds([(run, run.first_tasks())], lambda tasks: work.run_tasks(tasks, "audit"))
-    outcome = run.outcome()
-    for gap in run.failed_reads.values():
+        run_rounds([(audit, audit.first_tasks())], run_tasks)
+    outcome = audit.outcome()
+    for gap in audit.failed_reads.values():
         raise Unreadable.again(gap)
-    if run.failed:
+    if audit.failed:
         raise _not_audited(what, outcome)
-    return Audited(run, outcome)
+    return Audited(audit, outcome, kept)
+
+
+def _keeping(task: Task, work: Work, begun: set[str]) -> Task:
+    """The task as a scan that keeps what it meets, the first one of a segment. begun: paths of segments that had such a scan."""
+    if not isinstance(task, SegmentTask) or task.only is not None or not task.walk_audit or task.path in begun:
+        return task
+    begun.add(task.path)
+    return KeepingTask.of(task, work.writer.aside, KEPT_ROWS)
+
+
+def _without_rows(result: Any, kept: dict[str, KeptRows]) -> Any:
+    """The result as the audit takes it. kept: gets the rest."""
+    if isinstance(result, PartlyRead):
+        return replace(result, result=_without_rows(result.result, {}))
+    if not isinstance(result, KeptScan):
+        return result
+    if result.kept is not None:
+        kept[result.summary.path] = result.kept
+    return result.summary
 
 
 def _not_audited(what: str, outcome: AuditOutcome) -> StoreError:
@@ -157,7 +207,8 @@ def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
 def _audit_while_copied(work: Work, copying: CopyUnderWay) -> Audited | None:
     """The audit of the copy while it is made; None where it finds anything else than the plan promises."""
     try:
-        found = audit(work, work.request.plan.broker_conf, "the copy", copying.location)
+        keep = not work.request.edits_log  # by the plan: another audit follows then
+        found = audit(work, work.request.plan.broker_conf, "the copy", copying.location, keep, copying.run_here)
     except StoreError:
         return None
     return found if found.complete and not repair_plan.differences(work.request.plan, found.outcome.plan) else None
@@ -165,7 +216,7 @@ def _audit_while_copied(work: Work, copying: CopyUnderWay) -> Audited | None:
 
 def audit_changed(work: Work, what: str) -> Audited:
     """The audit of the copy after a change. Raises StoreError where it is not complete."""
-    found = audit(work, work.conf, what)
+    found = audit(work, work.conf, what, keep=True)
     if not found.complete:
         raise _not_audited(what, found.outcome)
     return found

@@ -29,7 +29,8 @@ from store_io.rules.loading import Tree, numbered_files
 from store_io.source.byte_source import ByteSource, StoreLocation, name_of, open_source, shown
 from store_io.source.store_dir import list_store
 
-COPY_THREADS = max(2, min(4, os.cpu_count() or 1))
+_CORES = os.cpu_count() or 1
+COPY_THREADS = max(2, min(4, _CORES), min(16, _CORES // 2))  # reading what is there by now takes the other half
 ANOTHER_COPY = "find another copy of this broker's store and repair that one, a donor alone does not suffice"
 SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 

@@ -44,7 +44,7 @@ class RepairPlan:
     """A plan whose shape is right and whose paths lie inside a store. inputs: path -> (size, digest).
 
     settings: all that the plan names, defaults included; origins: of the same, "broker.conf", "default" or "inferred".
-    sha256: of the plan's own bytes.  assumed: nobody named the release.
+    sha256: of the plan's own bytes.  assumed: nobody named the release.  rebuilds: some file is to be made anew from the log.
     repair: by policy; without one whose steps are not known.
     """
 
@@ -56,6 +56,7 @@ class RepairPlan:
     broker: Row
     sha256: str
     assumed: bool = False
+    rebuilds: bool = False
     repair: Mapping[str, PlannedSteps] = field(default_factory=dict)
 
     @property
@@ -109,8 +110,8 @@ def read_plan(data: bytes) -> RepairPlan:
     _check_broker(broker)
     settings, origins = ({key: row[name] for key, row in plan["settings"].items()} for name in ("value", "from"))
     sha256, assumed = hashlib.sha256(data).hexdigest(), plan.get("release_from", NAMED) != NAMED
-    steps = _repair(plan.get("repair"))
-    return RepairPlan(plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, steps)
+    steps, rebuilds = _repair(plan.get("repair")), any(row["action"] == "rebuild" for row in plan["steps"])
+    return RepairPlan(plan["store"], plan["release"], settings, origins, inputs, broker, sha256, assumed, rebuilds, steps)
 
 
 def _no_constant(name: str) -> Any:

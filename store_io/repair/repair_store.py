@@ -64,6 +64,7 @@ from store_io.repair.writing.store_writer import WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
 from store_io.source.byte_source import open_source, shown
 
+ROOM_TO_KEEP = 2  # times what the copy takes: what scans keep takes less than half of it, and no step may lack room for that
 MOST_ROUNDS = 3  # of rebuilding what an audit finds wrong
 
 
@@ -163,6 +164,7 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
     """All that is done before the log is edited. Raises StoreError."""
     work.progress("copying")
     copied = copying.plan.copied  # 1: not whole yet while the copy is audited
+    work.keeps = work.request.plan.rebuilds and work.writer.aside.free_bytes() > ROOM_TO_KEEP * copied.needed_bytes
     lost = {"files": len(copied.not_copied)}
     work.steps.add(COPY, "", reason="all work is done on a copy", kept={"files": copied.files, "bytes": copied.bytes}, lost=lost)
     first = repair_audit.audit_copy(work, copying)  # 2
@@ -219,7 +221,7 @@ def _audit_edited_log(work: Work, begun: Begun) -> Audited:
     holding = begun.audit.holding
     if any(edit.step.action != REMOVE or edit.step.file in holding for edit in begun.log.edits):
         work.progress("auditing the repaired log")
-        return repair_audit.audit(work, work.conf, "the repaired log")
+        return repair_audit.audit(work, work.conf, "the repaired log", keep=True)
     return begun.audit
 
 

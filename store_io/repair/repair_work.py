@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from schemas.gaps import Gap
 from schemas.rows import MappedFile, Row
+from schemas.store_names import COMMITLOG
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
 from store_io.repair.proposals import DONOR, EMPTY_CONFIG, FIX_CONFIG, FIX_OFFSETS, HEAL, HEAL_RISK, WITH_EARLIER
 from store_io.repair.repair_plan import BROKER, RepairPlan
-from store_io.repair.repair_steps import CORRECT_OFFSETS, REMOVE, Steps, bytes_at
+from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS, REMOVE, Steps, bytes_at
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rules.loading import Tree
 from store_io.rules.releases import BrokerRules
@@ -23,6 +24,8 @@ from store_io.wording.gaps import gap_text
 
 if TYPE_CHECKING:  # what is needed at the end is loaded while the copy is made
     from store_io.repair.unsaved import Unsaved
+
+KEPT_ROWS = "rows"  # a folder of the writer `aside`
 
 RunTasks = Callable[[Sequence[Task], str], list[Any]]
 
@@ -68,6 +71,13 @@ class RepairRequest:
         )
         values = {HEAL_RISK: (str(heal_risk),), DONOR: (donor,)}
         return tuple(word for option, asked in wanted if asked for word in (option, *values.get(option, ())))
+
+    @property
+    def edits_log(self) -> bool:
+        """Whether the plan has a step that changes files of the log. False if it has no steps."""
+        planned = self.plan.repair.get(self.policy)
+        rows = planned.steps if planned is not None else ()
+        return any(row["action"] not in (COPY, REMOVE) and row["file"].partition("/")[0] == COMMITLOG for row in rows)
 
     @property
     def steps(self) -> list[Row] | None:
@@ -130,6 +140,7 @@ class Work:
 
     half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.  beyond: of files that were longer.
     config: what --fix-config wrote, or would write; rows of the report.
+    keeps: whether audits that a rebuild may follow keep what their scans meet (`derived.kept_rows`).
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.
     """
 
@@ -141,6 +152,7 @@ class Work:
     half_records: list[Row] = field(default_factory=list)
     beyond: list[Beyond] = field(default_factory=list)
     config: list[Row] = field(default_factory=list)
+    keeps: bool = False
     steps: Steps = field(init=False)
     rules: BrokerRules = field(init=False)
     conf: str = field(init=False)
@@ -162,6 +174,10 @@ class Work:
     def tree(self) -> Tree:
         """Its names as they are now."""
         return Tree(list_store(self.location).files)
+
+    def forget_rows(self) -> None:
+        """Remove what scans have kept: it was taken, or the log is about to be another one."""
+        self.writer.aside.remove(KEPT_ROWS)
 
     def lay_beyond(self, phy_offset: int) -> bool:
         """Whether the copy has the message with that physical offset after the configured length of a file of its log."""

@@ -58,6 +58,7 @@ from store_io.rules.releases import BrokerRules
 from store_io.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
 from store_io.scan.index.index_merge import IndexMerge
+from store_io.scan.index.odd_entries import NEAR_BYTES
 from store_io.scan.odd_headers import StoreHosts, odd_header
 from store_io.scan.other_walks import STOP_KINDS, OtherWalks
 from store_io.scan.queues.batch_items import BatchItems, part_of
@@ -215,6 +216,7 @@ class _Scan:
                 place,
                 self.findings,
                 lambda position: self.audit.verdict(self.window, position - self.header, self.size),
+                self._messages_from,
             )
         self.timers = TimerRecords(task.most_timers) if task.most_timers else None
         want_keys = self.index is not None or sink is not None and sink.want_keys
@@ -449,6 +451,15 @@ class _Scan:
                 self.state, self.broker_at = "apart", position
             else:
                 self._broker_stops(position, verdict)
+
+    def _messages_from(self, position: int) -> Columns:
+        """Messages that follow one another from there on, for NEAR_BYTES or less, with hashes of their keys."""
+        window, columns = SegmentWindow(self.window.file, self.size, NEAR_BYTES), Columns(capacity_for(NEAR_BYTES), True)
+        at = position - self.header
+        window.hold(at)
+        stretch = Stretch(window.buffer, window.start, at, window.end, window.end == self.size)
+        self.decode(stretch, self.audit, columns, TopicTable())
+        return columns
 
     def _stray_chain(self, start: int) -> StrayChain:
         return stray_chain(self._decoding, self.audit, start)

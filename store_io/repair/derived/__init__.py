@@ -6,7 +6,8 @@
 * `index_plan`: the names and sizes of the index files; `index_link`: their slots and chains.
 * `keyed_rebuild`: the database of queues in RocksDB; `keyed_plan`: what it holds of each queue; `database_task`: writes it.
 * `twin_plan`: the same of queues that are written twice.
-* `rebuild_tasks`: the tasks that write queue and index entries from messages; `entry_rows`: what they keep of messages meanwhile.
+* `kept_rows`: what an audit's scan keeps for a rebuild; `entry_rows`: its form.
+* `rebuild_tasks`: the tasks that write queue and index entries, from what was kept or from messages.
 * `checkpoint`: the checkpoint.
 * `epochs`: the epoch file of a replica in controller mode.
 * `timers`: the timer's files; `waiting_timers`: the messages that they lead to.

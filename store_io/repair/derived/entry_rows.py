@@ -51,6 +51,18 @@ class QueuedRows:
             self._rows = larger
         self.count = _take(np.ascontiguousarray(items), kinds, self._rows, self.count)
 
+    def room_for(self, count: int) -> np.ndarray:
+        """Room for so many rows in place of all that wait. What the caller puts there waits then."""
+        if count > len(self._rows):
+            self._rows = np.empty(max(WAITING_ROWS, count), QUEUED_DTYPE)
+        self.count = count
+        return self._rows[:count]
+
+    def as_met(self) -> np.ndarray:
+        """The rows in the order of the log, and nothing waits any more. They are good until the next call."""
+        count, self.count = self.count, 0
+        return self._rows[:count]
+
     def in_order(self, keys: Sequence[QueueKey]) -> tuple[np.ndarray, list[int]]:
         """(the rows queue by queue, those of a queue in their own order; where each queue's end), and nothing waits any more. The
         rows are good until the next call."""

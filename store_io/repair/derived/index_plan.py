@@ -51,7 +51,7 @@ def prepare_index(work: Work, audit: Audited) -> IndexPlan:
         total = sum(map(keys_of, audit.segments))
         count = -(-total // (work.rules.index_max - 1))
         existing = [e.path for e in names if e.kind == "file"]
-        plan = IndexPlan(tuple(index_names(existing, count, audit.last_store_time)), total, reasons)
+        plan = IndexPlan(tuple(index_names(existing, count, audit.end_time)), total, reasons)
     kept = {"entries": plan.entries, "files": len(plan.paths)}
     work.steps.add(REBUILD_INDEX, INDEX, reason=", ".join(reasons), kept=kept)
     for entry in names:

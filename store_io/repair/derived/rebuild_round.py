@@ -64,6 +64,7 @@ def rebuild(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Reb
         _rebuild_twins(work, log, before, audit, made)
     else:
         _rebuild_files(work, log, before, audit, made)
+    work.forget_rows()
     made.tables = rebuild_tables(work, before, audit, made.tables)
 
 
@@ -183,7 +184,8 @@ def _write_entries(
         wanted = {key: _build(work, builds[key], segment.path) for key in segment.queues if key in builds}
         if wanted or index.paths and keys:
             own = raw.of_segment(number, wanted) if raw is not None else None
-            tasks.append(BuildTask(audit.scan_of(segment), work.writer, wanted, index.paths, first_key, own))
+            kept = audit.kept.get(segment.path)
+            tasks.append(BuildTask(audit.scan_of(segment), work.writer, wanted, index.paths, first_key, own, kept))
         first_key += keys
     if not tasks:
         return []

@@ -17,15 +17,17 @@ import numpy as np
 from schemas import consumequeue_layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
-from store_io.base.errors import StoreError
-from store_io.formats.commitlog.message_columns import Columns
+from store_io.base.errors import StoreChanged, StoreError
 from store_io.formats.commitlog.segment_items import KIND_BATCH
 from store_io.formats.index_reader import entry_position
-from store_io.repair.derived.entry_rows import WAITING_ROWS, QueuedRows, raw_index_entries
+from store_io.repair.derived.entry_rows import RAW_DTYPE, WAITING_ROWS, QueuedRows, raw_index_entries
+from store_io.repair.derived.kept_rows import KeptRows
 from store_io.repair.derived.queue_plan import Shift
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
 from store_io.scan.dataset_rows import ScannedRows
 from store_io.scan.segment_scan import SegmentTask, scan_segment
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import open_source
 from store_io.wording.gaps import gap_text
 
 OPEN_FILES = 256
@@ -67,7 +69,8 @@ class Built:
 class BuildTask:
     """The entries of one segment's messages. first_key: number (from 1) of its first index entry.
 
-    index_paths: the new index files in order, none where no index is built.  raw: of queues in a database.
+    index_paths: the new index files in order, none where no index is built.  raw: of queues in a database.  kept: what an audit's
+    scan of the segment has met; without it the segment is read again.
     """
 
     scan: SegmentTask
@@ -76,6 +79,7 @@ class BuildTask:
     index_paths: tuple[str, ...] = ()
     first_key: int = 1
     raw: RawEntries | None = None
+    kept: KeptRows | None = None
 
     store: int = 0
     not_after: float = 0
@@ -92,12 +96,15 @@ class BuildTask:
         """Write them. Raises StoreError."""
         sink = _Sink(self)
         try:
-            summary = scan_segment(self.scan, sink=sink)
-            sink.flush()
+            if self.kept is not None:
+                sink.take(self.kept)
+            else:
+                summary = scan_segment(self.scan, sink=sink)
+                sink.flush()
+                if summary.problem:
+                    raise StoreError(gap_text(summary.problem))
         finally:
             sink.close()
-        if summary.problem:
-            raise StoreError(gap_text(summary.problem))
         return Built(sink.keys, sink.entries)
 
 
@@ -134,7 +141,24 @@ class _Sink:
             self._waiting.add(scanned.items, scanned.kinds)
             self._keys = scanned.keys
         if self.want_keys:
-            self._put_keys(scanned.columns)
+            self._put_keys(raw_index_entries(scanned.columns, self.task.scan.rules.tag_index))
+
+    def take(self, kept: KeptRows) -> None:
+        """The same of all that a scan has met before. Raises StoreError."""
+        source, self._keys = open_source(kept.writer.location), kept.queues
+        if self.task.queues:
+            with source.open(kept.path) as file:
+                for at in range(0, kept.rows, WAITING_ROWS):
+                    rows = self._waiting.room_for(min(WAITING_ROWS, kept.rows - at))
+                    _fill(rows, file, at)
+                    self.flush()
+        if self.want_keys:
+            raw = np.empty(min(WAITING_ROWS, kept.keys), RAW_DTYPE)
+            with source.open(kept.keys_path) as file:
+                for at in range(0, kept.keys, WAITING_ROWS):
+                    part = raw[: min(WAITING_ROWS, kept.keys - at)]
+                    _fill(part, file, at)
+                    self._put_keys(part)
 
     def flush(self) -> None:
         """Write what waits, queue by queue."""
@@ -182,9 +206,8 @@ class _Sink:
         self._file(raw.path).write((raw.first + self.entries) * RAW_ENTRY_DTYPE.itemsize, entries.view(np.uint8))
         self.entries += len(entries)
 
-    def _put_keys(self, columns: Columns) -> None:
+    def _put_keys(self, raw: np.ndarray) -> None:
         rules = self.task.scan.rules
-        raw = raw_index_entries(columns, rules.tag_index)
         capacity, done = rules.index_max - 1, 0
         while done < len(raw):
             number, entry = divmod(self.task.first_key + self.keys - 1, capacity)
@@ -192,6 +215,12 @@ class _Sink:
             self._file(self.task.index_paths[number]).write(entry_position(rules.index_slots, entry + 1), part.view(np.uint8))
             self.keys += len(part)
             done += len(part)
+
+
+def _fill(entries: np.ndarray, file: ByteFile, first: int) -> None:
+    """Read entries from number `first` of the file on."""
+    if file.read_into(first * entries.itemsize, entries.view(np.uint8)) != entries.nbytes:
+        raise StoreChanged(f"{file.path}: ended at {file.size} bytes while it was read")
 
 
 def _placed(build: QueueBuild, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -44,6 +44,7 @@ _MARK = ".repairing-"
 _LOCK = "lock"
 _STORE = "store"
 _WORKSHOP = "workshop"
+_ASIDE = "aside"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _ZEROS = bytes(1 << 20)
 
@@ -85,6 +86,12 @@ class StoreWriter:
             shutil.rmtree(path, ignore_errors=True)
             os.mkdir(path, 0o700)
         return path
+
+    @property
+    def aside(self) -> StoreWriter:
+        """A writer for files that lie beside the new store while it is made, and are no part of it."""
+        folder = os.path.join(self.folder, _ASIDE)
+        return StoreWriter(folder, folder)
 
     # ---- the whole -------------------------------------------------------------------------------------------------
 
@@ -519,7 +526,7 @@ def _locked_folder(folder: str) -> int:
 
 def _remove_folder(folder: str) -> None:
     """Remove a hidden folder, its lock last: as long as anything is in it the next run knows what it is."""
-    for name in (_STORE, _WORKSHOP):
+    for name in (_STORE, _WORKSHOP, _ASIDE):
         shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
     with contextlib.suppress(OSError):
         if os.listdir(folder) == [_LOCK]:

@@ -307,7 +307,7 @@ class _Found:
 class IndexMerge:
     """Compares batch by batch, in scan order; `finish` judges what is left over.
 
-    verdict: the audit's verdict of the frame at a position of this segment.
+    verdict, columns: see `MessageKeys`.
     """
 
     def __init__(
@@ -317,6 +317,7 @@ class IndexMerge:
         place: SegmentPlace,
         findings: Findings,
         verdict: Callable[[int], Verdict],
+        columns: Callable[[int], Columns],
     ):
         self._source, self._refs, self._path = source, files, place.path
         self._base, self._end, self._log_end = place.base_offset, place.base_offset + place.size, place.log_end
@@ -346,7 +347,7 @@ class IndexMerge:
         self._state[_LOW_PHY], self._state[_HIGH_PHY] = self._low_phy, self._high_phy
         self._wrong = np.empty((2 * CHUNK_ENTRIES, 2), np.int64)
         self._missing: list[int] | None = None  # first and last expected, position, end, keys of the open finding
-        self._keys = MessageKeys(place, verdict)
+        self._keys = MessageKeys(place, verdict, columns)
         self._odd = OddEntries(files, place, self._keys)
         self._wrong_times = WrongTimes(files)
         self._looked_in_vain = 0

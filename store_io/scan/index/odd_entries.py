@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from schemas import finding_codes as codes
+from schemas.commitlog_layout import SYS_ROLLBACK, SYS_TRANSACTION_MASK
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, Finding
+from store_io.formats.commitlog.index_columns import entry_counts
+from store_io.formats.commitlog.message_columns import Columns
 from store_io.rules.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
 from store_io.rules.message_verdict import VALID, Verdict
 from store_io.scan.index.index_files import IndexFileRef, SegmentPlace
@@ -14,15 +17,17 @@ from store_io.scan.segment_findings import Findings
 
 MAX_KEPT_KEYS = 1024  # messages whose keys are remembered
 MAX_ODD = 65_536  # entries without a place that are judged one by one; more are counted
+NEAR_BYTES, NEAR_ENTRIES = 256 << 10, 32  # where so many entries lead into so many bytes, messages are decoded together
 
 NONE: frozenset[int] = frozenset()
 
 
 class MessageKeys:
-    """The hashes of the keys of one segment's messages. verdict: the audit's verdict of the frame at a position of it."""
+    """The hashes of the keys of one segment's messages. verdict: the audit's verdict of the frame at a position of it.  columns:
+    messages that follow one another from a position on, for NEAR_BYTES or less, with hashes of their keys."""
 
-    def __init__(self, place: SegmentPlace, verdict: Callable[[int], Verdict]):
-        self._place, self._verdict = place, verdict
+    def __init__(self, place: SegmentPlace, verdict: Callable[[int], Verdict], columns: Callable[[int], Columns]):
+        self._place, self._verdict, self._columns = place, verdict, columns
         self._known: dict[int, frozenset[int]] = {}  # by physical offset
 
     def at(self, phy_offset: int) -> frozenset[int]:
@@ -43,6 +48,17 @@ class MessageKeys:
         if verdict.kind != VALID or verdict.message is None:
             return NONE, 0
         return _hashes_of(verdict), verdict.size
+
+    def look_around(self, phy_offset: int) -> dict[int, tuple[frozenset[int], int]]:
+        """What `look_at` gives of each message from there on, as far as they are decoded together. Left out are rolled back ones,
+        of whose keys the columns know none."""
+        columns = self._columns(phy_offset - self._place.base_offset)
+        rows = columns.rows[: columns.count]
+        rows = rows[rows["sys_flag"] & SYS_TRANSACTION_MASK != SYS_ROLLBACK]
+        places, firsts = (rows["position"] + self._place.base_offset).tolist(), rows["key_start"].tolist()
+        counts, hashes = entry_counts(rows, True).tolist(), columns.key_hash.tolist()
+        keys = [frozenset(hashes[first : first + count]) for first, count in zip(firsts, counts, strict=True)]
+        return dict(zip(places, zip(keys, rows["total_size"].tolist(), strict=True), strict=True))
 
     def store_time(self, phy_offset: int) -> int | None:
         """That of the message there, ms; None where this segment has none."""
@@ -66,6 +82,7 @@ class OddEntries:
     def __init__(self, files: Sequence[IndexFileRef], place: SegmentPlace, keys: MessageKeys):
         self._refs, self._place, self._keys = files, place, keys
         self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash)
+        self._around: Mapping[int, tuple[frozenset[int], int]] = {}  # of the messages that were decoded together last
         self._dropped = 0
 
     @property
@@ -102,17 +119,22 @@ class OddEntries:
         kinds = [""] * len(self._odd)
         known: tuple[int, str, frozenset[int]] | None = None
         end = self._place.base_offset  # of the last message met
-        for number in sorted(range(len(self._odd)), key=lambda n: self._odd[n][2]):
+        order = sorted(range(len(self._odd)), key=lambda n: self._odd[n][2])
+        for turn, number in enumerate(order):
             _, _, phy, key_hash = self._odd[number]
             if known is None or known[0] != phy:
-                code, hashes, size = self._kind_at(phy, extents, starts) if phy >= end else (codes.INDEX_DANGLING, NONE, 0)
+                later = order[min(turn + NEAR_ENTRIES, len(order) - 1)]
+                near = turn + NEAR_ENTRIES < len(order) and self._odd[later][2] - phy < NEAR_BYTES
+                code, hashes, size = self._kind_at(phy, extents, starts, near) if phy >= end else (codes.INDEX_DANGLING, NONE, 0)
                 known, end = (phy, code, hashes), max(end, phy + size)
             _, code, hashes = known
             kinds[number] = codes.INDEX_DUPLICATE if key_hash in hashes else code
         return kinds
 
-    def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int]) -> tuple[str, frozenset[int], int]:
-        """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0."""
+    def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int], near: bool) -> tuple[str, frozenset[int], int]:
+        """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0.
+
+        near: many other entries lead to messages that follow."""
         if phy >= self._place.log_end:
             return codes.INDEX_BEYOND, NONE, 0
         if not self._place.holds(phy):
@@ -121,7 +143,9 @@ class OddEntries:
         if extent.kind == EXTENT_UNWRITTEN:
             return codes.INDEX_BEYOND, NONE, 0
         if extent.kind == EXTENT_MESSAGE:
-            hashes, size = self._keys.look_at(phy)
+            if near and phy not in self._around:
+                self._around = self._keys.look_around(phy)
+            hashes, size = self._around.get(phy) or self._keys.look_at(phy)
             if size:
                 return codes.INDEX_WRONG, hashes, size
         return codes.INDEX_DANGLING, NONE, 0

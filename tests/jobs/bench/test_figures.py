@@ -20,10 +20,12 @@ def test_limits_stand_beside_the_figures() -> None:
     assert lines[6].endswith("not known on this system")
 
 
-def test_a_repair_stands_beside_a_copy_of_the_same_bytes() -> None:
-    found = figures.repair_figures(RepairTimes(4096, 2**30, 1.0, 1.5, 1.4))
-    assert [(f.ratio, f.met) for f in found] == [("1.00", None), ("1.50", None), ("1.40", True)]
-    assert figures.repair_figures(RepairTimes(4096, 2**30, 1.0, 1.5, 1.6))[-1].met is False
+def test_a_repair_stands_beside_a_flushed_copy_of_the_same_bytes() -> None:
+    found = figures.repair_figures(RepairTimes(4096, 3 << 29, 1.0, 2.0, 2.9))
+    assert [(f.ratio, f.met) for f in found] == [("1.00", None), ("", None), ("1.45", True)]
+    assert figures.repair_figures(RepairTimes(4096, 3 << 29, 1.0, 2.0, 3.1))[-1].met is False
+    assert figures.repair_figures(RepairTimes(4096, 6 << 30, 1.0, 2.0, 2.9))[-1].met is False, "a start weighs less there"
+    assert figures.repair_figures(RepairTimes(4096, 1 << 28, 1.0, 2.0, 2.9))[-1].met is None, "and more there"
     assert "no cp" in figures.repair_figures(None)[0].value
 
 

@@ -1,0 +1,109 @@
+"""What an audit's scan has met in a segment, kept beside the new store: a rebuild then need not read the segment once more.
+
+It is kept in the form in which a rebuild takes it: rows of queue entries (`entry_rows.QUEUED_DTYPE`) and raw index entries, in
+the order of the log. It holds as long as the audit itself does: a change of the log leads to another audit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from schemas.rows import QueueKey, SegmentSummary
+from store_io.repair.derived.entry_rows import WAITING_ROWS, QueuedRows, raw_index_entries
+from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter, WriteFailed
+from store_io.scan.dataset_rows import ScannedRows
+from store_io.scan.segment_scan import SegmentTask, scan_segment
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Two files of `writer`. rows: how many lie in the first.  queues: by their number in the rows.  keys: how many index entries
+    lie in the second."""
+
+    writer: StoreWriter
+    path: str
+    rows: int
+    queues: Sequence[QueueKey]
+    keys_path: str
+    keys: int
+
+
+@dataclass(frozen=True)
+class KeptScan:
+    """A scan's summary, and what was kept of it; None where that could not be written, or the scan has failed."""
+
+    summary: SegmentSummary
+    kept: KeptRows | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepingTask(SegmentTask):
+    """A whole scan that keeps what it meets. aside: the writer of these files.  folder: theirs."""
+
+    aside: StoreWriter
+    folder: str
+
+    @classmethod
+    def of(cls, task: SegmentTask, aside: StoreWriter, folder: str) -> KeepingTask:
+        """The same scan."""
+        return cls(**{field.name: getattr(task, field.name) for field in fields(task)}, aside=aside, folder=folder)
+
+    def run(self) -> KeptScan:  # type: ignore[override]
+        sink = _Keeping(self)
+        try:
+            summary = scan_segment(self, sink=sink)
+            return KeptScan(summary, sink.finished() if not summary.problem else None)
+        finally:
+            sink.close()
+
+
+class _Keeping:
+    """A `dataset_rows.DatasetSink`. A disk that has no room left ends the keeping and not the audit."""
+
+    want_keys = True
+
+    def __init__(self, task: KeepingTask):
+        self._task, self._waiting = task, QueuedRows()
+        self._paths = [f"{task.folder}/{task.path}.{what}" for what in ("rows", "keys")]
+        self._files: list[StoreFileWriter] = []
+        self._sizes = [0, 0]
+        self._queues: Sequence[QueueKey] = ()
+        self._going = True
+        try:
+            for path in self._paths:
+                task.aside.create(path, 0)
+                self._files.append(task.aside.open(path))
+        except WriteFailed:
+            self._going = False
+
+    def close(self) -> None:
+        for file in self._files:
+            file.close()
+
+    def add(self, scanned: ScannedRows) -> None:
+        if self._going:
+            if self._waiting.count + len(scanned.items) > WAITING_ROWS:
+                self._put(0, self._waiting.as_met())
+            self._waiting.add(scanned.items, scanned.kinds)
+            self._queues = scanned.keys
+            self._put(1, raw_index_entries(scanned.columns, self._task.rules.tag_index))
+
+    def finished(self) -> KeptRows | None:
+        """What was kept, once the scan has ended."""
+        self._put(0, self._waiting.as_met())
+        if not self._going:
+            return None
+        (path, keys_path), (rows, keys) = self._paths, self._sizes
+        return KeptRows(self._task.aside, path, rows, tuple(self._queues), keys_path, keys)
+
+    def _put(self, number: int, entries: np.ndarray) -> None:
+        if not self._going:
+            return
+        try:
+            self._files[number].write(self._sizes[number] * entries.itemsize, entries.view(np.uint8))
+        except WriteFailed:
+            self._going = False
+        self._sizes[number] += len(entries)
