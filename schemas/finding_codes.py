@@ -111,7 +111,7 @@ class Cure(Enum):
     REBUILD_QUEUE = "Rebuild this queue from the CommitLog: a repair does it."
     REBUILD_INDEX = "Rebuild this index file from the CommitLog: a repair does it. Lookups by key are wrong until then."
     WRITE_CHECKPOINT = "Repair this copy: a repair writes a new checkpoint."
-    SALVAGE = "Repair this copy with --policy salvage before a start: it keeps every valid message."
+    SALVAGE = "Run the repair that the audit recommends before a start: of all repairs it keeps most of these messages."
     LEAVE_OUT = "Repair this copy: a repair leaves out what no broker writes."
     REBUILD_TIMERS = (
         "Repair this copy: a repair rebuilds the timer's files, and a start then delivers once what is not delivered yet."

@@ -32,8 +32,8 @@ def config_tables(evidence: Evidence) -> ConfigTables:
 
 
 def _absent(evidence: Evidence) -> str:
-    """What of config/ was not copied. A broker writes the table of topics before the first message of a topic, others later; a slave
-    gets them from its master."""
+    """What of config/ was not copied. A broker writes the table of topics before the first message of a topic; a slave gets it
+    from its master."""
     copy, prediction = evidence.copy, evidence.prediction
     if not any(file.path.startswith("config/") for file in copy.listing.files):
         return "config/"

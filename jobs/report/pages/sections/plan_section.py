@@ -13,6 +13,7 @@ from itertools import groupby
 from jobs.report.pages.page import View
 from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld
 from jobs.report.texts.step_text import VERBS, numbers_text
+from jobs.report.texts.text import count_text
 from schemas.rows import AuditOutcome, Row
 from store_io.repair.proposals import proposals
 
@@ -80,7 +81,21 @@ def _policy(name: str, part: Row) -> View:
         }
         for step in part["steps"]
     ]  # fmt: skip
-    return {**part, "policy": name, "steps": rows}
+    return {**part, "policy": name, "steps": rows, "keeps": _keeps(part) if part["refused"] is None else ""}
+
+
+def _keeps(part: Row) -> str:
+    """How many messages a repair keeps, against those that are valid in the copy; healed ones are not."""
+    kept, before = part["messages_after"] - part["healed"], part["messages_before"]
+    valid = count_text(before, "valid message")
+    own = (
+        f"all {valid}"
+        if kept == before
+        else f"{kept:,} of {valid}"
+        if kept < before
+        else f"{valid} and {kept - before:,} of a donor"
+    )
+    return f"{own} and {part['healed']:,} healed" if part["healed"] else own
 
 
 def _kind_of(step: Row) -> tuple[str, str, str]:
