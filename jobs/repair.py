@@ -198,7 +198,8 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     store = options.single_store(command)
     for option in ("--plan", "--to"):
         if option not in given:
-            raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE")
+            wrote = "; an audit writes the plan: OUT/NAME/plan.json" if option == "--plan" else ""
+            raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE{wrote}")
     target = target_of(given["--to"], store)
     plan = _plan(given["--plan"])
     if "--release" in given and (store.release, store.release_from) != (plan.release, NAMED):

@@ -194,10 +194,8 @@ NO_REPAIR = (  # the next step of what a repair would do, where the log is that 
     " and let it copy the log from the others."
 )
 
-_DAMAGED_STEP = (
-    "Look for these bytes in another copy of the same broker; a repair takes them with --donor. explain says whether one change"
-    " makes a damaged record whole; a repair makes it with --heal."
-)
+HEALS = " explain says whether one change makes a damaged record whole; a repair makes it with --heal."
+_DAMAGED_STEP = f"Look for these bytes in another copy of the same broker; a repair takes them with --donor.{HEALS}"
 _TORN_STEP = "The broker stopped cleanly, so a whole message was here: look for it in another copy of the same broker"
 _SEGMENT_STEP = "Look for this segment in another copy of the same broker"
 

@@ -90,7 +90,8 @@ def run_with(started: Session, asked: AuditOptions) -> int:
         for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies):
             outcomes.append(outcome)
             plan = f"{asked.out}/{outcome.name}/plan.json"
-            context = PageContext(info, store_words(asked.stores[len(outcomes) - 1]), plan, index=True)
+            store = asked.stores[len(outcomes) - 1]
+            context = PageContext(info, store_words(store), plan, index=True, in_use=_in_use(store))
             failed = write_store(output, outcome, context)
             problems += failed
             if failed:

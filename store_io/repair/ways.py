@@ -103,8 +103,9 @@ class Way(RepairFigures):
 
     @property
     def written(self) -> int:
-        """Bytes of the copy that it writes; what it makes anew replaces some of them."""
-        return sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)
+        """Bytes of the copy that it writes, without holes; what it makes anew replaces some of them."""
+        copied = sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)
+        return min(copied, int(self.report["needed_bytes"]))
 
     @property
     def run_seconds(self) -> float:

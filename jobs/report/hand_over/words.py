@@ -358,7 +358,7 @@ def _start(handed: HandOver) -> Iterator[str]:
     unknown = handed.report.get("topics_unknown", [])
     if unknown:
         names = ", ".join(map(seen, unknown[:MOST_SEEN]))
-        yield f"Create these topics, if config/topics.json lacks them still, with mqadmin updateTopic before clients come: {names}"
+        yield f"Create these topics, if config/topics.json still lacks them, by mqadmin updateTopic before clients come: {names}"
         yield from _more(len(unknown) - MOST_SEEN, "topic", handed)
 
 
