@@ -201,7 +201,8 @@ def _request(command: Command) -> tuple[StoreArgument, RepairRequest]:
     store = options.single_store(command)
     for option in ("--plan", "--to"):
         if option not in given:
-            raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE")
+            wrote = "; an audit writes the plan: OUT/NAME/plan.json" if option == "--plan" else ""
+            raise UsageError(f"{option} is missing: repair STORE --plan PLAN --to NEWSTORE{wrote}")
     target = target_of(given["--to"], store)
     plan = _plan(given["--plan"])
     if "--release" in given and (store.release, store.release_from) != (plan.release, NAMED):
@@ -310,10 +311,10 @@ def _compare_settings(text: str | None, plan: RepairPlan) -> str:
     own = sum(origin == "broker.conf" for origin in plan.origins.values())
     if text is None:
         made = f"{own} of them from the broker.conf of its audit" if own else "made without a broker.conf"
-        return f"the plan's, {made}; no --broker-conf was given to compare them with"
+        return f"those of the plan, {made}; no --broker-conf was given to compare them with"
     if wrong := other_settings(plan, read_given(text, plan.release)):
         raise UsageError(f"--broker-conf: {wrong[0]}. Name the file that the audit was given, or audit again with this one")
-    return "the plan's; --broker-conf has the same"
+    return "those of the plan; broker.conf agrees"
 
 
 # ---- where tasks run -------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ class Cure(Enum):
     REBUILD_QUEUE = "Rebuild this queue from the CommitLog: a repair does it."
     REBUILD_INDEX = "Rebuild this index file from the CommitLog: a repair does it. Lookups by key are wrong until then."
     WRITE_CHECKPOINT = "Repair this copy: a repair writes a new checkpoint."
-    SALVAGE = "Repair this copy with --policy salvage before a start: it keeps every valid message."
+    SALVAGE = "Run the repair that the audit recommends before a start: of all repairs it keeps most of these messages."
     LEAVE_OUT = "Repair this copy: a repair leaves out what no broker writes."
     REBUILD_TIMERS = (
         "Repair this copy: a repair rebuilds the timer's files, and a start then delivers once what is not delivered yet."
@@ -192,10 +192,8 @@ NO_REPAIR = (  # the next step of what a repair would do, where the log is that 
     " and let it copy the log from the others."
 )
 
-_DAMAGED_STEP = (
-    "Look for these bytes in another copy of the same broker; a repair takes them with --donor. explain says whether one change"
-    " makes a damaged record whole; a repair makes it with --heal."
-)
+HEALS = " explain says whether one change makes a damaged record whole; a repair makes it with --heal."
+_DAMAGED_STEP = f"Look for these bytes in another copy of the same broker; a repair takes them with --donor.{HEALS}"
 _TORN_STEP = "The broker stopped cleanly, so a whole message was here: look for it in another copy of the same broker"
 _SEGMENT_STEP = "Look for this segment in another copy of the same broker"
 

@@ -136,6 +136,10 @@ it leaves NEW.handover.html, a checklist for the start, and a list of the messag
         Option("--yes", "", "run the repair that is recommended"),
     ),
     rare=_ELSEWHERE,
+    instead=tuple(
+        (name, "rescue chooses; give it to repair, in the Repair line that rescue shows")
+        for name in ("--policy", "--heal", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier")
+    ),
     epilog="""\
 exit codes: 0 nothing to do, or the new store is in place and consistent; 2 usage, or something must be named; 3 not
 audited completely, refused or failed; 10, 20 a repair is recommended and was not run; 130, 143 interrupted""",
@@ -258,7 +262,7 @@ COMMAND_TABLE["repair"] = CommandSpec(
     about="""\
 Write a new store from a copy and its plan.json.
 A broker of the plan's release starts on the new store as after a clean stop and serves every message in it. The copy is
-not changed. NEWSTORE.repair.json, beside the new store, lists what was done.""",
+not changed. NEWSTORE.repair.json, beside the new store, lists what was done, NEWSTORE.handover.html what to do then.""",
     heading="Examples, after the first one of audit --help: see what would be done; do it:",
     examples=(
         f"{COMMAND} repair {_COPY} --plan out/store/plan.json --to repaired --policy salvage --dry-run",
@@ -273,7 +277,7 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
     ),
     much=(
         Option(
-            "--policy", POLICY, "keep what the release would (default), or every valid message, also after damage", one_of(POLICY)
+            "--policy", POLICY, "end the log as a start would, once healed (default), or keep all valid messages", one_of(POLICY)
         ),
         Option("--heal", "", "first mend records with one changed field or byte, if all else in the store confirms it"),
         Option("--fix-offsets", "", "also set back consumer and delay offsets beyond the new queue ends"),
@@ -287,6 +291,7 @@ not changed. NEWSTORE.repair.json, beside the new store, lists what was done."""
         Option("--with-earlier", "", "also append messages of a queue from before its topic was deleted and made again"),
         *_ELSEWHERE,
     ),
+    instead=(("--yes", "repair needs none: it runs at once, and with --dry-run only shows"),),
     epilog="""\
 exit codes: 0 done, consistent; 2 usage; 3 refused or failed; 10, 20 not consistent: no new store; 130, 143 interrupted""",
 )

@@ -152,7 +152,7 @@ def _audit_options(paths: Sequence[str], options: Mapping[str, Any]) -> AuditOpt
     elif not paths:
         raise UsageError("no store: name one or more store folders, or --fleet FILE")
     if "--out" not in options:
-        raise UsageError("--out DIR is missing: the folder for the results")
+        raise UsageError("--out DIR is missing: the folder for the results, for example --out out")
     out = absolute(options["--out"])
     tables = absolute(options["--tables"]) if "--tables" in options else None
     fleet = options.get("--fleet")

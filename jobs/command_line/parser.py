@@ -42,7 +42,8 @@ class CommandSpec:
     group: the dependency group that it needs besides the product's own packages.
     bare: it needs nothing but Python, so no environment is made for it.
     rest_passes: all words after its first argument are arguments, whatever they look like.
-    others_pass: words that are no options of its own or Spark's are its arguments, also those that begin with "-"."""
+    others_pass: words that are no options of its own or Spark's are its arguments, also those that begin with "-".
+    instead: (an option that people try and it has not, what to do instead)."""
 
     module: str
     usage: str
@@ -60,6 +61,7 @@ class CommandSpec:
     others_pass: bool = False
     bare: bool = False
     rest_passes: bool = False
+    instead: tuple[tuple[str, str], ...] = ()
     takes_spark: bool = True
 
     @property
@@ -94,6 +96,7 @@ class CommandParser(argparse.ArgumentParser):
         self.color = False  # Python 3.14 would colour the help
         self._others_pass, self._rest_passes = spec.others_pass, spec.rest_passes
         self._takes_value: dict[str, bool] = {}
+        self._instead, self._own = dict(spec.instead), [option.name for option in spec.options]
         read, much, write, spark, rare = map(self.add_argument_group, _GROUPS)
         spark.description = spec.spark or None  # its options have no help of their own
         for what, meaning in spec.arguments:
@@ -120,6 +123,12 @@ class CommandParser(argparse.ArgumentParser):
         for title in [title for title in _GROUPS if f"\n{title}:\n" in told][1:]:
             told = told.replace(f"\n\n{title}:\n", f"\n{title}:\n")  # a page without empty lines between groups
         return told
+
+    def _meant(self, name: str) -> str:
+        """What to write instead of an unknown option; an option of Spark only if it is nearly the word itself."""
+        if name in self._instead:
+            return f": {self._instead[name]}"
+        return near(name, self._own) or near(name, self._takes_value, 0.8)
 
     def count_leading(self, words: Sequence[str]) -> int:
         """How many words come before the first argument."""
@@ -163,7 +172,7 @@ class CommandParser(argparse.ArgumentParser):
                     raise UsageError(f"{name} takes no value")
                 options.append(name)
             elif len(word) > 1 and word.startswith("-") and not self._others_pass:
-                raise UsageError(f"unknown option {name!r}{near(name, self._takes_value)}")
+                raise UsageError(f"unknown option {name!r}{self._meant(name)}")
             else:
                 arguments.append(word)
                 if self._rest_passes:

@@ -132,7 +132,7 @@ def storage_option(text: str) -> tuple[str, str]:
     return key, storage_options.in_full(key, value)
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def near(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
     """The known word that is meant, perhaps, for the end of a sentence; empty without one."""
-    close = difflib.get_close_matches(word, sorted(known), 1, 0.6)
+    close = difflib.get_close_matches(word, sorted(known), 1, likeness)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -10,8 +10,11 @@ from jobs.command_line.options import Command
 from jobs.command_line.values import near
 from jobs.environment.installation import COMMAND
 from jobs.report.texts.words.code_words import CodeWords, all_codes, page, section
+from jobs.report.texts.words.run_words import exit_meaning
 from store_io.base.errors import UsageError
+from store_io.base.exit_codes import CONSISTENT, DERIVED, INCOMPLETE, LOST
 
+_EXIT_CODES = {str(code) for code in (CONSISTENT, INCOMPLETE, DERIVED, LOST)}
 _WIDTH = 110
 _LABEL = 16
 
@@ -20,6 +23,8 @@ def run(command: Command) -> int:
     """Print them; without a code a line for each. Raises UsageError for a code that does not exist."""
     codes = all_codes()
     for code in command.arguments:
+        if code in _EXIT_CODES:
+            raise UsageError(f"{code} is an exit code, not a finding: {exit_meaning(int(code))}")
         if code not in codes:
             raise UsageError(
                 f"{code!r} is neither a finding nor a stop reason{near(code, codes)}; {COMMAND} explain-code lists all"

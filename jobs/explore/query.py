@@ -147,7 +147,8 @@ def run(command: Command) -> int:
     reasons = "; ".join(filter(None, why))
     if reasons or not shown:
         say(": ".join(filter(None, ("" if shown else nothing, reasons))))
-    led_out = entries_led_out(opened, query.wanted) if opened is not None and not (query.broker or query.lost) else 0
+    other = query.broker or query.lost or opened is None or opened.rules.rocksdb_queues  # no file of a queue is asked
+    led_out = 0 if other or opened is None else entries_led_out(opened, query.wanted)
     if led_out:
         has = f"the ConsumeQueues have {count_text(led_out, 'entry', 'entries')} there that"
         say(f"{has} {'leads' if led_out == 1 else 'lead'} to physical offsets that no segment of this copy holds")

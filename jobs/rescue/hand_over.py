@@ -19,7 +19,8 @@ from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 from store_io.audit.facts.odd_settings import odd_settings
 from store_io.formats.properties import parse_properties
 from store_io.formats.settings import given_settings
-from store_io.repair.proposals import RepairProposal
+from store_io.repair.config.fix_config import written_files
+from store_io.repair.proposals import FIX_CONFIG, RepairProposal
 from store_io.repair.repair_copy import mode_beside
 from store_io.repair.repair_work import RepairOutcome, RepairRequest
 from store_io.repair.unsaved import cut_rows, missing_rows
@@ -55,10 +56,16 @@ def hand_over(
     texts = {key: setting.text for key, setting in given.items()}
     settings = {key: Setting(value, plan.origins[key], texts.get(key)) for key, value in plan.settings.items()}
     rules = broker_rules(plan.release, settings)
-    done = RepairProposal(request.policy, options=request.options)
+    written = outcome.report["config_written"] or not written_files(outcome.report["config"])
+
+    def command(target: str, *more: str) -> str:
+        done = RepairProposal(request.policy, options=(*request.options, *more))
+        return command_line("repair", repair_words(done, store_words(store), plan_file, target), [])
+
     handed = HandOver(
         copy=store.path,
-        command=command_line("repair", repair_words(done, store_words(store), plan_file, request.place), []),
+        command=command(request.place),
+        with_config="" if written else command(f"{request.place}-2", FIX_CONFIG),
         target=request.place,
         words=store_words(store),
         report=outcome.report,

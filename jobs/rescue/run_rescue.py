@@ -135,7 +135,7 @@ def _propose(command: Command, asked: Asked, outcome: AuditOutcome, best: Repair
     words = [*repair_words(best, store_words(asked.store), _plan_file(asked, outcome), asked.target), *command.spark]
     shown = command_line("repair", words, []) or not_shown(words)
     run_it = YES in command.flags
-    _say(choice_text(outcome, shown, asked.folder, "" if run_it else "the same line with --yes runs this command"))
+    _say(choice_text(outcome, shown, asked.folder, not run_it))
     if run_it or agreed("Run it now?"):
         done = repair_command.carry_out(options.parse(["repair", *words]), asked.assumed)
         if done.handed is not None:

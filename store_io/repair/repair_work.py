@@ -46,7 +46,7 @@ class RepairRequest:
     fix_offsets: bool = False
     fix_config: bool = False
     empty_config: bool = False
-    settings: str = "the plan's"
+    settings: str = "those of the plan"
     heal_risk: float | None = None
     uploaded: str = ""
     with_earlier: bool = False

@@ -23,6 +23,7 @@ from store_io.repair.proposals import FIX_CONFIG, MOST_RISK, refused_section
 from store_io.repair.repair_steps import COPY
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
+from store_io.rules.config.files import TOPICS
 
 WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned with
 
@@ -44,6 +45,13 @@ class RepairFigures:
     def healed(self: _Reported) -> int:
         """Damaged records that were made whole."""
         return len((self.report.get("healed") or {}).get("records", ()))
+
+    @property
+    def config_stays(self: _Reported) -> list[str]:
+        """Files of config/ that the new store lacks, or has as little of use as the copy."""
+        report = self.report
+        files = [row["file"] for row in report["config"] if row["left_out"] or not report["config_written"]]
+        return list(dict.fromkeys([*files, *([TOPICS] if report.get("topics_unknown") else [])]))
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,9 @@ class Way(RepairFigures):
 
     @property
     def written(self) -> int:
-        """Bytes of the copy that it writes; what it makes anew replaces some of them."""
-        return sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)
+        """Bytes of the copy that it writes, without holes; what it makes anew replaces some of them."""
+        copied = sum(int(step["kept"].get("bytes", 0)) for step in self.report["steps"] if step["action"] == COPY)
+        return min(copied, int(self.report["needed_bytes"]))
 
     @property
     def run_seconds(self) -> float:

@@ -139,7 +139,7 @@ def test_a_broker_conf_is_compared_both_ways(store: Path, tmp_path: Path, capsys
         assert typed(store, "--to", str(tmp_path / "new"), "--broker-conf", str(other)) == 2
         assert said in capsys.readouterr().err
     for lines, said in (
-        ([*own, "duplicationEnable=false", "unknown=1"], "--broker-conf has the same"),
+        ([*own, "duplicationEnable=false", "unknown=1"], "those of the plan; broker.conf agrees"),
         (None, "no --broker-conf was"),
     ):
         words = ["--broker-conf", str(other)] if lines else []

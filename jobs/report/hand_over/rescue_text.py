@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from jobs.report.texts.commands import effect_clauses
 from jobs.report.texts.judgement import judge
+from jobs.report.texts.next_steps import config_step
 from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from jobs.report.texts.words.comparison_words import least_text, lost_text
@@ -16,7 +17,7 @@ from schemas.finding_codes import SWITCH_OFF
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import lost_of, setting_that_cuts, timers_lost
-from store_io.repair.proposals import RepairProposal, proposals
+from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way
 
@@ -65,6 +66,7 @@ def audit_text(outcome: AuditOutcome) -> str:
     lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
     lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
     lines += [_line("Next", step) for step in dict.fromkeys(f.next for f in outcome.findings) if step in SWITCH_OFF.values()]
+    lines += [_line("Next", step) for step in filter(None, [config_step(outcome)])]
     lines += [_line("Compared", text) for text in filter(None, [_other_release(outcome)])]
     return "\n".join(lines) + "\n"
 
@@ -91,7 +93,9 @@ def donor_text(problem: str) -> str:
 
 def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
     """The ways beside one another, and a plain start."""
-    heads = ["", "a plain start", *(f"policy {way.policy}" for way in ways)]
+    best = recommended(outcome.plan.get("repair"))
+    marked = {best.policy: "> "} if best is not None else {}
+    heads = ["", "a plain start", *(f"{marked.get(way.policy, '')}policy {way.policy}" for way in ways)]
     keeps_all = not any(way.not_kept for way in ways if way.outcome is not None)
     rows = [heads, *(_row(*row, outcome, ways) for row in _ROWS if row is not _ENTRIES or not keeps_all)]
     lines = ["  " + line for line in in_columns(rows, range(1, len(heads)), [""] * len(rows), Paint(False))]
@@ -141,7 +145,7 @@ _ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]]
     (
         "consistent then",
         lambda outcome: "no" if outcome.exit_code else "yes",
-        lambda way: "yes, checked" if way.consistent else "no",
+        lambda way: "no" if not way.consistent else "yes, but for config/" if way.config_stays else "yes, checked",
     ),
 )
 
@@ -151,15 +155,15 @@ def _given_up(way: Way) -> str:
     return "not known" if unknown and not way.given_up else f"{way.given_up:,}"
 
 
-def choice_text(outcome: AuditOutcome, command: str, folder: str, typed: str) -> str:
-    """The one command, and why. folder: where the audit's page is.  typed: the rescue's own line with --yes, or ""."""
+def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool) -> str:
+    """The one command, and why. folder: where the audit's page is.  proposed: nothing runs it yet."""
     lines = [
         _line("Reason", _why(outcome)),
         f"  {'Repair':<{_LABEL}} {command}",
         _line("Page", f"{folder} has the audit's page and plan"),
     ]
-    if typed:
-        lines.append(f"  {'Next':<{_LABEL}} {typed}")
+    if proposed:
+        lines.append(_line("Next", "Run the Repair line as it is, or this rescue command again with --yes."))
     return "\n".join(lines) + "\n"
 
 
@@ -177,7 +181,7 @@ def _why_this_policy(outcome: AuditOutcome, best: RepairProposal, other: RepairP
         return f"it keeps {more:,} more of the messages{_kept_by_salvage(outcome) if best.policy == SALVAGE else ''}"
     if best.given_up < other.given_up:
         return f"it gives up {other.given_up - best.given_up:,} fewer messages"
-    return "both keep the same messages, and so the log ends where the release itself would end it"
+    return f"policy {best.policy} recommended: both keep the same messages, and {best.policy} ends the log as a start would"
 
 
 def _kept_by_salvage(outcome: AuditOutcome) -> str:

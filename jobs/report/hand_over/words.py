@@ -35,6 +35,7 @@ from store_io.base.wording import clause, seen
 from store_io.formats.commitlog import bridges
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import RepairFigures
+from store_io.rules.config.files import TOPICS
 
 _PROGRAM = "examples/resend/Resend.java"
 _RESEND = str(ROOT / _PROGRAM) if (ROOT / _PROGRAM).exists() else _PROGRAM
@@ -57,6 +58,7 @@ class HandOver(RepairFigures):
     """All that is known at the end of a repair.
 
     copy, target: paths of the damaged copy and of the new store.  command: the repair that was run, "" if it cannot be written.
+    with_config: a repair that would also write files of config/, "" without one.
     words: as `commands.store_words` gives them for the copy.
     report: NEW.repair.json.  named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`;
     named_count: how many messages have a name, not_named: how many are known by their number alone.
@@ -80,6 +82,7 @@ class HandOver(RepairFigures):
     ends: Sequence[tuple[str, int, int, int]] = ()
     queues: int = 0
     command: str = ""
+    with_config: str = ""
 
     @property
     def release(self) -> str:
@@ -130,8 +133,7 @@ def headline(handed: HandOver) -> str:
     kinds = [(handed.healed, "of them healed"), (alone, "in no queue")]
     some = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
     holds += f" ({some})" if some else ""
-    stays = [row["file"] for row in report["config"] if row["left_out"] or not report["config_written"]]
-    but = f" but for {', '.join(stays)}" if stays else ""
+    but = f" but for {', '.join(handed.config_stays)}" if handed.config_stays else ""
     holds = f"The new store is consistent{but} and {holds}"
     end = _config_end(handed)
     if handed.given_up:
@@ -154,16 +156,17 @@ def parts(handed: HandOver) -> list[Part]:
     steps = handed.report["steps"]
     settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
     done, audit = (tuple(filter(None, [command])) for command in (handed.command, _audit_again(handed)))
-    checks = list(_checks(handed))
-    checks += [] if audit else [not_shown((handed.target, *handed.words[1:]))]
+    start = list(_start(handed))
+    start += [] if audit else [not_shown((handed.target, *handed.words[1:]))]
     return [
         Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed)), done),
         Part("seen", "What consumers will see", list(_seen(handed))),
         *_not_kept(handed),
-        Part("places", "Which files go where", list(_places(handed)), True),
+        Part("places", "Which files go where", list(_places(handed)), True, commands=tuple(filter(None, [handed.with_config]))),
         Part("settings", "Which release, which settings", list(_settings(handed)), True, "Settings of this store", settings),
-        Part("checks", "What to check after the start", checks, True, "Queues", list(_ends(handed)), audit),
-        Part("again", "What to send again", again, bool(commands), commands=commands),
+        Part("start", "The start", start, True, commands=audit),
+        Part("checks", "What to check after the start", list(_checks(handed)), True, "Queues", list(_ends(handed))),
+        Part("again", "What to send again", again, bool(handed.files.resend), commands=commands),
         Part("unknown", "What no check can see", _UNKNOWN),
     ]
 
@@ -209,17 +212,15 @@ def hashes_text(row: Row) -> str:
 
 
 def hand_over_text(handed: HandOver) -> str:
-    """The page for a terminal."""
+    """What has a box on the page, for a terminal: the repair's own text, which comes before, says what was done."""
     lines = [f"{printable(handed.target)}: {headline(handed)}"]
     if handed.assumed:
         lines += ["  First: what is assumed", *(f"    {printable(text, _SENTENCE)}" for text in handed.assumed)]
-    for part in parts(handed):
-        lines += [f"  {part.title}", *(f"    {'[ ] ' if part.to_do else ''}{printable(text, 600)}" for text in part.lines)]
-        if part.key != "done":  # whose steps are in the text before this one
-            lines += [f"        {printable(text, _SENTENCE)}" for text in part.details]
+    lines += _unsaved_text(handed)
+    for part in filter(lambda part: part.to_do, parts(handed)):
+        lines += [f"  {part.title}", *(f"    [ ] {printable(text, 600)}" for text in part.lines)]
+        lines += [f"        {printable(text, _SENTENCE)}" for text in part.details]
         lines += [f"        {command}" for command in part.commands]
-        if part.key == "done":
-            lines += _unsaved_text(handed)
     return "\n".join(lines) + "\n" + next_text(handed)
 
 
@@ -289,11 +290,9 @@ def _seen(handed: HandOver) -> Iterator[str]:
         number = count_text(len(report["bridges"]), "placeholder record")
         yield f"{number} of topic {bridges.TOPIC} in place of damaged bytes, in no queue: no consumer gets them."
         yield from _some(report["bridges"], bridge_text, "bridge", handed)
-    unknown = report.get("topics_unknown", [])
-    if unknown:
-        names = ", ".join(map(seen, unknown[:MOST_SEEN]))
-        yield f"Not in config/topics.json, so clients do not find them; create them first: {names}"
-        yield from _more(len(unknown) - MOST_SEEN, "topic", handed)
+    if report.get("topics_unknown"):
+        lacking = count_text(len(report["topics_unknown"]), "topic")
+        yield f"Clients do not find {lacking} that config/topics.json lacks: see The start, below."
     written = report["config_written"]
     if report["config"] and not written:
         yield "Files of config/ that clients and consumers need are missing or damaged, and were left as they are:"
@@ -327,11 +326,18 @@ def _places(handed: HandOver) -> Iterator[str]:
     config = [row["file"] for row in handed.report["config"] if row["file"] not in left]
     if config and not handed.report["config_written"]:
         names = ", ".join(config[:MOST_SEEN])
-        yield f"Put the broker's own {names} into it, from another copy, or have repair --fix-config write what the log shows."
+        yield (
+            f"Put the broker's own {names} into it, from another copy, or have repair --fix-config write what the log"
+            f" shows{': the command below makes such a store' if handed.with_config else ''}."
+        )
+    if TOPICS in handed.config_stays and TOPICS not in config and TOPICS not in left:
+        yield "Copy config/ of this broker into it, with the topics: else they must be made again, see The start."
     if left:
         names = ", ".join(sorted(left))
         yield f"Put the broker's own {names} into it, from another copy: this copy's file could not be read."
-    yield f"Keep {handed.files.report} beside the store, under the store's name: later audits then know of this repair."
+    folder = (root or "").rstrip("/").rpartition("/")[2]
+    name = f"as {folder}.repair.json" if folder else "named as the store's folder: store.repair.json beside store"
+    yield f"Put {handed.files.report} beside the store, {name}: later audits then know of this repair."
     not_copied = handed.report["not_copied"]
     if not_copied:
         yield f"Not copied, as they are no files: {', '.join(not_copied[:MOST_SEEN])}"
@@ -339,17 +345,27 @@ def _places(handed: HandOver) -> Iterator[str]:
 
 
 def _settings(handed: HandOver) -> Iterator[str]:
-    yield f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules."
     yield from (f"{change}." for change in handed.unsafe)
     same = "For all else use the same broker.conf" if handed.unsafe else "Use the same broker.conf"
-    yield f"{same}. The settings of this repair: {handed.report['settings']}."
+    yield f"{same}. Settings: {handed.report['settings']}."
     yield "Compare it with the settings below. Settings that recovery reads and that are not listed had the release's defaults."
 
 
+def _start(handed: HandOver) -> Iterator[str]:
+    yield "Audit the new store once more, with the command below: it must find nothing that this page does not say."
+    yield f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules."
+    yield "Start it without traffic of clients first, if you can: brokerPermission=4 in broker.conf refuses writes."
+    unknown = handed.report.get("topics_unknown", [])
+    if unknown:
+        names = ", ".join(map(seen, unknown[:MOST_SEEN]))
+        yield f"Create these topics, if config/topics.json still lacks them, by mqadmin updateTopic before clients come: {names}"
+        yield from _more(len(unknown) - MOST_SEEN, "topic", handed)
+
+
 def _checks(handed: HandOver) -> Iterator[str]:
-    yield "First start it without traffic of clients, if you can: brokerPermission=4 refuses writes."
-    yield "store.log must not report a truncation, and no file may be deleted by recovery."
-    yield f"The CommitLog must end at physical offset {handed.report['log_end']:,} before the first new message."
+    yield 'grep "truncate dirty" ~/logs/rocketmqlogs/store.log must show no line of this start.'
+    end = f"{handed.report['log_end']}"
+    yield f"mqadmin brokerStatus -b BROKER:10911 | grep commitLogMaxOffset must show {end} before the first new message."
     yield "mqadmin topicStatus must show these minimum and maximum offsets, and consumerProgress no group beyond them."
     yield "Slaves: make new ones from this store, or empty. Do not start a slave that holds other bytes at the same offsets."
 
@@ -359,7 +375,7 @@ def _ends(handed: HandOver) -> Iterator[str]:
     yield from (f"{seen(topic)}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
     if handed.queues > len(shown):
         left = count_text(handed.queues - len(shown), "more queue")
-        yield f"and {left}. Run the audit below before the start: its plan.json lists all."
+        yield f"and {left}: plan.json of the audit before the start lists all."
 
 
 def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:

@@ -43,13 +43,14 @@ _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 class PageContext:
     """What a page shows besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
     another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  to: where a repair writes; "":
-    beside the copy.  index: whether ../index.html is there."""
+    beside the copy.  index: whether ../index.html is there.  in_use: why a repair refuses the store now, "" if none does."""
 
     run: RunInfo | None = None
     store_words: tuple[str, ...] = ()
     plan: str = ""
     to: str = ""
     index: bool = False
+    in_use: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "premises_head": _premises_head(outcome),
         "why": [sentence for sentence in judgement.why if sentence not in judgement.in_verdict],
         "deletions": deleted_files(outcome),
-        "next": next_steps(outcome, words, context.plan, context.to),
+        "next": next_steps(outcome, words, context.plan, context.to, context.in_use),
         "acts": ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),
         "lost_messages": lost_messages,
         "lost_bytes": lost_bytes,
@@ -135,7 +136,9 @@ def _sections(outcome: AuditOutcome, kind: str, words: tuple[str, ...], context:
         leaves = leaves_view(outcome)
         yield Section("leaves", "What a start leaves of each file", lambda: leaves)
         if not leaves["all_kept"]:
-            yield Section("repair", "What a repair does", lambda: repair_view(outcome, words, context.plan, context.to))
+            yield Section(
+                "repair", "What a repair does", lambda: repair_view(outcome, words, context.plan, context.to, context.in_use)
+            )
     tables = outcome.config
     if tables is not None and broker is not None and broker.get("config"):
         yield Section("config", "What config/ holds", lambda: config_view(outcome, tables))

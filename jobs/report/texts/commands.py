@@ -37,6 +37,7 @@ _UNKNOWN = "Name a known release with --release; no repair command is shown for 
 _MISFIT = "Audit again with this store's own release and broker.conf; no repair command is shown for those that do not fit it."
 NOTHING_MENDS = "No repair changes what was found here."
 NO_MESSAGE = "No repair brings back what is gone: this copy holds no message to repair from."
+_NEW = "new"  # a folder of this machine: a rescue of a store elsewhere asks for one
 RESCUE_FIRST = "Work out a repair by each policy, and see which one keeps more"
 _RANGE = 100  # queue offsets that a query begins with
 _TOPIC = "--topic"
@@ -229,7 +230,7 @@ def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str, to: 
         return []
     going = _going(outcome)
     if not going:
-        return [] if is_uri(words[0]) and not to else [(RESCUE_FIRST, command_line("rescue", words, []))]
+        return [(RESCUE_FIRST, command_line("rescue", words, [("--to", to or _NEW)] if is_uri(words[0]) else []))]
     to = to or words[0].rstrip("/") + "-repaired"
     return [
         (f"Repair with {_asked(one)}: {_effect(outcome, one)}", command_line("repair", repair_words(one, words, plan, to), []))

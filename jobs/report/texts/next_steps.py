@@ -9,7 +9,7 @@ from jobs.report.texts.commands import not_shown, repair_commands, repair_withhe
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
 from jobs.report.texts.words.replicas_words import config_steps
-from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, SWITCH_OFF, WITHOUT_DONOR
+from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, HEALS, SWITCH_OFF, WITHOUT_DONOR
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import (
@@ -52,8 +52,8 @@ class NextSteps:
     others: list[tuple[str, list[str]]] = field(default_factory=list)
 
 
-def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> NextSteps:
-    """words, plan, to: as `repair_commands` takes them."""
+def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "", in_use: str = "") -> NextSteps:
+    """words, plan, to: as `repair_commands` takes them.  in_use: why a repair refuses the store now, "" if no broker uses it."""
     config = list(filter(None, [config_step(outcome)])) or [*config_steps(outcome.replicas, outcome.name)]
     if judge(outcome).kind == Safety.SAFE:
         before = config
@@ -67,6 +67,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
     going = [one for one in proposals(outcome.plan.get("repair")) if one.refused is None]
     config_stays = bool(going) and not any(FIX_CONFIG in one.options for one in going)
+    heals = any(one.healed for one in going[:1])
     first, steps = "", _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
@@ -80,7 +81,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
                 step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
                 if finding.next == NO_BACKUP and config_stays:
                     step = NO_BACKUP_DATABASE
-                steps.setdefault(step or finding.next, {}).setdefault(finding.file)
+                steps.setdefault(step or finding.next.removesuffix(HEALS if heals else ""), {}).setdefault(finding.file)
     for step in [step for step in steps if any(other != step and other.startswith(step) for other in steps)]:
         files = steps.pop(step)  # one with the same words and more says it
         next(rest for other, rest in steps.items() if other.startswith(step)).update(files)
@@ -106,6 +107,8 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
         others.insert(0, (lacking, []))
     start = "" if emptied or lacking else _start(outcome)
     unshown = not_shown(words, [("--plan", plan)]) if repairs else ""
+    if in_use and repairs:
+        repairs, unshown, withheld = [], "", in_use
     return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, unshown, withheld, start, others)
 
 

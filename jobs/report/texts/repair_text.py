@@ -84,7 +84,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
     yield "Lost", [row for row in config if row["emptied"]], emptied_text
     yield "Not kept", [(row, form) for row in config for form in row["not_kept"]], not_kept_text
     waits = not all(row["left_out"] for row in config) and not report["config_written"]
-    yield "", ["write these files with --fix-config"] if waits else [], str
+    yield "", ["a repair with --fix-config writes these files; it needs another --to"] if waits else [], str
     yield "Kept", report.get("kept", []), _finding
     yield "Settings", [report["settings"]], str
 

@@ -7,7 +7,6 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from jobs.output import RESULT
@@ -131,7 +130,8 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str,
     lines += _more(len(further) - _LINES, "reason")
     broker = outcome.plan.get("broker")
     if not outcome.complete and not outcome.segment_count:
-        return lines
+        path = "Check the path: it must be the folder that holds commitlog/, and it must be readable."
+        return lines if outcome.config is not None else [*lines, *_rows("Next", path)]
     if broker:
         lines += _broker(outcome, broker, paint)
     if broker and broker.get("starts"):
@@ -241,8 +241,10 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
         return [_row("Differs", "nothing" if outcome.complete else "nothing in what was read")]
     found = [paint(_SEVERITY_COLOUR[s], count_text(number, *_SEVERITY_WORDS[s])) for s, number in counts.items() if number]
     notes = note_kinds([outcome])
-    lines = _rows("Differs", ", ".join(found) + (f": {notes}" if notes else ""))
     groups = [group for group in finding_groups(outcome) if group.severity != NOTE]
+    others = sum(group.total for group in groups) != counts[LOSS] + counts[REBUILDABLE]
+    unit = "; below: messages or entries" if others else ""
+    lines = _rows("Differs", ", ".join(found) + (f": {notes}" if notes else "") + unit)
     for group in groups[:_LINES]:
         files = sorted({f.file for f in group.found if f.file})
         where = f" ({_listed(files)})" if files else ""
@@ -253,9 +255,7 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
 
 def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -> list[str]:
     """What to do, what keeps most first, with the files of each step; the commands that repair and that look closer."""
-    steps = next_steps(outcome, words, plan)
-    if in_use and steps.repairs:
-        steps = replace(steps, repairs=[], unshown="", withheld=printable(in_use))
+    steps = next_steps(outcome, words, plan, in_use=in_use)
     if steps.nothing:
         return [*_rows("Next", printable(steps.nothing)), *_closer(outcome, words)]
     lines: list[str] = _rows("Next", steps.first, 2) if steps.first else []
@@ -271,7 +271,7 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -
             text = f"{text.rstrip('.')} ({where})."
         lines += _rows("" if lines else "Next", text, 2)
     lines += _more(len(steps.others) - _LINES, "step")
-    lines += _rows("Repair", steps.withheld) if steps.withheld else []
+    lines += _rows("Repair", printable(steps.withheld)) if steps.withheld else []
     lines += _rows("Repair", steps.unshown) if steps.unshown else [_row("Repair", command) for _, command in steps.repairs[:1]]
     return lines + _closer(outcome, words, steps.unshown)
 

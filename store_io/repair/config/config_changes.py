@@ -43,6 +43,7 @@ _UNPROVEN = {
     DELAY_OFFSETS: "deliveries whose copies are no longer in the log: those messages come again",
 }
 _UNPROVEN[LMQ_OFFSETS] = _UNPROVEN[CONSUMER_OFFSETS]
+CONFIG_GONE = "config/ is not in this copy"
 _OLDER = "what changed after this form was written"
 _LEFT_OUT = "what it held. Take the file from another copy of this broker, or let the table begin empty with --empty-config"
 _OTHER = "what it held. A start begins without it"
@@ -200,8 +201,10 @@ def _made(
         written = written_tables(path, table, version, rules) if count or by_log else None
         if written is None:
             why = "the release takes nothing that can be read of it" if count else "no form of it in the copy can be read"
-            rows = not_kept(forms, {})
-            return ConfigChange(path, None, f"{reason}; {why}", unproven=_LEFT_OUT, not_kept=rows, left_out=True)
+            rows, gone = not_kept(forms, {}), reason == CONFIG_GONE and not forms
+            return ConfigChange(
+                path, None, reason if gone else f"{reason}; {why}", unproven=_LEFT_OUT, not_kept=rows, left_out=True
+            )
         data, held = written.data, dict(written.tables)
     names = [*sources.names, LOG] if by_log else sources.names
     unproven = _UNPROVEN[path] if by_log or path in (TOPICS, GROUPS, DELAY_OFFSETS) else _OLDER
@@ -241,7 +244,7 @@ def _state(audit: Audited, path: str, done: Load) -> str:
     if done.refuses:
         return "neither the file nor its .bak can be used, so that the release does not start"
     if path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS) and not any(each.files for each in audit.config.loads.values()):
-        return "the copy has no topics, groups or offsets in config/"
+        return CONFIG_GONE
     if is_lost(audit.config, path):
         return "a start begins without this table"
     if done.name.endswith(BACKUP):

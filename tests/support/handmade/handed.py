@@ -19,7 +19,7 @@ def report(**more: Any) -> dict[str, Any]:
     steps.add("copy", "", reason="all work is done on a copy", kept={"files": 2, "bytes": 4096})
     steps.add("rebuild_queue", f"consumequeue/{HOSTILE}/0", start=0, end=40, reason="queue_entry_missing", kept={"entries": 2})
     base: dict[str, Any] = {
-        "policy": "salvage", "release": "5.3.3", "consistent": True, "settings": "the plan's", "messages_before": 1700,
+        "policy": "salvage", "release": "5.3.3", "consistent": True, "settings": "those of the plan", "messages_before": 1700,
         "messages_after": 1700, "lost": {"messages": 0, "bytes": 0}, "log_end": 9000, "unblocked": [], "bridges": [],
         "given_up": {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": []}, "dropped": [], "unserved": [],
         "removed": [], "queues": [], "index": {"reasons": []}, "moved": [], "not_copied": [], "needed_bytes": 1, "kept": [],

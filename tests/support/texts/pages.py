@@ -14,12 +14,12 @@ from jobs.report.pages.report_html import PageContext, report_html
 from schemas.rows import AuditOutcome
 from tests.support.handmade import samples
 
-VOID = {"meta", "br", "wbr"}
+VOID = {"meta", "br", "input", "wbr"}
 INERT = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "section", "nav", "footer", "div", "span", "p", "h1",
     "h2", "h3", "b", "code", "bdi", "br", "wbr", "ul", "ol", "li", "dl", "dt", "dd", "details", "summary", "figure", "figcaption",
-    "a", "table", "caption", "thead", "tbody", "tr", "th", "td", "svg", "defs", "pattern", "rect", "path", "circle", "line",
-    "text",
+    "label", "input", "a", "table", "caption", "thead", "tbody", "tr", "th", "td", "svg", "defs", "pattern", "rect", "path",
+    "circle", "line", "text",
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from itertools import groupby
 from jobs.report.pages.page import View
 from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld
 from jobs.report.texts.step_text import VERBS, numbers_text
+from jobs.report.texts.text import count_text
 from schemas.rows import AuditOutcome, Row
 from store_io.repair.proposals import proposals
 
@@ -60,11 +61,11 @@ def leaves_view(outcome: AuditOutcome) -> View:
     }
 
 
-def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str) -> View:
-    """What repair.html shows. words, plan, to: as `repair_commands` takes them."""
-    repairs, planned = repair_commands(outcome, words, plan, to), outcome.plan.get("repair") or {}
+def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str, in_use: str = "") -> View:
+    """What repair.html shows. words, plan, to: as `repair_commands` takes them.  in_use: as `next_steps`."""
+    repairs, planned = [] if in_use else repair_commands(outcome, words, plan, to), outcome.plan.get("repair") or {}
     return {
-        "withheld": repair_withheld(outcome),
+        "withheld": repair_withheld(outcome) or in_use,
         "unshown": not_shown(words, [("--plan", plan)]) if repairs else "",
         "repairs": repairs,
         "policies": [_policy(one.policy, planned[one.policy]) for one in proposals(planned) if repairs],
@@ -80,7 +81,21 @@ def _policy(name: str, part: Row) -> View:
         }
         for step in part["steps"]
     ]  # fmt: skip
-    return {**part, "policy": name, "steps": rows}
+    return {**part, "policy": name, "steps": rows, "keeps": _keeps(part) if part["refused"] is None else ""}
+
+
+def _keeps(part: Row) -> str:
+    """How many messages a repair keeps, against those that are valid in the copy; healed ones are not."""
+    kept, before = part["messages_after"] - part["healed"], part["messages_before"]
+    valid = count_text(before, "valid message")
+    own = (
+        f"all {valid}"
+        if kept == before
+        else f"{kept:,} of {valid}"
+        if kept < before
+        else f"{valid} and {kept - before:,} of a donor"
+    )
+    return f"{own} and {part['healed']:,} healed" if part["healed"] else own
 
 
 def _kind_of(step: Row) -> tuple[str, str, str]:

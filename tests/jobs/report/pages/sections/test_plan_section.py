@@ -26,7 +26,7 @@ def test_what_one_cut_takes_from_many_queues_is_told_as_one() -> None:
         *queues,
         step("rebuild", "index/1"),
     ]
-    text = page_of(outcome).text.partition("the messages that are given up here.")[2]
+    text = page_of(outcome).text.partition("keeps what is given up here.")[2]
     assert "keep commitlog/0, bytes 0 to 20" in text and "delete commitlog/1, bytes 0 to 20, gives up 2 messages, 9 B" in text
     assert "delete 5 queue files, truncate 5 queue files, gives up 20 messages, 90 B" in text
     assert "rebuild index/1" in text
