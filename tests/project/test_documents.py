@@ -25,7 +25,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LONGEST_LINE = 130  # but tables, code, and what the tool printed
 MOST_WORDS = 3_000  # a page that a person reads at a sitting
 REFERENCE = {"contract.md", "formats.md", "recovery.md", "performance.md", "CHANGELOG.md"}  # looked up, not read
-MOST_WORDS_OF_ALL = 54_400
+MOST_WORDS_OF_ALL = 50_000  # without the changelog
 README_BYTES = 12 * 1024
 LOADED = re.compile(r"""(?:<link[^>]*rel="stylesheet"[^>]*href|<(?:script|img)[^>]*src)="(?:https?:)?//""")
 
@@ -52,7 +52,7 @@ def test_a_page_can_be_read(page: Path) -> None:
 
 
 def test_the_documents_are_short() -> None:
-    assert sum(map(words_of, DOCUMENTS)) <= MOST_WORDS_OF_ALL
+    assert sum(words_of(page) for page in DOCUMENTS if page.name != "CHANGELOG.md") <= MOST_WORDS_OF_ALL
     assert (ROOT / "README.md").stat().st_size <= README_BYTES
 
 
