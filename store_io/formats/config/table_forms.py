@@ -47,7 +47,7 @@ class FormUnread(Unreadable):
 
 
 class Copy(Protocol):
-    """What is asked of a copy: its bytes, its names, and the rules by which a release reads them."""
+    """The parts of a copy from which forms are read: its bytes, its names, and a release's rules."""
 
     @property
     def source(self) -> ByteSource: ...
@@ -210,7 +210,7 @@ def of_file(copy: Copy, path: str, name: str) -> Form | None:
 
 
 def _take_as_the_release(copy: Copy, form: Form, data: bytes) -> None:
-    """Entries as the release reads them, where it takes the file or, of topics and groups, the entries in it."""
+    """Take entries as the release reads them, if it takes the file. Of topics and groups it may take the entries alone."""
     rules, own = config_rules(copy.rules), LAYOUTS[form.path][0].name
     bare = form.name.removesuffix(BACKUP).removesuffix(".tmp")
     read = taken_from(bare, data, rules)

@@ -47,11 +47,14 @@ _WRITTEN: dict[str, type] = {
 
 @dataclass
 class Table:
-    """What one file gives its manager. entries: name, offset's place or level -> what is held.
+    """The table that one file gives its manager.
 
-    replaces: it takes the place of what was loaded; else it is added.  fails: the manager throws when it has taken the entries.
-    counter: of its dataVersion.  written: it has the shape that a broker writes: the table is named in it.
-    left_out: how many entries it has that the release does not take.
+    entries: name, offset's place or level -> the value that is held.
+    replaces: the table takes the place of the loaded one; else it is added.
+    fails: the manager throws once it has taken the entries.
+    counter: that of its dataVersion.
+    written: the table has the shape that a broker writes, and is named in it.
+    left_out: the number of entries that the release does not take.
     """
 
     entries: dict[Any, Any]
@@ -100,7 +103,10 @@ def offsets_of(read: Any, rules: ConfigRules) -> Table:
 
 
 def lmq_offsets_of(read: Any, rules: ConfigRules) -> Table:
-    """The same of the file that takes its place with enableLmq; its second table has one offset for each light queue."""
+    """Return the table of the file of offsets that a broker with enableLmq reads.
+
+    Its second table has one offset for each light queue.
+    """
     if not rules.skips_light_offsets:
         return _offsets_of(read, (OFFSETS, LMQ_OFFSETS), rules)
     if isinstance(read, Nothing):
@@ -174,7 +180,7 @@ def delays_of(read: Any, rules: ConfigRules) -> Table:
 
 
 def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
-    """What decodes a file of which only is asked whether the manager takes it: nothing of it is kept."""
+    """Return the decoder of a file that only has to be taken or refused. No entry is kept."""
     added = ADDED.get(name)
 
     def decode(read: Any, rules: ConfigRules) -> Table:
@@ -231,7 +237,10 @@ class _Rows:
         self._shared: dict[Any, Row] = {}
 
     def __call__(self, read: Any) -> Row:
-        """Raises ConfigFault. read: stays where it is until all are asked for."""
+        """Return the row of a value that was read. Raises ConfigFault.
+
+        read: kept alive by the caller until all rows are asked for.
+        """
         row = self._made.get(id(read))
         if row is None:
             found = taken(read, self._kind, self._rules)
@@ -266,7 +275,7 @@ _ABSENT = _Absent()
 
 
 def member(entry: Any, name: str, rules: ConfigRules) -> Any:
-    """The value of that name, by likeness where the parser takes that; `_ABSENT` without one."""
+    """Return the value of that name; `_ABSENT` without one. A similar name counts if the parser takes one."""
     if not isinstance(entry, dict):
         raise ConfigFault(OTHER_SHAPE)
     if name in entry:
@@ -327,7 +336,7 @@ def _counter_of(version: Row | None) -> int:
 
 
 def integer(value: Any, bits: int) -> int:
-    """The value as a number of that many bits. Raises ConfigFault where a parser takes it for none."""
+    """The value as a number of that many bits. Raises ConfigFault if a parser takes it for none."""
     limit = 1 << (bits - 1)
     if type(value) is int and -limit <= value < limit:
         return value

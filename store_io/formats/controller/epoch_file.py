@@ -46,10 +46,13 @@ class BadEpochFile:
 
 @dataclass(frozen=True)
 class StoredEpochs:
-    """What the broker holds after start(). epochs: by number.  path: the file that gives them, "" without one.
+    """The epochs that the broker holds after start().
 
-    lines: as that file has them.  refusal: the sentence with which start() fails, else empty.  problem: a file could not be read;
-    all else is void.
+    epochs: by number.
+    path: the file that gives them, "" without one.
+    lines: as that file has them.
+    refusal: the sentence with which start() fails, else empty.
+    problem: a file could not be read; all else is void.
     """
 
     epochs: tuple[Epoch, ...] = ()
@@ -100,7 +103,7 @@ def read_epochs(source: ByteSource, listing: StoreListing) -> StoredEpochs:
 
 
 def parse_epochs(data: bytes) -> list[EpochLine]:
-    """The entries of one file, in its order. Raises Unusable where the broker turns to the .bak, Fatal where it ends."""
+    """Return the entries of one file, in its order. Raises Unusable if the broker turns to the .bak, Fatal if it ends."""
     text, broken = _decoded(data)
     lines = list(_lines(text, whole=not broken))
     count = _number(lines, 0, "number of entries", broken)
@@ -157,7 +160,7 @@ def _number(lines: Sequence[_Line], at: int, what: str, broken: bool) -> int:
 
 
 def _entry(line: _Line) -> EpochLine | None:
-    """One line; None where it has not two parts: such a line counts for the checksum alone."""
+    """Return the entry of one line, or None. A line that has not two parts counts for the checksum alone."""
     parts = split_dropping_tail(line.text, "-")
     if len(parts) != 2:
         return None

@@ -38,8 +38,10 @@ class BatchItems:
         self.uneven: list[tuple[np.void, str]] = []
 
     def read(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, kinds) of the first `count` messages of the columns, with a row more for each light queue that a message
-        names, in dispatch order. They are good until the next batch."""
+        """Return (rows, kinds) of the first `count` messages of the columns, in dispatch order.
+
+        Each light queue that a message names has a row of its own. The arrays are good until the next batch.
+        """
         rows, kinds = self._columns.rows, self._kinds
         self._know_queues()
         self.met = row_kinds(self._columns.row_bytes, count, self._batch_refs, kinds)
