@@ -43,7 +43,7 @@ class StoreNames:
         return ({**row, "store": self.of(row["run_id"], row["store"])} for row in rows)
 
     def as_stored(self, store: str) -> list[str]:
-        """What the rows of a store may have in their column `store`."""
+        """Return the values that the store's rows may have in their column `store`."""
         return sorted({store, *(stored for (_, stored), place in self._moved.items() if place == store)})
 
     def frame(self, frame: DataFrame, run_ids: Iterable[str]) -> DataFrame:

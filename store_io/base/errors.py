@@ -12,7 +12,7 @@ class StoreError(Exception):
     exit_code = 3
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows in the place of a traceback."""
+        """Return the lines that a notebook shows in the place of a traceback."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -62,7 +62,7 @@ class StoreChanged(Unreadable):
 
     @classmethod
     def in_size(cls, path: str, size: int, listed: int) -> StoreChanged:
-        """Of a file that has another length, in bytes, than the listing of its store."""
+        """Return the error of a file that has another length, in bytes, than the listing of its store."""
         return cls(f"{path}: {size:,} bytes, {listed:,} when the copy was listed")
 
 

@@ -14,7 +14,7 @@ SEVERITIES = tuple(_OF_SEVERITY)  # the most severe first
 
 
 def of_severity(severity: str) -> int:
-    """What a finding earns. An unknown severity, in tables of a later version, counts as the most severe."""
+    """Return the exit code of a finding. An unknown severity, in tables of a later version, counts as the most severe."""
     return _OF_SEVERITY.get(severity, LOST)
 
 
@@ -24,7 +24,10 @@ def severity_rank(severity: str) -> int:
 
 
 def of_store(severities: Iterable[str], complete: bool) -> int:
-    """What a store earns by the severities of its findings and by whether all of it was read and is modelled."""
+    """Return the exit code of a store by its findings' severities and its completeness.
+
+    complete: all of it was read and is modelled.
+    """
     return worst([*map(of_severity, severities), CONSISTENT if complete else INCOMPLETE])
 
 

@@ -58,8 +58,10 @@ def note(path: str, error: Unreadable | str) -> None:
 
 @contextlib.contextmanager
 def every_read() -> Iterator[None]:
-    """Raise Unreadable at the end where any read inside has failed, also one whose error was caught on the way, and in the place
-    of another StoreError, which may only follow from that."""
+    """Raise Unreadable at the end if any read inside has failed, even one whose error was caught.
+
+    It also replaces another StoreError, which may only follow from the failed read.
+    """
     follows: StoreError | None = None
     with failed_reads() as failed:
         try:
@@ -90,8 +92,10 @@ def with_every_read(parts: Iterable[_T]) -> Iterator[_T]:
 
 @contextlib.contextmanager
 def noted_unless(kind: type[Unreadable]) -> Iterator[None]:
-    """Note what fails inside, unless it ends with an error of this kind, which the caller reports in another way: a file that
-    this user may not read and a broker may not need, a database that the library does not read."""
+    """Note failed reads inside, unless they end with an error of this kind, which the caller reports in another way.
+
+    Such is a file that this user may not read and a broker may not need, or a database that the library does not read.
+    """
     failed: Mapping[str, str] = {}
     try:
         with failed_reads() as failed:

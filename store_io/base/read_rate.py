@@ -36,7 +36,7 @@ class ReadRate:
     sleep: Callable[[float], None] = time.sleep
 
     def wait(self, size: int) -> None:
-        """Sleep until this many bytes may be read. Raises OSError where the file cannot be used."""
+        """Sleep until this many bytes may be read. Raises OSError if the file cannot be used."""
         handle = self._locked()
         try:
             now, content = self.now(), os.pread(handle, _MOMENT.size, 0)

@@ -12,7 +12,7 @@ MAX_PIECES = 1000  # of one segment; later ones are only counted
 
 
 class State(IntEnum):
-    """What another copy has in a message's place."""
+    """The state of another copy in a message's place."""
 
     EQUAL = 0  # the same bytes
     EXPIRED = 1  # nothing: its log begins later, as retention or a late start of a slave leaves it
@@ -37,7 +37,10 @@ def state_name(state: int) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a message's bytes differ from another copy's: half-open physical offsets, and the field of the first of them."""
+    """A place in which a message's bytes differ from another copy's.
+
+    The offsets are physical and half-open; the field is that of the first byte.
+    """
 
     start: int
     end: int
@@ -102,9 +105,11 @@ class QueueTotal:
 
 @dataclass
 class ReplicaPart:
-    """What one segment has that others do not. totals: (states, queue) -> messages; pieces_dropped: beyond the bound.
+    """The messages of one segment that other copies do not have.
 
-    problem: a sentence; of which copy, in `problem_copy`. Everything else is then void.
+    totals: (states, queue) -> messages.
+    pieces_dropped: the number of pieces beyond the bound.
+    problem: a sentence about copy `problem_copy`. Everything else is then void.
     """
 
     copy: int

@@ -41,9 +41,14 @@ _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 
 @dataclass(frozen=True)
 class PageContext:
-    """What a page shows besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
-    another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  to: where a repair writes; "":
-    beside the copy.  index: whether ../index.html is there."""
+    """The facts that a page shows besides the store itself.
+
+    run: None if the page belongs to no run.
+    store_words: the words with which another command reads this store (`commands.store_words`).
+    plan: the path of its plan.json.
+    to: the place of a repair's new store; "": beside the copy.
+    index: whether ../index.html exists.
+    """
 
     run: RunInfo | None = None
     store_words: tuple[str, ...] = ()
@@ -54,7 +59,11 @@ class PageContext:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with a heading: key is its anchor and its template's name, view what that one shows."""
+    """A part of the page with a heading.
+
+    key: its anchor and its template's name.
+    view: returns the data that the template shows.
+    """
 
     key: str
     title: str

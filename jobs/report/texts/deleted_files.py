@@ -53,7 +53,7 @@ def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
 
 
 def _kind(name: str, segment: Row | None) -> tuple[str, str]:
-    """What a file without a valid message is, one and many."""
+    """Return the words for a file without a valid message, one and many."""
     top = name.partition("/")[0]
     if top != COMMITLOG:
         return _FOLDERS.get(top, ("file", "files"))

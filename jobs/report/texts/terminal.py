@@ -28,7 +28,7 @@ def output_width(elsewhere: int) -> int:
 
 
 class Paint:
-    """Colours a text, or leaves it as it is where no colour is wanted."""
+    """Colours a text, or leaves it as it is if no colour is wanted."""
 
     def __init__(self, colour: bool):
         self._colour = colour

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def target_machine() -> Any:
-    """What object files are made for and loaded on: this machine. An engine owns the one that it gets."""
+    """Return this machine as the target for which object files are made and loaded. An engine owns the target that it gets."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -20,7 +20,7 @@ def target_machine() -> Any:
 
 @cache
 def this_machine() -> tuple[str, ...]:
-    """What decides which machine code LLVM makes, besides the code."""
+    """Return the facts that decide which machine code LLVM makes, besides the code."""
     from llvmlite import __version__, binding
 
     features = binding.get_host_cpu_features().flatten()

@@ -20,7 +20,7 @@ _POLYNOMIAL = 0xEDB88320
 
 
 def _tables() -> tuple[np.ndarray, np.ndarray]:
-    """What each byte leaves in an empty register; and which byte does so, by the top byte of what it leaves."""
+    """Return (the register after each byte from an empty one, the byte by the top byte of that register)."""
     left, by_top = np.zeros(256, np.int64), np.zeros(256, np.int64)
     for byte in range(256):
         value = byte

@@ -19,7 +19,7 @@ class TakenFile:
 
 
 def config_view(outcome: AuditOutcome, tables: ConfigTables) -> View:
-    """What config.html shows: the first entries of each table; config.json has all."""
+    """Return the data of config.html: the first entries of each table; config.json has all."""
     config: Row = (outcome.plan.get("broker") or {}).get("config") or {}
     topics = ((name, row) for name, row in tables.topics.items() if name not in tables.built_in_topics)
     groups = (name for name in tables.groups if name not in tables.built_in_groups)
