@@ -59,7 +59,7 @@ class EpochStartsResult:
 
 
 def look_up(task: EpochStartsTask) -> EpochStartsResult:
-    """Read one record at each start. Never raises over bytes; `problem` where a file can no longer be read."""
+    """Read one record at each start. Never raises over bytes; `problem` if a file can no longer be read."""
     result = EpochStartsResult()
     try:
         source = open_source(task.location)

@@ -50,7 +50,7 @@ MAX_PHY_OFFSET = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class TwinQueues:
-    """Both kinds of queues of a store that combines them; those that are read are in `OpenedCopy`'s own fields as well."""
+    """Both kinds of queues of a store that combines them. Those that are read are in `OpenedCopy`'s own fields as well."""
 
     table: QueueTable
     folders: Mapping[QueueKey, str]
@@ -59,18 +59,24 @@ class TwinQueues:
 
 @dataclass(frozen=True)
 class OpenedCopy:
-    """What listing, settings and small files say.
+    """The facts of listing, settings and small files.
 
-    no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a sentence for each part of it for which
-    there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
-    leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
-    headers: of the index files that can be read, by path.  compacted: queues below compaction/.  timers: the timer store's files;
-    None: there are none, or the release reads none.  idle_timers: the timer store's files of a broker whose settings keep the
-    timers' service off, if they can be judged.  ledger_index: a DLedger group's own index files whose names are numbers.
-    queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
-    marks: how far index and transactions in RocksDB reach, where a start asks.  tables: those two, where they are in use.
-    log_place: what broker.conf says of the CommitLog's place.
-    unnamed_tables: table files in rocksdbstore/ of which its database knows nothing, where a start asks.
+    no_store: why nothing in the folder shows it to be a store, else empty.
+    unmodelled: a sentence for each part of it for which there are no rules.
+    loaded: the files that the release's load() maps, or why it refuses.
+    segment_files: by name, those that load() leaves out too.
+    index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
+    headers: those of the index files that can be read, by path.
+    compacted: queues below compaction/.
+    timers: the timer store's files; None: there are none, or the release reads none.
+    idle_timers: the timer store's files of a broker whose settings keep the timers' service off, if they can be judged.
+    ledger_index: a DLedger group's own index files whose names are numbers.
+    queue_table: that of queues in RocksDB; None: consumers are served from files.
+    twins: those of queues that are written twice.
+    marks: the marks of index and transactions in RocksDB, if a start asks for them.
+    tables: these two tables, if they are in use.
+    log_place: the CommitLog's place by broker.conf.
+    unnamed_tables: table files in rocksdbstore/ that its database does not know, if a start asks.
     """
 
     listing: StoreListing
@@ -106,7 +112,7 @@ class OpenedCopy:
 
     @property
     def light_table(self) -> QueueTable | None:
-        """Of light queues in RocksDB, where consumers are served from files but for these."""
+        """Return the table of light queues in RocksDB, if consumers are served from files but for these."""
         return self.twins.table if self.twins is not None and light_from_rocksdb(self.rules) else None
 
     def table_of(self, key: QueueKey) -> QueueTable | None:
@@ -116,7 +122,7 @@ class OpenedCopy:
 
     @property
     def database_table(self) -> QueueTable | None:
-        """Of queues in RocksDB, whether consumers are served from them or only from their twins in files."""
+        """Return the table of queues in RocksDB, whether consumers are served from them or only from their twins in files."""
         return self.twins.table if self.twins is not None else self.queue_table
 
     @property
@@ -136,7 +142,10 @@ class OpenedCopy:
 
     @property
     def known_topics(self) -> frozenset[str] | None:
-        """Every topic that the broker knows; None where nothing says that a topic was deleted: its tables are not in the copy."""
+        """Return every topic that the broker knows.
+
+        None if nothing says that a topic was deleted: its tables are not in the copy.
+        """
         folder = self.config.database
         if folder and not any(entry.path.startswith(f"{folder}/") for entry in self.listing.files):
             return None
@@ -149,12 +158,12 @@ class OpenedCopy:
 
     @property
     def write_queues(self) -> dict[str, int] | None:
-        """How many queues for writing each topic has that the broker knows; None where the copy does not say."""
+        """Return the number of queues for writing of each known topic; None if the copy does not say."""
         topics = self.config.topics or {}
         return None if self.known_topics is None else {name: int(topic["writeQueueNums"]) for name, topic in topics.items()}
 
     def entry_range(self, path: str) -> tuple[int | None, int | None]:
-        """The range of a whole file, where no smaller one is known."""
+        """Return the range of a whole file, if no smaller one is known."""
         entry = self.listing.get(path)
         return (0, entry.size) if entry is not None and entry.kind != "directory" else (None, None)
 
@@ -263,7 +272,7 @@ def open_copy(request: AuditRequest, short: Shortcomings, beside: OpenedCopy | N
 
 
 def _mode_refusal(rules: BrokerRules) -> str:
-    """Why no broker starts in controller mode; "" where one does. Source: BrokerController.initialize of 5.1.2."""
+    """Say why no broker starts in controller mode; "" if one does. Source: BrokerController.initialize of 5.1.2."""
     if not (rules.controller_mode and rules.controller_mode_throws):
         return ""
     return (
@@ -298,7 +307,7 @@ def _mark_refusal(table: QueueTable) -> str:
 
 
 def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[str]:
-    """What the rules for queues in RocksDB do not cover."""
+    """Return sentences on queues in RocksDB that the rules do not cover."""
     found = []
     why = table.hidden_unknown
     if rules.combined_queues:

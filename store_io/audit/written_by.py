@@ -67,7 +67,7 @@ class WrittenBy:
     older: tuple[str, ...] = ()  # those for which a release is likely no newer
 
     def sentence(self) -> str:
-        """The range, how sure it is, and from what; empty where there is no trace."""
+        """Return the range, how sure it is, and its traces; empty without a trace."""
         if not self.newer and not self.older:
             return ""
         why = []
@@ -91,7 +91,11 @@ class WrittenBy:
 def written_by(
     files: Iterable[StoreFile], checkpoint: Checkpoint, heads: Mapping[str, bytes], magics: Iterable[int] = ()
 ) -> WrittenBy:
-    """What the traces say together. heads: beginnings of files in config/.  magics: of segments' first records."""
+    """Return the range of releases that all traces show together.
+
+    heads: beginnings of files in config/.
+    magics: those of segments' first records.
+    """
     traces = [
         *_of_names(files if isinstance(files, FileColumns) else FileColumns(files)),
         *_of_checkpoint(checkpoint),

@@ -29,7 +29,10 @@ class CompactedStart:
 
 
 def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary], rules: BrokerRules) -> CompactedStart:
-    """What load() makes of them. read: at least the last three files of each queue."""
+    """Return the effect of load() on the logs of compacted topics.
+
+    read: at least the last three files of each queue.
+    """
     ends = {summary.entries_path: summary.ends for summary in read if summary.ends is not None}
     start = CompactedStart([store.refusal] if store.refusal else [])
     queues = {}

@@ -22,15 +22,18 @@ _OWN_DEFAULT = "4.9.4"  # before, a CommitLog that no line names lies in ~/store
 
 
 class LogPlace(NamedTuple):
-    """asked: why the audit is incomplete, as the log lies outside of the folder and the copy has none; "" elsewhere.
-    said: that the log in the folder may come from another place; "" elsewhere. Both without a full stop."""
+    """Two clauses on the place of the CommitLog, each "" if it does not apply.
+
+    asked: why the audit is incomplete: the log lies outside of the folder and the copy has none.
+    said: the log in the folder may come from another place.
+    """
 
     asked: str = ""
     said: str = ""
 
 
 def log_place(broker_conf: str | None, listing: StoreListing, rules: BrokerRules) -> LogPlace:
-    """What broker.conf says of the CommitLog's place, if nobody named the place of the copy's own.
+    """Return the place of the CommitLog by broker.conf, if nobody named the place of the copy's own.
 
     Source: MessageStoreConfig.getStorePathCommitLog, getStorePathDLedgerCommitLog; MultiPathMappedFileQueue, MULTI_PATH_SPLITTER.
     """

@@ -18,11 +18,14 @@ from store_io.source.store_dir import StoreListing
 
 @dataclass(frozen=True)
 class DatabaseState:
-    """What the copy has of one such database.
+    """The state of one such database in the copy.
 
-    there: whether a database is in the folder; a broker makes one in a folder without.  count: entries that could be read.
-    refusal: why RocksDB does not open the database, without a full stop.  damaged: (file, reason) of bad bytes among the entries.
-    problem: why nobody knows what the database holds.  size: bytes of its files.
+    there: a database is in the folder; a broker makes one in a folder without.
+    count: the number of entries that could be read.
+    refusal: why RocksDB does not open the database, without a full stop.
+    damaged: (file, reason) of bad bytes among the entries.
+    problem: why nobody knows the content of the database.
+    size: the bytes of its files.
     """
 
     rule: OpenedDatabase
@@ -39,7 +42,7 @@ class DatabaseState:
 
     @property
     def next_step(self) -> str:
-        """What a person does about a database that ends the broker: no repair can read what the database held."""
+        """Return the next step for a database that ends the broker: no repair can read its content."""
         folder = self.rule.folder
         return (
             f"No repair makes {folder}/ anew: restore the folder from a backup of this broker. Or move the folder out of the copy"

@@ -16,7 +16,10 @@ _LEAST_SHOWN = 1e-9
 
 
 def judged(task: HealTask, found: Found, order: LogOrder, most_risk: float) -> Healing:
-    """What is decided of one record. order: by all segments that were read."""
+    """Decide on one record.
+
+    order: by all segments that were read.
+    """
     place = found.place
     base, end = task.base_offset, place.end
     if not found.candidates:

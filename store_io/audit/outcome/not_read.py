@@ -10,7 +10,7 @@ from store_io.base.wording import count_text
 
 
 def not_read(evidence: Evidence) -> Row:
-    """How much was not read in this run; see AuditOutcome. {} where all was."""
+    """Return how much was not read in this run; see AuditOutcome. {} if all was."""
     request, copy = evidence.request, evidence.copy
     if request.whole:
         return {}
@@ -36,7 +36,10 @@ def not_read(evidence: Evidence) -> Row:
 
 
 def not_read_sentences(evidence: Evidence, left_out: Row, on_purpose: Sequence[str]) -> list[str]:
-    """What makes the audit incomplete although nothing went wrong. left_out: what `not_read` gives."""
+    """Return sentences on an audit that is incomplete although nothing failed.
+
+    left_out: as `not_read` gives it.
+    """
     copy, quick = evidence.copy, evidence.request.quick
     parts = []
     for count, size, noun, all_files in (

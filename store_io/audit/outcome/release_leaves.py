@@ -38,7 +38,7 @@ def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]
 
 
 def _was_not_opened(evidence: Evidence, path: str) -> bool:
-    """Whether nobody knows what lies there, as in place of a link: it may hold messages, and is not given up."""
+    """Say whether the content at this path is not known, as in place of a link. It may hold messages, and is not given up."""
     entry = evidence.copy.listing.get(path)
     return entry is not None and entry.kind in UNREAD_KINDS
 
@@ -103,7 +103,10 @@ def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]
 
 
 def _blocked_steps(evidence: Evidence) -> list[PlanStep]:
-    """Where the broker would not start, or nothing is known of what it would do: nothing that holds a message is given up."""
+    """Return the steps if the broker would not start, or its start is not known.
+
+    No file that holds a message is given up.
+    """
     refusal = evidence.prediction.refusal if evidence.prediction is not None else ""
     blocking = evidence.copy.tree.blamed(refusal)
     size = evidence.copy.rules.segment_bytes
@@ -156,7 +159,7 @@ def _queue_folder(file: str) -> str:
 
 
 def _queue_cuts(evidence: Evidence, rebuilt: Set[str]) -> list[PlanStep]:
-    """What the cut of the CommitLog takes from queues that are sound otherwise."""
+    """Return the steps of queues that are sound and lose entries by the cut of the CommitLog."""
     p = evidence.prediction
     if p is None or p.after_load is None:
         return []

@@ -70,7 +70,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
 
 
 def _start_without_log(outcome: AuditOutcome) -> str:
-    """What a start makes of the rest of a copy without a message, where that is not what a broker had."""
+    """Return clauses on a start of a copy without a message, if it loses more of the broker's state."""
     broker = outcome.plan["broker"]
     if broker is not None and not broker["starts"]:
         return f"; RocketMQ {outcome.release} would not start on this copy: {broker['refusal']}"
@@ -80,7 +80,7 @@ def _start_without_log(outcome: AuditOutcome) -> str:
 
 
 def _assumed_settings(outcome: AuditOutcome) -> str:
-    """What is assumed where nobody named a broker.conf; sizes from the files go without saying."""
+    """Return a clause on the settings that are assumed if nobody named a broker.conf. Sizes from the files go without saying."""
     settings = outcome.plan.get("settings", {})
     found = [
         f"{key} = {str(row['value']).lower() if isinstance(row['value'], bool) else row['value']}"
@@ -130,7 +130,7 @@ def _verdict(outcome: AuditOutcome) -> str:
 
 
 def _losing(outcome: AuditOutcome, lost: int) -> str:
-    """What becomes of valid messages of the log; "" where nothing does."""
+    """Return the sentence on the fate of valid messages of the log; "" if all stay."""
     release, broker = outcome.release, outcome.plan["broker"]
     if election_hangs(outcome):
         left = f"; {count_text(lost, 'valid message')} would have no queue entry" if lost else ""

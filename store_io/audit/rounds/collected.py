@@ -175,5 +175,5 @@ class Collected:
 
 
 def is_whole(scan: ScanId | None) -> bool:
-    """Whether such a scan is the audit's own of a whole segment, and not a part of the broker's walk alone."""
+    """Say whether such a scan is the audit's own of a whole segment. Others are a part of the broker's walk alone."""
     return scan is None or scan.kind == "segment"

@@ -95,7 +95,7 @@ def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Itera
 
 
 def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:
-    """What lets a start hold these entries: the settings with which it takes the form, or what takes the entries over."""
+    """Return the step by which a start holds these entries. It is the settings with which it takes the form, or a repair."""
     config, form = copy.config, fuller.form
     if not fuller.other_setting:
         return "Before a start repair this copy with --fix-config, which takes them over."
