@@ -41,7 +41,7 @@ def _text(problem: BaseException) -> str:
 
 
 def fault_sentence(problem: BaseException) -> str:
-    """What is said of an exception that no command foresees."""
+    """Return the sentence on an exception that no command foresees."""
     why, name = reason(problem), type(problem).__name__
     return f"stopped by a fault of this program: {name}" + (f": {why}" if why != name else "")
 

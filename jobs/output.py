@@ -38,7 +38,7 @@ class OutputFailed(StoreError):
 
 
 def said_once(problems: Iterable[str]) -> list[str]:
-    """The problems, those of a full disk as one: the first of them, and how many others have the same cause."""
+    """Return the problems, with those of a full disk as one. It is the first of them, and how many others have the same cause."""
     full = [os.strerror(number) for number in _NO_ROOM]
     kept, others = list[str](), 0
     first = -1
@@ -88,8 +88,10 @@ class OutputFolder:
                 self.remove(f"{store}/{name}")
 
     def try_to_write(self) -> None:
-        """Make the folder, and in it something that is removed at once: else nobody knows before the results are there that they
-        cannot be written."""
+        """Make the folder, and in it something that is removed at once.
+
+        Else nobody would know before the results are ready that they cannot be written.
+        """
         self._make_folder("")
         try:
             if self._remote is not None:
@@ -116,7 +118,10 @@ class OutputFolder:
             raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}", problem) from None
 
     def read(self, name: str, most: int | None = None) -> bytes | None:
-        """A whole file; None where there is none. most: bytes that it may have."""
+        """Read a whole file; None if there is none.
+
+        most: the bytes that it may have.
+        """
         path = self._path(name)
         try:
             content = _read_local(path, most) if self._remote is None else self._remote.read(name, most)

@@ -167,15 +167,16 @@ class Session:
 def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> Session:
     """Start Spark with these of Spark's own options (as `jobs.command_line.options.parse` sorted them out).
 
-    java_options: more of the JVM's own, for this driver.  Raises SparkFailed; SetupFailed where there is no Java.
+    java_options: more of the JVM's own, for this driver.
+    Raises SparkFailed; SetupFailed if there is no Java.
     """
     return on(Jvm(spark_words, java_options))
 
 
 def on(jvm: Jvm, progress_json: bool = False) -> Session:
-    """Spark in a JVM that is starting; that is ended where it fails. Raises SparkFailed.
+    """Start Spark in a JVM that is starting; the JVM is ended if that fails. Raises SparkFailed.
 
-    progress_json: what a cluster keeps it waiting for is said as a JSON object.
+    progress_json: the reason for which a cluster keeps it waiting is said as a JSON object.
     """
     watch: ClusterWatch | None = None
     try:

@@ -23,7 +23,7 @@ def leave_pandas_out() -> None:
 
 
 class _NoPandas:
-    """Where modules are looked for: there is no pandas."""
+    """A finder of modules that finds no pandas."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:

@@ -43,7 +43,10 @@ class DatasetFailed(StoreError):
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """What the tasks of one run write, and where. Picklable. names: of `messages`, `consumequeue`, `index`."""
+    """The datasets that the tasks of one run write, and their place. Picklable.
+
+    names: of `messages`, `consumequeue`, `index`.
+    """
 
     uri: str  # of the tables
     run_id: str
@@ -52,7 +55,11 @@ class DatasetPlan:
 
 @dataclass
 class SegmentOutput:
-    """What one segment's scan gave. files: dataset -> its file, not committed yet. problem: why there are none, a sentence."""
+    """The result of one segment's scan.
+
+    files: dataset -> its file, not committed yet.
+    problem: a sentence on why there are none.
+    """
 
     summary: SegmentSummary
     files: dict[str, DataFile]
@@ -97,7 +104,7 @@ class _SegmentFiles:
             self._try(partial(file.add, batch))
 
     def finish(self) -> dict[str, DataFile]:
-        """Dataset -> its file, for those with rows; {} where one could not be written."""
+        """Return dataset -> its file, for those with rows; {} if a file could not be written."""
         finished = {name: self._try(file.finish) for name, file in self._files.items()}
         return {} if self.problem else {name: file for name, file in finished.items() if file is not None}
 
@@ -133,7 +140,7 @@ class _File:
                 self._flush()
 
     def finish(self) -> DataFile | None:
-        """Close the file; None where it got no row."""
+        """Close the file; return None if it got no row."""
         self._flush()
         if self._writer is None:
             return None
@@ -205,7 +212,7 @@ class _File:
 
 
 def by_dataset(files: Sequence[Mapping[str, DataFile]]) -> dict[str, list[DataFile]]:
-    """What the tasks wrote, by dataset."""
+    """Return the files that the tasks wrote, by dataset."""
     found: dict[str, list[DataFile]] = {}
     for of_task in files:
         for name, file in of_task.items():

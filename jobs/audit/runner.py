@@ -49,13 +49,16 @@ class Runner:
     """Runs rounds of tasks on Spark."""
 
     def __init__(self, context: SparkContext, report: Report):
-        """report: called where a task has run."""
+        """Take the session's context.
+
+        report: called when a task has run.
+        """
         self.report = report
         self.context = context
         self.seconds: dict[int, float] = defaultdict(float)  # by `task.store`: that its tasks took, one after the other
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
-        """The tasks' results in their order; a Fault where one failed, or where the process that ran it was lost each time."""
+        """Return the tasks' results in their order. A failed task, or one whose process was lost each time, gives a Fault."""
         return self._run(tasks, describe, pickle.loads)
 
     def _run(
@@ -66,9 +69,11 @@ class Runner:
         plan: DatasetPlan | None = None,
         stores: Sequence[str] = (),
     ) -> list[Any]:
-        """As `run`. read: makes a result of its pickle.
+        """Run tasks; see `run`.
 
-        plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: as the tables call them.
+        read: makes a result of its pickle.
+        plan: with it segments give a SegmentOutput, their datasets written on the way.
+        stores: as the tables call them.
         """
         interrupts.check()
         late = [too_late(task) for task in tasks]
@@ -112,14 +117,16 @@ class Runner:
     def answers(
         self, tasks: Sequence[Task], describe: str, plan: DatasetPlan | None = None, stores: Sequence[str] = ()
     ) -> list[Any]:
-        """As `run`, for an audit, which opens results one by one: with its sentence in the place of a Fault, and with a
-        `PackedValue` in the place of a large result. plan, stores: as `_run` has them.
+        """Run tasks for an audit, which opens results one by one.
+
+        A Fault is replaced by its sentence, and a large result by a `PackedValue`.
+        plan, stores: as `_run` has them.
         """
         return [r.sentence if isinstance(r, Fault) else r for r in self._run(tasks, describe, _packed, plan, stores)]
 
 
 def _packed(answer: bytes) -> Any:
-    """The result, or a `PackedValue` where it is large: all of a round would lie here together."""
+    """Return the result, or a `PackedValue` if it is large: all results of a round would lie here together."""
     result = pickle.loads(answer)
     return PackedValue(answer) if _is_large(result) else result
 

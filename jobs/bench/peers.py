@@ -99,7 +99,7 @@ def _message_store(jvm: Any, root: Path) -> Any:
 
 
 def _made(kind: Any, *arguments: Any) -> Any:
-    """A new object; without the last argument where the release's constructor has not got that parameter yet."""
+    """Return a new object, without the last argument if the release's constructor has not got that parameter yet."""
     from py4j.protocol import Py4JError
 
     try:

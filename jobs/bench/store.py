@@ -18,7 +18,7 @@ BODIES = (200, 1024, 16384)  # nominal, bytes
 
 
 class BenchFailed(StoreError):
-    """What is to be measured cannot be made or does not work."""
+    """The stores or commands to be measured cannot be made or do not work."""
 
 
 @contextlib.contextmanager
@@ -41,7 +41,7 @@ def write_store(root: Path, store: SampleStore) -> None:
 
 
 def write_pieces(root: Path, pieces: Iterable[Piece | Pairs]) -> None:
-    """The same of any pieces."""
+    """Write any pieces into a folder."""
     databases: dict[Path, Any] = {}
     try:
         for piece in pieces:

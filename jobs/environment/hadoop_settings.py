@@ -16,7 +16,10 @@ _NEEDED = (
 
 
 def needed() -> dict[str, str]:
-    """What hdfs-native asks of it. A file that cannot be read is left out: whoever opens a store says what is wrong with it."""
+    """Return the settings that hdfs-native asks for.
+
+    A file that cannot be read is left out: whoever opens a store names its fault.
+    """
     found: dict[str, str] = {}
     if place := hadoop_folder():
         for name in HADOOP_FILES:

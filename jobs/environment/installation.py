@@ -56,7 +56,7 @@ def user_cache() -> Path | None:
 
 
 def folder_of(package: str) -> Path | None:
-    """Where an installed package is, without loading it; None where it is not."""
+    """Return the folder of an installed package, without loading it; None if it is not installed."""
     found = importlib.util.find_spec(package)
     return Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
 
