@@ -16,7 +16,7 @@ UNIQUE_KEY, KEYS, TAGS = "UNIQ_KEY", "KEYS", "TAGS"
 
 
 def index_keys(message: Message) -> list[str]:
-    """The keys in the order in which they are put, without the tag key; none of a message that was rolled back."""
+    """Return the keys in the order in which they are put, without the tag key. A message that was rolled back has none."""
     if message.sys_flag & layout.SYS_TRANSACTION_MASK == layout.SYS_ROLLBACK:
         return []
     keys = [message.properties[UNIQUE_KEY]] if UNIQUE_KEY in message.properties else []
@@ -41,7 +41,7 @@ def has_key(properties: Mapping[str, str], key: str) -> bool:
 
 
 def key_text(topic: str, key: str) -> str:
-    """What is hashed."""
+    """Return the text to be hashed."""
     return f"{topic}#{key}"
 
 

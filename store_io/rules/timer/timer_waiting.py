@@ -74,7 +74,10 @@ def waiting(rows: TimerMessages, rolled: np.ndarray, clock: Clock) -> Waiting:
 
 
 def unit_times(out_time: np.ndarray, deletes: np.ndarray, clock: Clock) -> UnitTimes:
-    """Where each row's unit lies: at its time; what is due, in slots just before this moment; what is far away, to be rolled."""
+    """Return the time of each row's unit.
+
+    A due one lies in slots just before this moment, one that is far away is to be rolled, any other lies at its time.
+    """
     precision, window = clock.precision, clock.roll_slots * clock.precision
     write = clock.first * precision
     past = out_time // precision < clock.first
