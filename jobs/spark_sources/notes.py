@@ -50,8 +50,10 @@ def _sent(note: str) -> bool:
 
 
 class Listener:
-    """Prints what sources of this process's JVM say, each sentence once as long as this process lives: Spark plans a source anew
-    for every query. `.close()` when Spark has ended."""
+    """Prints the notes of sources of this process's JVM, each sentence once as long as this process lives.
+
+    Spark plans a source anew for every query. Call `.close()` when Spark has ended.
+    """
 
     def __init__(self, place: str) -> None:
         """place: of the socket, in a folder of this user's alone. Where there can be none, nothing is heard."""

@@ -31,10 +31,14 @@ _CONFIG_CODES = frozenset(
 
 @dataclass(frozen=True)
 class RepairProposal:
-    """What the section says of one policy. refused: why it does not go, None if it does.  worked_out: whether that was tried.
+    """The section's answer about one policy.
 
-    options: words of the command besides --policy.  changes: whether the new store is anything else than a copy.
-    unserved: messages of an earlier life of their queue, which get no entry.  config_left: why files of config/ are not mended.
+    refused: why it does not go, None if it does.
+    worked_out: whether that was tried.
+    options: words of the command besides --policy.
+    changes: the new store is anything else than a copy.
+    unserved: messages of an earlier life of their queue, which get no entry.
+    config_left: why files of config/ are not mended.
     """
 
     policy: str

@@ -39,7 +39,9 @@ class BadAnswer(Exception):
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What a request may raise. botocore's parser raises Python's own errors for texts that are not numbers or times."""
+    """Return the errors that a request may raise. botocore's parser raises Python's own errors for texts that are not numbers or
+    times.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
     from urllib3.exceptions import HTTPError
@@ -49,8 +51,11 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def register(made: Any) -> None:
-    """Have this client of botocore, which must not try again itself, read its answers so. Raises Unreadable where it is of a
-    release in which that cannot be done: botocore has no public way to the connections that it makes."""
+    """Have this client of botocore, which must not try again itself, read its answers so.
+
+    Raises Unreadable if it is of a release in which that cannot be done: botocore has no public way to the connections that it
+    makes.
+    """
     try:
         send, pools = made._endpoint.http_session.send, made._endpoint.http_session._pool_classes_by_scheme
         bounded = {scheme: _in_time(pools[scheme]) for scheme in ("http", "https")}
@@ -71,7 +76,7 @@ def _in_time(pool: Any) -> type:
 
 
 class _InTime:
-    """Ends a connection on which the head of an answer takes too long: Python itself passes over any number of 100 Continue."""
+    """Ends a connection on which the head of an answer takes too long. Python itself passes over any number of 100 Continue."""
 
     sock: socket.socket | None
 

@@ -29,7 +29,7 @@ Identity = tuple[str | None, str, int, int, int, int]
 
 
 class DelayedMessage(NamedTuple):
-    """What a delayed message and its copy have in common, and the place of the one that is looked at."""
+    """The facts that a delayed message and its copy share, and the place of the one that is looked at."""
 
     queue_id: int
     queue_offset: int
@@ -50,8 +50,10 @@ _COLUMNS = ("topic", *DelayedMessage._fields)
 
 @dataclass(frozen=True)
 class DelayedMessagesTask:
-    """Messages of one segment in the log's order, the last `MOST` of them: delayed ones with one of these born times, or, where
-    `born` is None, copies of delayed ones. Picklable."""
+    """Messages of one segment in the log's order, the last `MOST` of them. Picklable.
+
+    born: delayed messages with one of these born times; None: copies of delayed ones.
+    """
 
     scan: MessageScan
     born: frozenset[int] | None = None
@@ -84,7 +86,7 @@ class DelayedMessagesTask:
 
 
 def delivered_levels(work: Work, audit: Audited, levels: Collection[int]) -> dict[int, int]:
-    """Level -> the position after the last message of its queue that has a copy, of those levels that have one."""
+    """Return level -> the position after the last message of its queue that has a copy. Levels without a copy are left out."""
     if not levels:
         return {}
     segments = [segment for segment in audit.segments if segment.path in audit.holding]

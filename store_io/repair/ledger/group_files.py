@@ -114,7 +114,10 @@ def _checkpoint(folder: str, ends: Ends) -> Edit:
 
 
 def _term(audit: Audited, folder: str, ends: Ends) -> list[Edit]:
-    """An older term than the entries' would be given to new entries, and a later start would end the log before them."""
+    """Return the edit of an older term than the entries'.
+
+    New entries would get that term, and a later start would end the log before them.
+    """
     stored = audit.evidence.copy.ledger_texts.term
     if stored is not None and stored >= ends.term or stored is None and ends.term == 0:
         return []
