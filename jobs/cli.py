@@ -162,7 +162,8 @@ def _audit_here(asked: AuditOptions, spark_words: Sequence[str]) -> int:
 
 
 def _remove_beside(asked: AuditOptions) -> None:
-    """Remove what an earlier run wrote for CI: a run that is killed leaves no result that could be taken for its own.
+    """Remove the files that an earlier run wrote for CI. A run that is killed then leaves no result that could be taken for its
+    own.
 
     The metrics stay until there are new ones: Prometheus would take a file that is missing for a store that is gone.
     """

@@ -25,9 +25,10 @@ _SLOW = 4  # times slower than the fleet's median
 def batches(
     stores: Sequence[StoreArgument], most: int = BATCH_STORES, weights: Sequence[int] | None = None
 ) -> Iterator[list[tuple[int, StoreArgument]]]:
-    """The stores with their numbers, as many together as reach `most`, and more only where a group's copies would be separated.
+    """Yield the stores with their numbers, as many together as reach `most`.
 
-    weights: what each store counts; None: 1.
+    A batch has more only if a group's copies would be separated.
+    weights: the weight of each store; None: 1.
     """
     groups: dict[str, list[int]] = {}
     for number, store in enumerate(stores):

@@ -18,7 +18,10 @@ from store_io.explore.served.served_rows import body_of, served_row
 
 
 def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[Row]:
-    """What the release would serve when it has been started on the copy: by queue and queue offset, or as a lookup answers."""
+    """Yield the messages that the release would serve after a start on the copy.
+
+    They come by queue and queue offset, or as a lookup answers.
+    """
     audit = audited(request, spark)
     prediction = audit.prediction
     if audit.failed or prediction is None:

@@ -162,7 +162,7 @@ class StoreSource(DataSource):
         return reader
 
     def _assumed(self, store: StoreArgument) -> list[str]:
-        """That the store's release is assumed, where nobody named it and it matters."""
+        """Return a note that the store's release is assumed, if nobody named it and it matters."""
         wanted = self.by_release and store.release_from != NAMED
         return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"] if wanted else []
 
@@ -243,7 +243,7 @@ class StoreReader(DataSourceReader):
 
     @every_read()
     def partitions(self) -> list[InputPartition]:
-        """What there is to read; asked once for a reading, in the driver, so that notes are said once."""
+        """Return the parts to read. Asked once for a reading, in the driver, so that notes are said once."""
         say(self.notes())
         return self.parts()
 
@@ -291,7 +291,7 @@ class StoresReader(DataSourceReader):
 
     @every_read()
     def partitions(self) -> list[InputPartition]:
-        """Of all stores in turn, so that the longest of each come first."""
+        """Return the parts of all stores in turn, so that the longest of each come first."""
         say(note for _, reader in self.readers for note in reader.notes())
         own = [[InputPartition((name, reader, part.value)) for part in reader.parts()] for name, reader in self.readers]
         return [part for part in chain.from_iterable(zip_longest(*own)) if part is not None]
@@ -307,7 +307,7 @@ class StoresReader(DataSourceReader):
 
 
 class _Unpushed(DataSourceReader):
-    """The same without conditions, which Spark accepts in a session that has their pushdown switched off."""
+    """A reader without conditions, which Spark accepts in a session that has their pushdown switched off."""
 
     def __init__(self, reader: DataSourceReader) -> None:
         self.reader = reader

@@ -32,7 +32,7 @@ class LedgerStart(NamedTuple):
 
 
 def ledger_start(copy: OpenedCopy, location: StoreLocation, file: MappedFile, phy_offset: int) -> LedgerStart | None:
-    """What a start does with this file; None where recovery is that of an ordinary log. Raises StoreError."""
+    """Return the effect of a start on this file; None if recovery is that of an ordinary log. Raises StoreError."""
     files = copy.loaded.ledger
     if files is None or not copy.ledger_data:
         return None

@@ -31,7 +31,7 @@ class MessageFilter:
         return (low is None or low < base_offset + size) and (high is None or high > base_offset)
 
     def narrowed(self, other: MessageFilter) -> MessageFilter:
-        """What both want."""
+        """Return the filter of the messages that both want."""
         return MessageFilter(
             _both(self.topics, other.topics),
             _both(self.queue_ids, other.queue_ids),

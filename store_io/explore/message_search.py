@@ -155,7 +155,7 @@ def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) 
 
 
 def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
-    """The same with uncompressed bodies."""
+    """Return the batch with uncompressed bodies."""
     flags = batch.column("sys_flag").to_pylist()
     found = [
         (None, TOO_LARGE) if body is None else decode_body(body, flag, max_body_bytes)

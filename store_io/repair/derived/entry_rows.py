@@ -52,8 +52,10 @@ class QueuedRows:
         self.count = _take(np.ascontiguousarray(items), kinds, self._rows, self.count)
 
     def in_order(self, keys: Sequence[QueueKey]) -> tuple[np.ndarray, list[int]]:
-        """(the rows queue by queue, those of a queue in their own order; where each queue's end), and nothing waits any more. The
-        rows are good until the next call."""
+        """Return (the rows queue by queue, the end of each queue's rows); nothing waits any more.
+
+        Rows of a queue are in their own order. The rows are good until the next call.
+        """
         if len(self._ordered) < self.count:
             self._ordered = np.empty(len(self._rows), QUEUED_DTYPE)
         ordered, ends = self._ordered[: self.count], np.zeros(len(keys), np.int64)
@@ -90,7 +92,10 @@ def _take(rows: Address, kinds, waiting: Address, used):  # type: ignore[no-unty
 
 @kept(native)
 def _order(rows: Address, count, ends, ordered: Address):  # type: ignore[no-untyped-def]
-    """Copy the rows in the order of their queues. ends: gets where each queue's end."""
+    """Copy the rows in the order of their queues.
+
+    ends: gets the end of each queue's rows.
+    """
     for i in range(count):
         ends[peek_i32(rows + i * _QUEUED + _REF)] += 1
     at = np.int64(0)

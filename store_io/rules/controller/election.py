@@ -24,7 +24,7 @@ from store_io.rules.releases import BrokerRules
 
 
 class FencedBroker(Protocol):
-    """What an election needs of the fold that has brought the broker to here."""
+    """The parts that an election needs of the fold that has brought the broker to here."""
 
     rules: BrokerRules
     log: list[LogFile]
@@ -103,7 +103,10 @@ def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refused | N
 
 
 def _read(broker: FencedBroker, number: int, file: LogFile, at: int) -> _Part | None:
-    """What the election reads of a segment from `at` on. Recovery's own scan serves where it met no fault; None: asked for."""
+    """Return the part of a segment that the election reads from `at` on; None: it is asked for.
+
+    Recovery's own scan serves if it met no fault.
+    """
     whole = broker.scans.get(ScanId("segment", number))
     if whole is not None and at == file.file.start:
         stop = whole.broker

@@ -27,7 +27,10 @@ from store_io.rules.start_segment import StartSearch
 
 @dataclass(frozen=True)
 class LedgerRead:
-    """What was read of the group. walks: by path."""
+    """The parts of the group that were read.
+
+    walks: by path.
+    """
 
     walks: Mapping[str, DataWalk]
     texts: LedgerTexts
@@ -90,8 +93,10 @@ class LedgerFold(Fold):
         p.scanned += range(first + ledger.start_file, first + ledger.stop_file + 1)
 
     def _begin_ledger(self) -> None:
-        """The first start with DLedger: an ordinary recovery; then the last CommitLog file counts as full, and data begin after
-        it."""
+        """Follow the first start with DLedger: an ordinary recovery.
+
+        Then the last CommitLog file counts as full, and data begin after it.
+        """
         unclean = self.unclean
         self.unclean = unclean and self.rules.ledger_crash_dispatch
         try:

@@ -40,7 +40,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class EntryPlace:
-    """Where an entry begins and ends, as physical offsets."""
+    """The begin and the end of an entry, as physical offsets."""
 
     start: int
     end: int
@@ -57,12 +57,15 @@ class UnequalUnits:
 
 @dataclass
 class DataWalk:
-    """One data file. first: the raw index that its first eight header bytes claim (reviseLedgerBeginIndex reads it unchecked);
-    None where the file is shorter.
+    """The walk over one data file.
 
-    stretches: in order; the first one is what recovery reads if it begins at position 0.  sound_start: whether the first header
-    is plausible and its unit confirms it.  wanted: the place of the entry that the checkpoint calls committed.
-    unequal_units: entries whose units differ, in order.  ..._dropped: how many more there are than MAX_STRETCHES.
+    first: the raw index that its first eight header bytes claim (reviseLedgerBeginIndex reads it unchecked); None if the file is
+    shorter.
+    stretches: in order; the first one is the part that recovery reads if it begins at position 0.
+    sound_start: the first header is plausible and its unit confirms it.
+    wanted: the place of the entry that the checkpoint calls committed.
+    unequal_units: entries whose units differ, in order.
+    ..._dropped: how many more there are than MAX_STRETCHES.
     """
 
     path: str

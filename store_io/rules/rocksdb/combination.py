@@ -34,7 +34,7 @@ class Combination:
 
 
 def combination(rules: BrokerRules) -> Combination:
-    """Of a broker with `combined_queues`."""
+    """Return the combination of a broker with `combined_queues`."""
     named = (part.strip().lower() for part in str(rules.value("combineCQLoadingCQTypes")).split(";"))
     waits = rules.lite_needs_rocksdb and bool(rules.value("combineCQUseRocksdbForLmq"))
     return Combination(
@@ -57,7 +57,7 @@ def light_from_rocksdb(rules: BrokerRules) -> bool:
 
 
 def light_expected(rules: BrokerRules) -> bool:
-    """Whether light queues get entries where consumers are served from."""
+    """Say whether light queues get entries in the kind from which consumers are served."""
     return rules.lmq_in_rocksdb if reads_rocksdb(rules) or light_from_rocksdb(rules) else rules.lmq_in_files
 
 
