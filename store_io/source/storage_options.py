@@ -168,7 +168,10 @@ def take_over() -> None:
 
 
 def hadoop_folder() -> str:
-    """Return the folder in which hdfs-native looks for this process's configuration; empty without one, or without a file in it."""
+    """Return the folder in which hdfs-native looks for this process's configuration.
+
+    It is empty without one, or without a file in it.
+    """
     home = os.environ.get("HADOOP_HOME")
     place = os.environ.get("HADOOP_CONF_DIR") or (f"{home}/etc/hadoop" if home else "")
     return place if place and any(os.path.isfile(f"{place}/{name}") for name in HADOOP_FILES) else ""

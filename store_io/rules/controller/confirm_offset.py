@@ -35,7 +35,7 @@ class ConfirmOffset:
             self.last_read = int(np.max(_places(summary, rows)))  # where it lies, whatever it stores
 
     def confirm_last(self, begin: int, unclean: bool) -> None:
-        """Set the value that recovery leaves with duplicationEnable: the start of the last message that it read, else its begin."""
+        """Set the value that recovery leaves with duplicationEnable: the start of the last message read, else its begin."""
         if self.last_read >= 0:
             self.value = self.last_read
         elif unclean:
