@@ -38,7 +38,7 @@ class OutputFailed(StoreError):
 
 
 def said_once(problems: Iterable[str]) -> list[str]:
-    """Return the problems, with those of a full disk as one. It is the first of them, and how many others have the same cause."""
+    """The problems, those of a full disk as one: the first of them, and how many others have the same cause."""
     full = [os.strerror(number) for number in _NO_ROOM]
     kept, others = list[str](), 0
     first = -1

@@ -55,10 +55,7 @@ class Apart:
         self._line: Connection | None = None
 
     def run(self, task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
-        """Run a task as `run_here`.
-
-        If the process is lost with the task `TRIES` times, the answer is a Fault that names the files.
-        """
+        """As `run_here`; a Fault that names the files where the process was lost with the task `TRIES` times."""
         ended = 0
         for _ in range(TRIES):
             line = self._begun()

@@ -55,11 +55,7 @@ class DatasetPlan:
 
 @dataclass
 class SegmentOutput:
-    """The result of one segment's scan.
-
-    files: dataset -> its file, not committed yet.
-    problem: a sentence on why there are none.
-    """
+    """What one segment's scan gave. files: dataset -> its file, not committed yet. problem: why there are none, a sentence."""
 
     summary: SegmentSummary
     files: dict[str, DataFile]

@@ -9,10 +9,7 @@ from store_io.base.packed import packed
 
 
 def not_audited(store: StoreArgument, sentence: str, verdict: str = "") -> AuditOutcome:
-    """Return an outcome with code 3 and the sentence as its reason.
-
-    verdict: given if the audit itself did not fail.
-    """
+    """Code 3, with the sentence as the reason. verdict: where the audit itself is not what failed."""
     named = {"store": store.name, "release": store.release, "release_from": store.release_from}
     plan: Row = {"schema_version": 1, **named, "complete": False, "settings": {}, "inputs": [], "broker": None, "steps": []}
     return AuditOutcome(

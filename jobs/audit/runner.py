@@ -58,7 +58,7 @@ class Runner:
         self.seconds: dict[int, float] = defaultdict(float)  # by `task.store`: that its tasks took, one after the other
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
-        """Return the tasks' results in their order. A failed task, or one whose process was lost each time, gives a Fault."""
+        """The tasks' results in their order; a Fault where one failed, or where the process that ran it was lost each time."""
         return self._run(tasks, describe, pickle.loads)
 
     def _run(
@@ -117,10 +117,8 @@ class Runner:
     def answers(
         self, tasks: Sequence[Task], describe: str, plan: DatasetPlan | None = None, stores: Sequence[str] = ()
     ) -> list[Any]:
-        """Run tasks for an audit, which opens results one by one.
-
-        A Fault is replaced by its sentence, and a large result by a `PackedValue`.
-        plan, stores: as `_run` has them.
+        """As `run`, for an audit, which opens results one by one: with its sentence in the place of a Fault, and with a
+        `PackedValue` in the place of a large result. plan, stores: as `_run` has them.
         """
         return [r.sentence if isinstance(r, Fault) else r for r in self._run(tasks, describe, _packed, plan, stores)]
 

@@ -38,10 +38,7 @@ WAYS = {  # how most people begin: command -> what its first example does
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """The options of one `jobs.audit.run_audit.run`.
-
-    out, tables: absolute paths or URIs; tables None means DIR/tables.
-    """
+    """What `jobs.audit.run_audit.run` is asked to do. out, tables: absolute paths or URIs; tables None means DIR/tables."""
 
     stores: tuple[StoreArgument, ...]
     out: str

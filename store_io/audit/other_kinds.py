@@ -17,9 +17,9 @@ _ROCKSDB = re.compile(r"CURRENT|IDENTITY|MANIFEST-[0-9]+|OPTIONS-[0-9]+(\.dbtmp)
 
 
 def unmodelled(listing: StoreListing, rules: BrokerRules, conf: bool = False) -> list[str]:
-    """Return a sentence for each kind of store that is recognised but not modelled. The effect of a start is then not known.
+    """A sentence for each kind of store that is recognised but not modelled: what a broker would do cannot be said then.
 
-    conf: a broker.conf was named; one that is silent means the default.
+    conf: whether a broker.conf was named; one that is silent means the default.
     The RocksDB beside the store that 5.4.0 always makes does not count.
     """
     found: list[str] = []
@@ -69,7 +69,7 @@ def other_ledgers(listing: StoreListing, rules: BrokerRules) -> list[str]:
 
 
 def _beside_controller_mode(rules: BrokerRules) -> Iterable[str]:
-    """Yield sentences on settings that are not modelled together with controller mode."""
+    """What is not modelled together with controller mode."""
     if rules.controller_mode and rules.value("duplicationEnable"):
         yield (
             "duplicationEnable=true beside enableControllerMode=true: such a broker has no replication service, so it never"
@@ -80,10 +80,7 @@ def _beside_controller_mode(rules: BrokerRules) -> Iterable[str]:
 
 
 def _beyond_confirmed(rules: BrokerRules) -> Iterable[str]:
-    """Yield sentences on dispatch by readUnCommitted that is not modelled.
-
-    Without controller mode and duplicationEnable it changes nothing.
-    """
+    """What readUnCommitted dispatches and is not modelled. Without controller mode and duplicationEnable it changes nothing."""
     if not rules.reads_uncommitted:
         return
     if rules.combined_queues and rules.waits_for_confirm:
@@ -96,7 +93,7 @@ def _beyond_confirmed(rules: BrokerRules) -> Iterable[str]:
 
 
 def _beside_combined(rules: BrokerRules) -> Iterable[str]:
-    """Yield sentences on settings that are not modelled together with queues in files and in RocksDB."""
+    """What is not modelled together with queues in files and in RocksDB."""
     together = "rocksdbCQDoubleWriteEnable=true: the two together are not modelled"
     if rules.value("enableDLegerCommitLog"):
         yield f"enableDLegerCommitLog=true beside {together}"
@@ -107,7 +104,7 @@ def _beside_combined(rules: BrokerRules) -> Iterable[str]:
 
 
 def _ledgers(listing: StoreListing, rules: BrokerRules) -> Iterable[str]:
-    """Yield sentences on DLedger's logs in this copy that cannot be judged."""
+    """What of DLedger's logs in this copy cannot be judged."""
     folders, own = ledger_folders(listing.files, with_data=True), ledger_folder(rules)
     if not rules.value("enableDLegerCommitLog"):
         for folder in folders:

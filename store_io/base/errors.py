@@ -62,7 +62,7 @@ class StoreChanged(Unreadable):
 
     @classmethod
     def in_size(cls, path: str, size: int, listed: int) -> StoreChanged:
-        """Return the error of a file that has another length, in bytes, than the listing of its store."""
+        """Of a file that has another length, in bytes, than the listing of its store."""
         return cls(f"{path}: {size:,} bytes, {listed:,} when the copy was listed")
 
 

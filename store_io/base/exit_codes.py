@@ -24,10 +24,7 @@ def severity_rank(severity: str) -> int:
 
 
 def of_store(severities: Iterable[str], complete: bool) -> int:
-    """Return the exit code of a store by its findings' severities and its completeness.
-
-    complete: all of it was read and is modelled.
-    """
+    """What a store earns by the severities of its findings and by whether all of it was read and is modelled."""
     return worst([*map(of_severity, severities), CONSISTENT if complete else INCOMPLETE])
 
 

@@ -515,10 +515,7 @@ def _recover_ext(source: ByteSource, task: QueueTask, summary: QueueSummary, end
 
 
 def _unit_at(source: ByteSource, files: Sequence[MappedFile], offset: int, last: MappedFile, last_wrote: int) -> int | str:
-    """Return the size of the unit at an offset of the ext queue; 0 without a unit.
-
-    If reading the unit throws, the answer is a sentence.
-    """
+    """Size of the unit at an offset of the ext queue; 0 where there is none; a sentence where reading it throws."""
     found = next((f for f in files if f.start <= offset < f.start + f.size), files[0] if files and offset == 0 else None)
     if found is None:
         return 0

@@ -98,7 +98,7 @@ def _take_certificates(made: Any) -> None:
 
 
 def delta_options() -> dict[str, str]:
-    """Return login, server and region as options for delta-rs. Raises StoreError."""
+    """The same login, server and region as options for delta-rs. Raises StoreError."""
     made = client()
     endpoint = str(made.meta.endpoint_url)
     options = {"AWS_REGION": str(made.meta.region_name), "AWS_ENDPOINT_URL": endpoint}

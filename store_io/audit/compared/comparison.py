@@ -24,10 +24,7 @@ class Answer:
     counts: Mapping[str, int]
 
     def with_more(self, counts: Mapping[str, int], complete: bool) -> Start:
-        """Return the row with findings that others have made about the copy since.
-
-        counts: these findings by severity.
-        """
+        """The row, where others have found more about the copy since: these findings by severity."""
         together = {key: self.counts.get(key, 0) + counts.get(key, 0) for key in {*self.counts, *counts}}
         complete = complete and self.start.complete
         return replace(self.start, complete=complete, exit_code=of_store(together, complete))

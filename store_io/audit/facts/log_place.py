@@ -22,11 +22,8 @@ _OWN_DEFAULT = "4.9.4"  # before, a CommitLog that no line names lies in ~/store
 
 
 class LogPlace(NamedTuple):
-    """Two clauses on the place of the CommitLog, each "" if it does not apply.
-
-    asked: why the audit is incomplete: the log lies outside of the folder and the copy has none.
-    said: the log in the folder may come from another place.
-    """
+    """asked: why the audit is incomplete, as the log lies outside of the folder and the copy has none; "" elsewhere.
+    said: that the log in the folder may come from another place; "" elsewhere. Both without a full stop."""
 
     asked: str = ""
     said: str = ""

@@ -36,10 +36,7 @@ def not_read(evidence: Evidence) -> Row:
 
 
 def not_read_sentences(evidence: Evidence, left_out: Row, on_purpose: Sequence[str]) -> list[str]:
-    """Return sentences on an audit that is incomplete although nothing failed.
-
-    left_out: as `not_read` gives it.
-    """
+    """What makes the audit incomplete although nothing went wrong. left_out: what `not_read` gives."""
     copy, quick = evidence.copy, evidence.request.quick
     parts = []
     for count, size, noun, all_files in (

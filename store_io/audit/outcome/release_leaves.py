@@ -103,10 +103,7 @@ def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]
 
 
 def _blocked_steps(evidence: Evidence) -> list[PlanStep]:
-    """Return the steps if the broker would not start, or its start is not known.
-
-    No file that holds a message is given up.
-    """
+    """Where the broker would not start, or nothing is known of what it would do: nothing that holds a message is given up."""
     refusal = evidence.prediction.refusal if evidence.prediction is not None else ""
     blocking = evidence.copy.tree.blamed(refusal)
     size = evidence.copy.rules.segment_bytes

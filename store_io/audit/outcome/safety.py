@@ -126,7 +126,7 @@ def election_hangs(outcome: AuditOutcome) -> bool:
 
 
 def setting_at_fault(outcome: AuditOutcome) -> str:
-    """Return the next step if a line of broker.conf stops the start, which no repair changes; else ""."""
+    """The next step where a line of broker.conf stops the start, which no repair changes; else ""."""
     steps = (finding.next for finding in outcome.findings if finding.code == "broker_refuses")
     return next((step for step in steps if step.startswith(CORRECT_LINE)), "")
 

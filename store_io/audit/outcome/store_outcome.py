@@ -91,7 +91,7 @@ def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
 
 
 def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
-    """Return an outcome with all that decides its exit code: its findings, and its incomplete parts."""
+    """What decides an outcome's exit code: its findings, and what is not complete."""
     out = _blank(evidence.request, judged.short.sentences)
     out.config = config_tables(evidence)
     out.config_database = evidence.copy.config.database

@@ -70,7 +70,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
 
 
 def _start_without_log(outcome: AuditOutcome) -> str:
-    """Return clauses on a start of a copy without a message, if it loses more of the broker's state."""
+    """What a start makes of the rest of a copy without a message, where that is not what a broker had."""
     broker = outcome.plan["broker"]
     if broker is not None and not broker["starts"]:
         return f"; RocketMQ {outcome.release} would not start on this copy: {broker['refusal']}"

@@ -46,13 +46,10 @@ class BadEpochFile:
 
 @dataclass(frozen=True)
 class StoredEpochs:
-    """The epochs that the broker holds after start().
+    """What the broker holds after start(). epochs: by number.  path: the file that gives them, "" without one.
 
-    epochs: by number.
-    path: the file that gives them, "" without one.
-    lines: as that file has them.
-    refusal: the sentence with which start() fails, else empty.
-    problem: a file could not be read; all else is void.
+    lines: as that file has them.  refusal: the sentence with which start() fails, else empty.  problem: a file could not be read;
+    all else is void.
     """
 
     epochs: tuple[Epoch, ...] = ()
