@@ -223,9 +223,9 @@ class _Look:
         return found
 
     def matched_too(self, after: int) -> set[int]:
-        """Return the physical offsets inside of messages to which both matched entries and these lead. It takes one pass over
-        each kind.
+        """Return the physical offsets inside of messages to which both matched and unmatched entries lead.
 
+        It takes one pass over each kind.
         after: only unmatched entries from this number on count.
         """
         wanted: set[int] = set()
