@@ -1,4 +1,4 @@
-"""What an exception says, as one line. Standard library only: a command that fails before Spark is there says it too.
+"""Turns an exception into one line. Standard library only: a command that fails before Spark is there says it too.
 
 Spark's exceptions ask the JVM for their text, and may outlive it. So only this module calls `str` on one.
 """

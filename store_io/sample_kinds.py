@@ -1,6 +1,6 @@
-"""What a sample store of another kind than a plain one has: DLedger's entries, queues in RocksDB, timers, epochs.
+"""The additions of a sample store of another kind than a plain one: DLedger's entries, queues in RocksDB, timers, epochs.
 
-As `sample_store`, which asks for these: nothing is written here, and the same description gives the same bytes.
+`sample_store` asks for these. Nothing is written here, and the same description gives the same bytes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What earlier runs say of the stores, by the Delta tables: what need not be read again, what is read first, and how far each log
-has reached."""
+"""The answers of earlier runs about the stores, by the Delta tables: what need not be read again, what is read first, and how far
+each log has reached.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a run has finished, kept in --out until the run ends: killed and started again under its id, it takes these over.
+"""The stores that a run has finished, kept in --out until the run ends: killed and started again under its id, it takes these
+over.
 
 A store's outcome is taken over only if it was written whole, is complete, and was made by the same versions with the same
 options and in the same group of copies, and if every name, length and time in the store is as it was. Nothing of the store is

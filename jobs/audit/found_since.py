@@ -1,4 +1,4 @@
-"""What other runs of the tables have found since a run verified the segments that may be left out.
+"""Findings of other runs in the tables since a run verified the segments that may be left out.
 
 The run that is named may be older than damage that a later one found, and a run between may have taken over a segment that it
 did not read. So a segment counts as damaged if any run found anything above a note in it, or could not read it, at or after the

@@ -1,4 +1,4 @@
-"""Which stores of a run go through Spark together, and which of them are slow."""
+"""Puts the stores of a run together that go through Spark at once, and names the slow ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What `jobs.bench.run_bench` measures, one function each. Times are wall time, of kinds processor time: the least of the rounds.
+"""The measurements of `jobs.bench.run_bench`, one function each. Times are wall time, of kinds processor time: the least of the
+rounds.
 
 What is compared takes turns over the same bytes within a round: another program on the machine then slows both.
 """

@@ -1,4 +1,4 @@
-"""What a real broker's load() takes for the store that an audit reads, where a release's jars are at hand.
+"""Measures a real broker's load() for the store that an audit reads, if a release's jars are at hand.
 
 load() is the part of a start that reads the store: after a clean stop the last files of the log alone, else all from the start
 file on, and it writes queue and index entries for messages that have none yet. So each run gets a copy of its own.

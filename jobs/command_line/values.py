@@ -1,4 +1,4 @@
-"""What options may say: each check takes the text and returns the value. argparse puts the option's name before its sentence."""
+"""The checks of options' values: each takes the text and returns the value. argparse puts the option's name before a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where numba keeps the decoders that it compiles. Standard library only."""
+"""The folder in which numba keeps the decoders that it compiles. Standard library only."""
 
 from __future__ import annotations
 

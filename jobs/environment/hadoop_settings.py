@@ -1,5 +1,6 @@
-"""What tasks on other machines must know of the driver's Hadoop configuration: the NameNodes of a name service, and how to speak
-to servers. Nothing else of it: there may be secrets."""
+"""The driver's Hadoop settings for tasks on other machines: the NameNodes of a name service, and how to speak to servers. Nothing
+else of it: there may be secrets.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where this program runs from: the project's folder, by spark-submit.sh, or an installed wheel, by the command rmq-audit.
+"""The place from which this program runs: the project's folder, by spark-submit.sh, or an installed wheel, by the command
+rmq-audit.
 
 In a wheel the three packages are inside the package rocketmq_store_audit (setup.py). Nothing is set up there: Python and its
 packages are those of the environment into which somebody installed it. Standard library only.

@@ -1,4 +1,5 @@
-"""What an installed wheel uses: the Java and the PySpark that it finds, and a folder in the user's cache. Standard library only.
+"""The parts that an installed wheel uses: the Java and the PySpark that it finds, and a folder in the user's cache. Standard
+library only.
 
 Environments of one user share that folder, so whatever is kept in it is named by what it was made for.
 """

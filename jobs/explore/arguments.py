@@ -1,4 +1,4 @@
-"""What the commands that show messages have in common on their command lines."""
+"""The arguments that the commands for messages share."""
 
 from __future__ import annotations
 

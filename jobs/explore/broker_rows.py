@@ -1,4 +1,4 @@
-"""What `query --view broker` shows: messages as the release would serve them when it has been started on the copy."""
+"""The rows of `query --view broker`: messages as the release would serve them after a start on the copy."""
 
 from __future__ import annotations
 

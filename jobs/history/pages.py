@@ -1,4 +1,4 @@
-"""Where the pages of earlier runs are, if they still exist: a later run into the same --out replaces them."""
+"""Finds the pages of earlier runs, if they still exist: a later run into the same --out replaces them."""
 
 from __future__ import annotations
 

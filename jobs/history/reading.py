@@ -1,4 +1,4 @@
-"""What report, diff and coverage share: their options, and rows of the Delta tables.
+"""The parts that report, diff and coverage share: their options, and rows of the Delta tables.
 
 A run counts once its rows are in `runs`; readers take run ids from there and ask the other tables, which are partitioned by
 month, for these alone. What has a small answer is asked without Spark (`jobs.tables.delta_query`); the rest in Spark jobs.

@@ -1,5 +1,5 @@
-"""What a rescue settles before any work: where the new store goes and whether it fits there, whether a broker still writes to
-the copy, and the release and settings by which to judge it: named, seen in the files where these leave one answer, or asked for.
+"""Settles the facts of a rescue before any work: the place of the new store and its room, whether a broker still writes to the
+copy, and the release and settings by which to judge it: named, seen in the files if these leave one answer, or asked for.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What lies beside a new store when a repair is done: NEW.handover.html, and where messages could not be saved NEW.unsaved.jsonl
-with all their names; where the copy still holds some of them NEW.resend.jsonl, which a producer can send again."""
+"""Writes the files beside a new store when a repair is done: NEW.handover.html, if messages could not be saved NEW.unsaved.jsonl
+with all their names, and if the copy still holds some of them NEW.resend.jsonl, which a producer can send again.
+"""
 
 from __future__ import annotations
 

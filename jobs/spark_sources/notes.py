@@ -1,4 +1,4 @@
-"""What a source has to say before its rows, such as a release that is assumed: on the standard error of the driver.
+"""Shows the notes of a source before its rows, such as a release that is assumed: on the standard error of the driver.
 
 Spark plans a source in a Python process of its own, whose standard error goes to the JVM's log. So it sends its sentences to the
 driver, by a socket in the folder of the driver's JVM, and prints them itself only where nobody listens.

@@ -1,4 +1,4 @@
-"""What all sources share: options, columns, conditions, and one store or several in one load."""
+"""The parts that all sources share: options, columns, conditions, and one store or several in one load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables call a store: the same in every run; in rows of earlier versions, its folder under --out.
+"""The names of stores in the tables: the same in every run; in rows of earlier versions, the folder under --out.
 
 Three copies in folders named `store` are three stores. So a row of an earlier version counts to the place at which that copy lay,
 unless a person gave the store its name: the name is not its folder's, or a newer run has it as a name.

@@ -1,4 +1,4 @@
-"""Where a table lies, and the error of all that read or write one. Without Spark, so that a question can do without it."""
+"""The address of a table, and the error of all that read or write one. Without Spark, so that a question can do without it."""
 
 from __future__ import annotations
 

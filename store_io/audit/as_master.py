@@ -1,4 +1,4 @@
-"""What a copy lacks of its group, as a verdict: whether it should be started as master.
+"""The verdict on a copy that lacks messages of its group: whether it should be started as master.
 
 A slave whose log ends earlier is normal, and no finding. But as master it loses what it lacks, so it is never called safe
 to start. Nor is a copy that has diverged from another, where each holds messages at the same physical offsets: whichever of them

@@ -1,4 +1,4 @@
-"""What to audit, and how much of it."""
+"""The request for an audit: the copy, and how much of it to read."""
 
 from __future__ import annotations
 

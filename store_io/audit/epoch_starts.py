@@ -1,4 +1,4 @@
-"""Where epochs begin, looked up in the log: an epoch begins between two records, where the log ended when it was elected.
+"""Looks up the begins of epochs in the log: an epoch begins between two records, at the log's end when it was elected.
 
 Source: AutoSwitchHAService.changeToMaster, which takes getMaxPhyOffset (controller.md 4).
 """

@@ -1,4 +1,4 @@
-"""What an audit knows at one moment: frozen facts, from which the checks and the outcome follow."""
+"""The evidence of an audit at one moment: frozen facts, from which the checks and the outcome follow."""
 
 from __future__ import annotations
 

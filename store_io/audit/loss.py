@@ -1,4 +1,4 @@
-"""Which messages a start would lose: cut away, or left without a ConsumeQueue entry that leads to them.
+"""The messages that a start would lose: cut away, or left without a ConsumeQueue entry that leads to them.
 
 Source of the definition: contract.md, `lost`. Prepared and rollback messages never have an entry, so only the cut loses them;
 below the cut, messages of a deleted topic (config/topics.json no longer names it and no queue of it is left) are not counted,

@@ -1,4 +1,6 @@
-"""What a verdict assumes because nobody named it. It comes before the verdict, which another assumption may reverse."""
+"""The premises that a verdict assumes because nobody named them. They come before the verdict, which another assumption may
+reverse.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which releases can have written a copy: files that only newer brokers make, and files that they always make.
+"""The releases that can have written a copy, by files that only newer brokers make, and files that they always make.
 
 A trace of a newer release is sure. That a trace is missing, or that a file has an older form, makes an older one likely: a copy
 may lack files, and people make an `abort` by hand.

@@ -1,4 +1,6 @@
-"""What stops an audit; damage is not here, that is a Finding. A class's docstring is its meaning, `exit_code` the contract's."""
+"""Errors that stop an audit; damage is not here, that is a Finding. A class's docstring is its meaning, `exit_code` the
+contract's.
+"""
 
 from __future__ import annotations
 

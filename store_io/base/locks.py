@@ -1,4 +1,4 @@
-"""What is done once, or by one at a time: by the threads of a process, or by processes that lock a file."""
+"""Work that is done once, or by one at a time: by the threads of a process, or by processes that lock a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the start of a broker with a DLedger log does with the place that is explained.
+"""The effect of a start with a DLedger log on the place that is explained.
 
 Its recovery follows entry headers and checks no message, so where a message fails a check says nothing of the log's end
 (dledger.md 3, 6). The last data files are read for that; where recovery begins before them, only an audit knows the end.

@@ -1,4 +1,4 @@
-"""Which messages are wanted: the same few conditions wherever messages are read. All that are given must hold."""
+"""The conditions on wanted messages: the same few wherever messages are read. All that are given must hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What producers put into messages, hidden or hashed before it leaves the store's own copy.
+"""Hides or hashes the texts that producers put into messages before they leave the store's own copy.
 
 Topics, queues, offsets, sizes and times stay: they show a store's shape, not what its messages say.
 """

@@ -1,4 +1,4 @@
-"""What to read of a store, as plain values that travel to where it is read. Imports nothing heavy: planners load it."""
+"""Scans of a store as plain values that travel to the place of reading. Imports nothing heavy: planners load it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where something lies, as a finding says it."""
+"""The place of a finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a store keeps its ConsumeQueues, as a scan of the CommitLog asks for them: in files, or in RocksDB.
+"""Opens a store's ConsumeQueues as a scan of the CommitLog asks for them: in files, or in RocksDB.
 
 Only the scan asks through these two interfaces. What else reads queues has a form of its own for each kind: of queues in RocksDB
 `formats.rocksdb`, `rules.rocksdb` and the check `audit.checks.derived.queue_database`; of queues in files `consumequeue_reader`,

@@ -1,4 +1,4 @@
-"""What a repair gives up: messages that the copy shows to have been there and that the new store does not hold.
+"""The messages that a repair gives up: the copy shows that they were there, and the new store does not hold them.
 
 An audit of the new store says so again (`store_io/audit/checks/repaired_store.py`).
 """

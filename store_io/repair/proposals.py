@@ -1,4 +1,4 @@
-"""What plan.json says of a repair by each policy, and which of the two is recommended: the one place that decides it.
+"""Decides which of the two repairs in plan.json is recommended; no other module does.
 
 An audit's text, its page and a rescue all read the recommendation from the section `repair` of the plan, so that they print the
 same command. `ways` makes the section.

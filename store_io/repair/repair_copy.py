@@ -1,4 +1,4 @@
-"""What a repair copies to work on: every file and folder of the source, whatever an audit makes of them (`copy_under_way`)."""
+"""The copy on which a repair works: every file and folder of the source, whatever an audit says of them (`copy_under_way`)."""
 
 from __future__ import annotations
 

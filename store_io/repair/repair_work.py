@@ -1,4 +1,4 @@
-"""What the steps of one repair share: the request, the writer, the runner of tasks, and what the first audit settled."""
+"""The parts that the steps of one repair share: the request, the writer, the runner of tasks, and the first audit's facts."""
 
 from __future__ import annotations
 

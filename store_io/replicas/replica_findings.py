@@ -1,4 +1,4 @@
-"""What the comparison says of one copy, as findings. A copy that only ends earlier, or begins later, has none."""
+"""Findings of the comparison about one copy. A copy that only ends earlier, or begins later, has none."""
 
 from __future__ import annotations
 

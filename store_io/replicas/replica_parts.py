@@ -1,4 +1,4 @@
-"""What a comparison of copies finds of one segment: which of its messages other copies do not hold, in pieces and by queue."""
+"""The comparison of one segment: the messages that other copies do not hold, in pieces and by queue."""
 
 from __future__ import annotations
 

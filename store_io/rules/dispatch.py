@@ -1,4 +1,4 @@
-"""What dispatch makes of a walk's runs: entries of ConsumeQueues and of the index, in the log's order (recovery.md 7.3, 8.2)."""
+"""Dispatches a walk's runs: into entries of ConsumeQueues and of the index, in the log's order (recovery.md 7.3, 8.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys a message has in the index, and the hashes of its entries (recovery.md 8.2).
+"""The keys that a message has in the index, and the hashes of its entries (recovery.md 8.2).
 
 Compiled loops (`commitlog_kernel`, `index_merge`, `segment_runs`, `dataset_rows`) follow the same rule over columns.
 Source: IndexService.buildIndex and buildKey, IndexFile.indexKeyHashMethod.

@@ -1,4 +1,4 @@
-"""Which further queues a message enters by multi-dispatch (LMQ), and at which offsets (recovery.md 7.3).
+"""The further queues that a message enters by multi-dispatch (LMQ), and at which offsets (recovery.md 7.3).
 
 Source: MultiDispatch and ConsumeQueue.multiDispatchLmqQueue, read at 4.9.3, 4.9.8, 5.1.1, 5.1.2, 5.1.4, 5.2.0, 5.3.3.
 """

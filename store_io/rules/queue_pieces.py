@@ -1,4 +1,6 @@
-"""What dispatch appended to one ConsumeQueue, as columns: a ConsumeQueue that was lost comes back in millions of pieces."""
+"""The pieces that dispatch appended to one ConsumeQueue, as columns: a ConsumeQueue that was lost comes back in millions of
+pieces.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is unusual in the headers of one segment's messages that pass every check: found in columns, judged one by one."""
+"""Unusual headers of one segment's messages that pass every check: found in columns, judged one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is where no valid message is: unwritten, a filler, or damage, and where messages continue after it.
+"""Judges a place without a valid message: unwritten, a filler, or damage; finds where messages continue after it.
 
 No local check can prove a message's boundary, so all that is found after damage is plausible at best. Order of trust:
 the sizes that the broken frame itself gives, where something valid follows there; else the next magic whose frame passes

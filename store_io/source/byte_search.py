@@ -1,4 +1,4 @@
-"""Where a text's bytes are in a file: many times faster than decoding the messages that may hold it.
+"""Finds a text's bytes in a file: many times faster than decoding the messages that may hold it.
 
 A message can hold a key only where the key's bytes are, so a segment without them needs no decoding, and one with them none after
 the last of them. The bytes themselves prove that. An index file cannot: its entries may be missing, or lead elsewhere.

@@ -1,4 +1,4 @@
-"""How this process reaches an HDFS: the NameNode, who asks, and what went wrong in a sentence.
+"""Connects this process to an HDFS: the NameNode, the user, and faults as sentences.
 
 The client is hdfs-native, which needs no Hadoop on this machine. Name services, Kerberos and the like come from where every
 Hadoop tool looks: core-site.xml and hdfs-site.xml in HADOOP_CONF_DIR or HADOOP_HOME/etc/hadoop. Without Kerberos the user is

@@ -1,4 +1,4 @@
-"""What is taken of an answer of an S3 server: no more than was asked for; and when it is asked again.
+"""Reads the answers of an S3 server with bounds: no more than was asked for; and asks again if an answer fails.
 
 botocore reads answers but those of objects to their end, however far that is, and takes one that ends too early for whole. Here
 each answer is read as it is sent, with a bound in bytes and in time. Too few bytes, a broken connection and a server that is busy

@@ -1,4 +1,4 @@
-"""How this process reaches an S3-compatible server: login, endpoint, and what went wrong in a sentence.
+"""Connects this process to an S3-compatible server: login, endpoint, and faults as sentences.
 
 Credentials, region and endpoint come from where every AWS tool looks: AWS_ACCESS_KEY_ID and so on in the environment,
 AWS_PROFILE and ~/.aws, a container's or machine's role; AWS_ENDPOINT_URL names another server.

@@ -1,4 +1,5 @@
-"""What `--storage-option` may set: where S3 and HDFS are, and who asks. Standard library only: a command line is read first.
+"""The options of `--storage-option`: the places of S3 and HDFS, and who asks. Standard library only: a command line is read
+first.
 
 Each option is a variable of the environment, which every client here goes by: botocore, pyarrow, delta-rs and hdfs-native, in
 this process and in tasks. The driver's JVM gets a login of S3 under a name that Spark does not know (`for_jvm`). Tasks on other

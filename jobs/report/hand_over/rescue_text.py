@@ -1,5 +1,6 @@
-"""What a rescue found and proposes, for a terminal: what was assumed, the answer of the audit, the ways beside one another, one
-command with its reason."""
+"""The text of a rescue for a terminal: its assumptions, the answer of the audit, the ways beside one another, one command with
+its reason.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is handed over after a repair, in words that its page and the terminal share: what was done, what could not be saved,
-what consumers will see, which files go where, what to check after the start, what to send again.
+"""The words of a hand-over after a repair, which its page and the terminal share: what was done, what could not be saved, what
+consumers will see, which files go where, what to check after the start, what to send again.
 
 All of it follows from the repair's report. Lists are bounded; what is left out is counted, with the file that has all.
 """

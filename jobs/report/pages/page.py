@@ -1,5 +1,5 @@
-"""What every page is made of. Pages load nothing; a policy in them forbids that, and to run anything but tools.js, which is in
-those with a long table alone.
+"""The frame of every page. Pages load nothing; a policy in them forbids that, and to run anything but tools.js, which is in those
+with a long table alone.
 
 The modules here compute what a page says, the templates beside them how it looks. Whatever a template shows is made `printable`
 and escaped, unless it is markup already; a name that a template uses and the view lacks is an error. A page comes in pieces, so

@@ -1,4 +1,4 @@
-"""What the files are that a start deletes: a name alone does not show whether a segment is empty."""
+"""Names the files that a start deletes: a name alone does not show whether a segment is empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people call a store: where the name of its folder says nothing, its broker's name comes first.
+"""The titles of stores for people: if the name of a store's folder says nothing, its broker's name comes first.
 
 For reading alone: folders, tables, links and options go by the store's own name.
 """

@@ -1,4 +1,4 @@
-"""What a terminal can show: its colours, where they are wanted, and columns. Standard library only."""
+"""The colours and columns of a terminal. Standard library only."""
 
 from __future__ import annotations
 

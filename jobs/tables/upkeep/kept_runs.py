@@ -1,4 +1,4 @@
-"""Which runs a pruning takes out, and which it keeps whatever their age. Rows of `runs` in, run ids out."""
+"""Chooses the runs that a pruning takes out, and those that it keeps whatever their age. Rows of `runs` in, run ids out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start would do to this copy: refuse it, drop messages, wait without end, leave consumers beyond the log's end."""
+"""Findings on a start of this copy: it would refuse, drop messages, wait without end, or leave consumers beyond the log's end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tasks themselves have found while they read: each in its own file."""
+"""Findings that the tasks made while they read, each in its own file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which releases and settings are tried on a copy."""
+"""The releases and settings that are tried on a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a start makes of the logs of compacted topics, from their names and what was read of their entries."""
+"""The effect of a start on the logs of compacted topics, from their names and the entries that were read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where broker.conf keeps the CommitLog. Such a path is said and never opened: the copy lies on another machine, or elsewhere."""
+"""The place of the CommitLog in broker.conf. Such a path is said and never opened: the copy lies on another machine, or
+elsewhere.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many messages a copy shows and does not hold: damaged ones, and those of segments that are missing or empty.
+"""Counts the messages that a copy shows and does not hold: damaged ones, and those of segments that are missing or empty.
 
 A message has one place in its own queue, so places are counted: those to which entries lead that find no message, those that the
 log itself skips where bytes are damaged or missing, and in a copy without a message all that queues and tables of offsets show.

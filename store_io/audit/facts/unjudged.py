@@ -1,4 +1,4 @@
-"""What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, names for the verdict.
+"""Files that a start reads and this audit does not judge: those whose load() refuses, visibly broken ones, names for the verdict.
 
 Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
 Source: `rules.config.files`. Timers have checks of their own (`audit.timer`).

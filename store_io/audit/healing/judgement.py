@@ -1,4 +1,4 @@
-"""Which of the changes that were found are made: one alone fits, nothing contradicts it, something proves it, the risk is low."""
+"""Decides which found changes are made: one alone fits, nothing contradicts it, something proves it, the risk is low."""
 
 from __future__ import annotations
 

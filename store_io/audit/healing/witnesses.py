@@ -1,4 +1,4 @@
-"""What else says where a message belongs: its ConsumeQueue entry, and the messages before and after it in its queue."""
+"""Witnesses of a message's place: its ConsumeQueue entry, and the messages before and after it in its queue."""
 
 from __future__ import annotations
 

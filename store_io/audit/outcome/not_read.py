@@ -1,4 +1,4 @@
-"""How much of a copy was not read in this run, and why."""
+"""The parts of a copy that were not read in this run, and why."""
 
 from __future__ import annotations
 

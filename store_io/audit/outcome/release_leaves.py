@@ -1,4 +1,4 @@
-"""What a start of the release leaves of each file: `steps` of plan.json. They are not the steps of a repair, which
+"""The state in which a start of the release leaves each file: `steps` of plan.json. They are not the steps of a repair, which
 `repair.plan_repair_section` works out.
 
 First what the release itself leaves of the CommitLog, then what would have to be rebuilt from there (pitfalls.md): a queue or an

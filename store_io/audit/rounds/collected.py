@@ -1,4 +1,4 @@
-"""What the tasks of one audit have found so far."""
+"""The results of one audit's tasks so far."""
 
 from __future__ import annotations
 

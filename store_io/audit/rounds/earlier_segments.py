@@ -1,4 +1,4 @@
-"""What an earlier run says of the segments of this copy: which are unchanged, which need not be read, which to read first."""
+"""An earlier run's answers about this copy's segments: which are unchanged, which need not be read, which to read first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files the timer store of a copy has, and whether the release takes them.
+"""The files of a copy's timer store, and whether the release takes them.
 
 Source: TimerMessageStore (constructor, load), TimerWheel (constructor), TimerLog.load, BrokerController.initializeMessageStore.
 """

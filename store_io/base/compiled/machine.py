@@ -1,4 +1,4 @@
-"""What compiled code is made with: the machine operations that numba lacks, and the compiler itself. Needs numba.
+"""The machine operations that numba lacks, and the compiler itself. Needs numba.
 
 `native` has the same names for the modules that declare compiled code; this one is loaded where something is compiled.
 

@@ -1,4 +1,4 @@
-"""Where one wrong byte of a text is, from its checksum alone.
+"""Finds the one wrong byte of a text from its checksum alone.
 
 CRC-32 is linear: the stored CRC and that of the damaged text differ by the syndrome, the CRC of the error itself followed by as
 many zeros as bytes come after it. What a zero byte does can be undone: so the syndrome is walked back from the text's end, one

@@ -1,4 +1,4 @@
-"""Which parts of the log hold what is asked of some queues, as their ConsumeQueues say.
+"""Chooses the parts of the log that hold the asked messages of some queues, as their ConsumeQueues say.
 
 Each entry must lead to a message that the audit accepts, of its topic, queue, queue offset and size, and further into the log
 than the one before. Where one does not, anything may be wrong, and the whole log is read. So it is where a queue has no files,

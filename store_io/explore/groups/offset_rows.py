@@ -1,4 +1,4 @@
-"""How far consumer groups and delay levels have come, as Arrow batches: the offsets that a start takes, beside the queues' ends.
+"""The progress of consumer groups and delay levels, as Arrow batches: the offsets that a start takes, beside the queues' ends.
 
 They are read as the release reads them: from a file of config/, the .bak in its place, or a database (config.md). Offsets of
 groups without any commit are nowhere, so such groups have no row. Columns: `schemas.sources.OFFSETS`.

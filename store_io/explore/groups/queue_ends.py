@@ -1,4 +1,4 @@
-"""Where the queues of a copy end on disk, as recovery finds it or a database says. Nothing is judged: a start may cut them."""
+"""The ends of a copy's queues on disk, as recovery finds them or a database says. Nothing is judged: a start may cut them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How each half message of a stretch of the log ended: by the first message after it that says so.
+"""The end of each half message of a stretch of the log, by the first message after it that says so.
 
 A half message waits in a topic of the broker's own. A committed message names its physical offset. An operation message names its
 queue offset; of transactions in RocksDB its physical offset. A newer half message with the same unique key that counts how often

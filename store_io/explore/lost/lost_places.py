@@ -1,4 +1,4 @@
-"""Where the messages lie that a start would take away or leave unreachable: plan.json's `lost`, message by message.
+"""The places of messages that a start would take away or leave unreachable: plan.json's `lost`, message by message.
 
 Held as places, not as messages: a cut, and the runs below it that have no queue entry.
 """

@@ -1,4 +1,4 @@
-"""What a start takes of one segment, as places: who reads the segment asks it row by row."""
+"""The loss of one segment by a start, as places: who reads the segment asks it row by row."""
 
 from __future__ import annotations
 

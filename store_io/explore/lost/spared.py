@@ -1,4 +1,4 @@
-"""Which lost delayed and timer messages are not to be sent again: consumers have their delivered copies, or get them.
+"""Lost delayed and timer messages that are not to be sent again: consumers have their delivered copies, or get them.
 
 Such a message waits in a topic of the broker's own. Once due, the broker stores a copy in the message's topic; when the waiting
 one has lost its queue entry, the copy may well have one. The two share topic, unique key and born time, as a broker copies them.

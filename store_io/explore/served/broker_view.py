@@ -1,4 +1,4 @@
-"""What a broker would hand out once its load() and start() are done: by queue and by key, entry by entry.
+"""The answers of a broker once its load() and start() are done: by queue and by key, entry by entry.
 
 Nothing that an entry leads to is checked: what lies at its physical offset is what a consumer gets.
 Source: DefaultMessageStore.getMessage, queryMessage, lookMessageByOffset, isTheBatchFull; ConsumeQueue.getIndexBuffer and

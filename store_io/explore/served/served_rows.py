@@ -1,4 +1,4 @@
-"""What a broker would serve, as rows of the columns in which messages are explored (`schemas.sources.MESSAGES`), and a note.
+"""The messages that a broker would serve, as rows of the columns of exploration (`schemas.sources.MESSAGES`), and a note.
 
 topic, queue_id and queue_offset are those under which a consumer gets it; where the message itself says otherwise, `note` does.
 """

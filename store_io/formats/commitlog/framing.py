@@ -1,4 +1,4 @@
-"""How records lie one after the other in a segment: the framing of the log.
+"""The framing of the log: how records lie one after the other in a segment.
 
 A frame is a header of always the same length, if the framing has one, and a record of RocketMQ's own form. The record stores
 its own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment

@@ -1,4 +1,4 @@
-"""Which entries the messages in `Columns` put into the index, for all rows at once (recovery.md 8.2)."""
+"""The index entries of the messages in `Columns`, for all rows at once (recovery.md 8.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decoder fills: one row per message, the (topic, queue id) pairs met, and where it stopped.
+"""The columns that a decoder fills: one row per message, the (topic, queue id) pairs met, and the place at which it stopped.
 
 Two decoders share it: `commitlog_columns` (compiled, fast) and `commitlog_reader` (the readable reference). What the fast
 one does not accept is judged by `RecordCheck.verdict` and, where valid, appended with `append_message`.

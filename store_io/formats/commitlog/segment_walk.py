@@ -1,4 +1,4 @@
-"""How a segment is walked: decoded batch by batch through a bounded window, up to the first frame that is refused.
+"""Walks a segment: decodes it batch by batch through a bounded window, up to the first frame that is refused.
 
 The audit and whoever reads messages for other purposes walk alike, so they find the same messages.
 """

@@ -1,4 +1,4 @@
-"""What can be read in a file of config/ that no parser takes: torn, with zeros or garbage in it, of an unknown syntax.
+"""Reads a file of config/ that no parser takes: torn, with zeros or garbage in it, of an unknown syntax.
 
     found = salvaged(data, LAYOUTS[path])
 

@@ -1,4 +1,4 @@
-"""What a parser read -> the tables of a broker's managers; what a manager refuses is a fault.
+"""Turns a parser's result into the tables of a broker's managers; a value that a manager refuses is a fault.
 
 Source: TopicConfigManager.decode, SubscriptionGroupManager.decode, ConsumerOffsetManager.decode, LmqConsumerOffsetManager.decode,
 ScheduleMessageService.decode (config.md 2, 3).

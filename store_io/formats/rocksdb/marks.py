@@ -1,4 +1,4 @@
-"""How far the tables of rocksdbstore/ reach, and which have entries: a few keys of each (rocksdb.md 10)."""
+"""The reach of the tables of rocksdbstore/, and which have entries: a few keys of each (rocksdb.md 10)."""
 
 from __future__ import annotations
 

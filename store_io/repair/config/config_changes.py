@@ -1,4 +1,4 @@
-"""Which files of config/ a repair replaces, by which form of their table and what the log shows, and why.
+"""The files of config/ that a repair replaces, with the form of their table, the log's share, and the reason.
 
 A file that the release reads as it was written stays; so does one of which nothing can be read. Source: ConfigManager.load,
 loadBak and persist (config.md 2, 4, 9).

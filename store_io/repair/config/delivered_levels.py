@@ -1,4 +1,4 @@
-"""How far each delay level had delivered: by the copies of delayed messages that the log holds in their real topics.
+"""The progress of each delay level, by the copies of delayed messages that the log holds in their real topics.
 
 A broker delivers the messages of a level in the order of its queue, and writes how far it came only every 10 s. So a copy that is
 in the log shows that its message and all before it were delivered. Message and copy have the same unique key, real topic and

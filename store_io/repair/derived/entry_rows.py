@@ -1,4 +1,4 @@
-"""What a rebuild keeps of decoded messages: rows from which their queue entries are made, queue by queue, and raw index entries.
+"""The parts of decoded messages that a rebuild keeps: rows for queue entries, queue by queue, and raw index entries.
 
 Compiled code goes from row to row by address: NumPy's copies of single fields took longer than decoding.
 """

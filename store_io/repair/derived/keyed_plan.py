@@ -1,5 +1,5 @@
-"""What the database of a repaired store holds of each queue: an entry for every message of the log, at its own queue offset, and
-the queue's two ends (rocksdb.md 9).
+"""Plans the database of a repaired store, queue by queue: an entry for every message of the log, at its own queue offset, and the
+queue's two ends (rocksdb.md 9).
 
 Keys need not follow one another, so nothing comes before the first message. Where messages between others are missing, each of
 their queue offsets gets an entry as in a file: a consumer that meets a number without an entry gets nothing there, and 5.5.0

@@ -1,4 +1,4 @@
-"""Which entry number of its ConsumeQueue each message of a repaired log gets.
+"""The entry number that each message of a repaired log gets in its ConsumeQueue.
 
 That is its own queue offset where the runs of a queue follow one another along the log. What does not follow, because a queue
 offset is wrong, fills a gap that it fits, or comes after all others. Messages of an earlier life of the queue (its topic was

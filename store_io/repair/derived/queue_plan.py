@@ -1,4 +1,4 @@
-"""What each ConsumeQueue of a repaired store holds: every message of the log at its own queue offset, and nothing else.
+"""Plans each ConsumeQueue of a repaired store: every message of the log at its own queue offset, and nothing else.
 
 A view of the queue (`queue_views.queue_views`) shows which entries are right already. All others are rebuilt from the log.
 A queue offset whose message is missing gets an entry that makes a consumer continue with the next message (`answer`).

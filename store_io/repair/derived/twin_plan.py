@@ -1,5 +1,5 @@
-"""What the database of a repaired store holds of queues that lie in files, too: the same entries at the same numbers, and ends
-such that start() finds nothing to change (rocksdb.md 9).
+"""Plans the database of queues that lie in files, too: the same entries at the same numbers, and ends such that start() finds
+nothing to change (rocksdb.md 9).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What DLedger derives from its data, made anew: index units, checkpoint, and currterm where it is older than the entries.
+"""Makes the files anew that DLedger derives from its data: index units, checkpoint, and a currterm older than the entries.
 
 A node that is alone in its group commits all of its log, so both indexes of the checkpoint are that of the last entry.
 """

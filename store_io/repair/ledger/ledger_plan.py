@@ -1,4 +1,4 @@
-"""What a DLedger log becomes, as edits of a copy: which entries stay, where the log ends, what fills the gaps.
+"""Plans a DLedger log as edits of a copy: the entries that stay, the log's end, the filling of gaps.
 
 Policy broker: the log ends where the release itself would end it. Policy salvage: entries after that stay too where the chain of
 indexes can be made whole up to them. Positions and indexes never change. An older part in commitlog/ stays as it is.

@@ -1,4 +1,4 @@
-"""Which stores with a DLedger log are not repaired. A group of several nodes has better copies than a repaired one."""
+"""Stores with a DLedger log that are not repaired. A group of several nodes has better copies than a repaired one."""
 
 from __future__ import annotations
 

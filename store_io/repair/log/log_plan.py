@@ -1,4 +1,5 @@
-"""What the CommitLog of a repaired store is: which bytes stay, where it ends, what is bridged, filled, zeroed or removed.
+"""Plans the CommitLog of a repaired store: the bytes that stay, its end, and the parts that are bridged, filled, zeroed or
+removed.
 
 Nothing is written here: the result is a list of edits of a copy. What stays are the audit's message extents: messages that pass
 every check. Offsets never move.

@@ -1,4 +1,4 @@
-"""What of a new store is on the disk already, so that each file is flushed once after it was written last."""
+"""Notes the parts of a new store that are on the disk already, so that each file is flushed once after it was written last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a release keeps a table of config/ in RocksDB, and what it makes of such a database (config.md 6).
+"""The places in RocksDB of a table of config/, and how a release reads such a database (config.md 6).
 
 Source: RocksDBTopicConfigManager, RocksDBSubscriptionGroupManager, RocksDBConsumerOffsetManager (rocksdbConfigFilePath, load,
 migrateFromSeparateRocksDBs), RocksDBConfigManager.loadData, ConfigRocksDBStorage.iterate; 5.1.4, 5.3.0 to 5.3.3, 5.4.0, 5.5.0.

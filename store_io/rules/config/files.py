@@ -1,4 +1,4 @@
-"""Which files in config/ a broker reads when it starts, and without which of them it does not start.
+"""The files in config/ that a broker reads when it starts, and those without which it does not start.
 
 Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerMessageStore.load (config.md 1).
 """

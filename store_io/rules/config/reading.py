@@ -1,4 +1,4 @@
-"""How a release reads the files of config/: its parser's grammar, what its managers refuse, and what it does with their tables.
+"""The rules by which a release reads config/: its parser's grammar, its managers' refusals, and its use of their tables.
 
 Source: config.md 2, 3 and 6; fastjson 1.2.69 (4.x), 1.2.83 (5.0 to 5.3.3), fastjson2 (from 5.4.0); ConfigManager.load,
 TopicConfigManager, SubscriptionGroupManager, ConsumerOffsetManager (decode), ScheduleMessageService.correctDelayOffset,

@@ -1,4 +1,4 @@
-"""What load() does with messages after confirmOffset: it reads them for the queues' next numbers, and throws over some.
+"""Follows load() over the messages after confirmOffset: it reads them for the queues' next numbers, and throws over some.
 
 Source: ConsumeQueueStore.compensateForHA, 5.2.0 and later in controller mode, 5.0.0 and later with duplicationEnable;
 DefaultMessageStore.selectOneMessageByOffset (controller.md 3, recovery.md 7).

@@ -1,4 +1,4 @@
-"""How far a fenced broker dispatches: confirmOffset, as load() leaves it.
+"""The place up to which a fenced broker dispatches: confirmOffset, as load() leaves it.
 
 Source: CommitLog.recoverNormally, recoverAbnormally, getConfirmOffset; 5.1.1 and later (controller.md 3). `last_read` is
 that of a store with duplicationEnable, 5.0.0 and later (recovery.md 7).

@@ -1,4 +1,4 @@
-"""Where a DLedger group keeps its files, and which of them its load() maps (dledger.md 1, 2).
+"""The files of a DLedger group, and those that its load() maps (dledger.md 1, 2).
 
 Source: DLedgerConfig.getDefaultPath, MmapFileList.load and doLoad, DLedgerMmapFileStore.load.
 """

@@ -1,4 +1,6 @@
-"""What was read of a DLedger group: data files by their entry headers, index units, the two texts. Small, whatever they hold."""
+"""The results of reading a DLedger group: data files by their entry headers, index units, the two texts. Small, whatever they
+hold.
+"""
 
 from __future__ import annotations
 

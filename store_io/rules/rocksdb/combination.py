@@ -1,4 +1,5 @@
-"""Which queues a broker combines that writes them twice, in files and in RocksDB, and which of the two it asks (rocksdb.md 8).
+"""The kinds of queues that a broker combines which writes them twice, in files and in RocksDB, and the one that it asks
+(rocksdb.md 8).
 
 Source: CombineConsumeQueueStore's constructor and getCurrentReadStoreForTopic, MultiDispatchUtils.checkMultiDispatchQueue,
 StoreType.fromString, RocksDBLiteLifecycleManager.init, read at 5.3.4 to 5.5.1.

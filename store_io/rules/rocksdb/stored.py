@@ -1,4 +1,4 @@
-"""What the database of a store says of its queues' ends: the family `offset`, as the rules take it."""
+"""The ends of queues in the database of a store: the family `offset`, as the rules take it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which timer messages a start delivers, and which it never will (timer.md 5, 6).
+"""The fates of timer messages: those that a start delivers, and those that it never will (timer.md 5, 6).
 
 A message is known again by its identity: its copies, and what was rolled on, share it. Pure functions of rows and units.
 Source: TimerMessageStore.enqueue, doEnqueue, dequeue, convert (5.1.4 to 5.5.0).

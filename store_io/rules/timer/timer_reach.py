@@ -1,4 +1,4 @@
-"""Which units of the timer log a start finds: those that a slot leads to, by itself or from link to link (timer.md 5).
+"""The units of the timer log that a start finds: those to which a slot leads, by itself or from link to link (timer.md 5).
 
 Pure functions of slots and links.
 Source: TimerMessageStore.recover, recoverAndRevise, dequeue; TimerWheel.checkPhyPos (5.1.4 to 5.5.0).

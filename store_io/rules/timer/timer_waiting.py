@@ -1,4 +1,4 @@
-"""Which timer messages are not delivered yet, and the units by which a start delivers each of them once (timer.md 8).
+"""The timer messages that are not delivered yet, and the units by which a start delivers each of them once (timer.md 8).
 
 Pure functions of rows. Source: TimerMessageStore.doEnqueue, dequeue (5.0.0 to 5.5.0).
 """

@@ -1,4 +1,4 @@
-"""What the messages of one batch are to queues: a row for each queue that a message enters, light queues included."""
+"""The rows of one batch of messages by queue: a row for each queue that a message enters, light queues included."""
 
 from __future__ import annotations
 

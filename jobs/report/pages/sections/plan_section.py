@@ -1,4 +1,4 @@
-"""What a start leaves of each file, and what a repair does: the two lists of steps in plan.json, as a store's page shows them.
+"""The two lists of steps in plan.json, as a store's page shows them: a start's effect on each file, and a repair's steps.
 
 Neighbouring steps of a start that are of one kind are shown as one, so that a cut reads as one.
 """

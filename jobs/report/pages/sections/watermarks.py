@@ -1,4 +1,4 @@
-"""Where each file of a store ends, on one scale of physical offsets and one of store times.
+"""The ends of each file of a store, on one scale of physical offsets and one of store times.
 
 A mark outside of the log's own range is drawn at the edge and said to be there: one wild value must not squeeze the others.
 """

@@ -1,4 +1,4 @@
-"""What releases and settings would make of one copy, in words and in the lines of a short table."""
+"""The comparison of releases and settings on one copy, in words and in the lines of a short table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison of copies says, in words that the terminal and the pages share. Names come as they are: escape the result."""
+"""The comparison of copies, in words that the terminal and the pages share. Names come as they are: escape the result."""
 
 from __future__ import annotations
 

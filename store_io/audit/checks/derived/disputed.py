@@ -1,4 +1,4 @@
-"""Where two files contradict each other: which of them has the finding, and what may be wrong as well."""
+"""Two files that contradict each other: the one that has the finding, and the one that may be wrong as well."""
 
 from __future__ import annotations
 
