@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Shortcomings:
-    """The reasons why an audit falls short of the request.
+    """What kept an audit from all that was asked.
 
-    sentences: failures.
-    on_purpose: parts that were left out on request or at the time limit.
-    broken: something that a broker would read is unknown, so nothing is predicted.
-    failed: reads that another try may do, path to sentence.
+    sentences: what went wrong.  on_purpose: what was left out on request or at the time limit.
+    broken: something that a broker would read is unknown, so nothing is predicted.  failed: reads that another try may do, path
+    to sentence.
     """
 
     sentences: list[str] = field(default_factory=list)
@@ -26,7 +25,7 @@ class Shortcomings:
         self.sentences += [sentence for sentence in sentences if sentence not in self.sentences]
 
     def add_failed(self, failed: Mapping[str, str]) -> None:
-        """Add the failed reads of files on which there is no sentence yet. Each sentence about a file begins with its path."""
+        """Add the failed reads of files of which nothing is said yet: each sentence about a file begins with its path."""
         told = {sentence.partition(": ")[0] for sentence in self.sentences} if failed else set()
         for path, sentence in failed.items():
             self.failed.setdefault(path, sentence)
@@ -34,6 +33,6 @@ class Shortcomings:
                 self.cannot_read(sentence)
 
     def cannot_read(self, sentence: str) -> None:
-        """Note that something a broker would read is unknown here. The rest is audited, and nothing is predicted."""
+        """What a broker would read is unknown here: the rest is audited, and nothing is predicted."""
         self.broken = True
         self.sentences.append(sentence)
