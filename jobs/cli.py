@@ -86,7 +86,10 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _sentence_and_code(problem: BaseException) -> tuple[str, int]:
-    """(sentence, exit code) for what has ended a command. What is no Exception or interrupt is raised again."""
+    """Return (sentence, exit code) for the error that has ended a command.
+
+    It is raised again if it is no Exception or interrupt.
+    """
     if os.environ.get(TRACEBACK) and not isinstance(problem, KeyboardInterrupt | SystemExit):
         traceback.print_exception(problem)
     if isinstance(problem, BrokenPipeError):  # the reader of the output has ended

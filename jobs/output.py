@@ -105,8 +105,10 @@ class OutputFolder:
             raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}", problem) from None
 
     def write(self, name: str, chunks: str | Iterable[str], mode: int = FOR_ALL) -> None:
-        """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left. mode: its
-        permissions at most, on this machine."""
+        """Write one file, in UTF-8, in place of an earlier one. If it fails no part of the new one is left.
+
+        mode: its permissions at most, on this machine.
+        """
         parts = (part.encode("utf-8", "backslashreplace") for part in ([chunks] if isinstance(chunks, str) else chunks))
         path = self._path(name)
         try:

@@ -224,8 +224,8 @@ def on(jvm: Jvm, progress_json: bool = False) -> Session:
 def _look_for_garbage_rarely() -> None:
     """Have Python's garbage collector leave alone what is in memory now, and begin less often.
 
-    Of a store with very many queues some hundred at a time are opened and let go, again and again: most of what is made. Nearly
-    nothing of that is a cycle, which is all that the collector is for. It took a quarter of the driver's time.
+    In a store with very many queues some hundred at a time are opened and let go, again and again: these are most objects. Nearly
+    none of them is a cycle, which is all that the collector is for. It took a quarter of the driver's time.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

@@ -63,7 +63,7 @@ class SegmentOutput:
 
 
 def scan_and_write(task: SegmentTask, plan: DatasetPlan, store: str) -> SegmentOutput:
-    """Scan a segment as usual, and write its datasets on the way. What cannot be written does not harm the scan."""
+    """Scan a segment as usual, and write its datasets on the way. A dataset that cannot be written does not harm the scan."""
     with _SegmentFiles(task, plan, store) as files:
         summary = scan_segment(task, sink=files)
         return SegmentOutput(summary, {} if summary.problem else files.finish(), files.problem)

@@ -59,7 +59,7 @@ def derived_since(
 ) -> list[tuple[str, Derived]]:
     """Return (store, finding) of findings above a note that other runs have made since on queues and index files.
 
-    Those about a segment that was read later are left out. Arguments as for `mark_found_since`, after which it is called.
+    Findings about a segment that was read later are left out. Arguments as for `mark_found_since`, after which it is called.
     """
     since = _Since(found, runs, names)
     if not since.runs:

@@ -54,7 +54,10 @@ class Progress:
         self._by_store.update(by_store or {})
 
     def of_stores(self, names: Sequence[str]) -> None:
-        """The stores that the run is about. Of several, a line names each one that has ended, and those that keep it waiting."""
+        """Take the stores of the run.
+
+        If there are several, a line names each one that has ended, and those that keep it waiting.
+        """
         self._names = names if len(names) > 1 else ()
 
     def taken_over(self, count: int) -> None:

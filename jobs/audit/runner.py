@@ -251,7 +251,7 @@ def spare_the_collector() -> None:
     """Have Python's garbage collector leave alone what is in memory now: above all what the compiler's modules are made of.
 
     A worker collects after each partition (pyspark/daemon.py) and looked through some hundred thousand objects each time, which
-    took longer than most partitions. What is garbage by now goes first, so that it is not kept.
+    took longer than most partitions. Present garbage goes first, so that it is not kept.
     """
     gc.collect()
     gc.freeze()

@@ -36,7 +36,7 @@ def scratch_folder(parent: str | None, keep: bool) -> Iterator[Path]:
 
 
 def write_store(root: Path, store: SampleStore) -> None:
-    """Write the store's files under `root`. What no piece fills is a hole, as in a broker's preallocated files."""
+    """Write the store's files under `root`. Bytes that no piece fills are a hole, as in a broker's preallocated files."""
     write_pieces(root, sample_pieces(store))
 
 

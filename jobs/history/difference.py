@@ -291,7 +291,7 @@ class _Places:
 
         A complete run has read all that a finding can be about, but perhaps not the segment of the message that it names. In any
         other run much that was not read has no row, such as a link in place of a segment: there the place itself has to be one
-        that was read. Of several findings that were folded into one, only the first one's place is known.
+        that was read. If several findings were folded into one, only the first one's place is known.
         """
         first = finding["phy_offset"]
         at = self._segment_of(first) if first is not None else None

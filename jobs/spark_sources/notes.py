@@ -56,7 +56,10 @@ class Listener:
     """
 
     def __init__(self, place: str) -> None:
-        """place: of the socket, in a folder of this user's alone. Where there can be none, nothing is heard."""
+        """Open the socket. If there can be none, nothing is heard.
+
+        place: its path, in a folder of this user's alone.
+        """
         self._line: socket.socket | None = None
         with contextlib.suppress(OSError):
             line = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

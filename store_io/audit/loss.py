@@ -201,7 +201,7 @@ def _kept_on_disk(queue: QueueState) -> Ranges:
 def _pieces(queue: QueueState) -> tuple[np.ndarray, list[tuple[int, int, int, int]]]:
     """Return the runs that dispatch appended and that are still there.
 
-    A run is (first queue offset, last + 1, first phy_offset, last phy_offset). Those that were appended whole are rows of an
+    A run is (first queue offset, last + 1, first phy_offset, last phy_offset). Runs that were appended whole are rows of an
     array, the others a list.
     """
     rows = queue.pieces.rows

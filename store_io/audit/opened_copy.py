@@ -50,7 +50,7 @@ MAX_PHY_OFFSET = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class TwinQueues:
-    """Both kinds of queues of a store that combines them. Those that are read are in `OpenedCopy`'s own fields as well."""
+    """Both kinds of queues of a store that combines them. The kind that is read is in `OpenedCopy`'s own fields as well."""
 
     table: QueueTable
     folders: Mapping[QueueKey, str]

@@ -49,7 +49,10 @@ _MANY_LINES = re.compile(rb"\{\s+-?[0-9]+:")
 
 @dataclass(frozen=True)
 class Trace:
-    """what: a short phrase. Of `since` or newer, or older than `before`."""
+    """A trace of releases `since` or newer, or older than `before`.
+
+    what: a short phrase.
+    """
 
     what: str
     since: str = ""

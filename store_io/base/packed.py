@@ -216,7 +216,7 @@ class GrowingList(_EqualByValues[V]):
 
 
 class PackedWhenMany(Generic[V]):
-    """Packs the lists that many things hold, from the one on with which they are many. Those of a few values stay as they are."""
+    """Packs the lists that many things hold, from the one on with which they are many. Lists of a few values stay as they are."""
 
     def __init__(self) -> None:
         self._held = 0

@@ -35,7 +35,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PackedTask:
-    """A large task in little memory, until it runs. What it is when it was pickled is the task itself."""
+    """A large task in little memory, until it runs. Once pickled it is the task itself."""
 
     store: int
     not_after: float

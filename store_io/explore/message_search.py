@@ -169,7 +169,7 @@ def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
 
 
 class SingleMessages:
-    """Single messages of one segment that is open, by physical offset. Those asked for should ascend: reads are shared."""
+    """Single messages of one segment that is open, by physical offset. The offsets asked for should ascend: reads are shared."""
 
     def __init__(self, opened: ByteFile, rules: BrokerRules, file: MappedFile):
         self._check = RecordCheck.audit_of(file.start, rules, file.path)

@@ -319,7 +319,10 @@ class _UsedDigest:
 
 
 def _end_prefix(facts: _FileFacts, at: int, log_min: int) -> None:
-    """Zeros from position `at` on. As the file's first slot they are taken untested, with phy_offset and end 0."""
+    """End the prefix with the zeros from position `at` on.
+
+    If they are the file's first slot they are taken untested, with phy_offset and end 0.
+    """
     if at == 0:
         facts.prefix, facts.prefix_phy, facts.prefix_end = 1, 0, 0
         facts.edges, facts.below, facts.parted = ((0, 0, 0),), int(log_min > 0), False

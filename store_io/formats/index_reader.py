@@ -304,7 +304,7 @@ class _Scan:
     # ---- header -----------------------------------------------------------------------------------------------------
 
     def _check_header(self, count: int, used: int) -> None:
-        """The header's fields against the first and the last entry. Where these look wrong themselves, they are to blame."""
+        """Check the header's fields against the first and the last entry. If these look wrong themselves, they are to blame."""
         h = self.header
         counted = h.index_count - 1 == count
         first = self._entries(1, min(3, count + 1))

@@ -194,7 +194,7 @@ def _below(listing: StoreListing, folder: str) -> list[StoreFile]:
 def agreed_size(files: Sequence[StoreFile], unit: int = 1) -> int:
     """The size that more than half of the files with a number as their name have; 0 without one.
 
-    Where no size has that, the distance between neighbouring names decides, if a file has it as its size.
+    If no size has that many, the distance between neighbouring names decides, if a file has it as its size.
     """
 
     def known() -> Iterator[tuple[str, int, int]]:

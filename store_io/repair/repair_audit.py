@@ -93,10 +93,10 @@ class Audited:
         return {s.path for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)}
 
     def scan_of(self, segment: SegmentSummary) -> SegmentTask:
-        """A scan of the segment alone, for a sink that takes its messages.
+        """Return a scan of the segment alone, for a sink that takes its messages.
 
-        Where this audit found no damage, every checksum of a body was right and is not taken again: the audit of the new store
-        does that.
+        If this audit found no damage, every checksum of a body was right and is not taken again: the audit of the new store does
+        that.
         """
         damaged = any(e.kind == EXTENT_DAMAGED for e in segment.extents)
         return replace(

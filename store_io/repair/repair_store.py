@@ -252,7 +252,7 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
 def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
     """Return the messages that the other policy would keep.
 
-    The same audit shows them if the release starts on the copy as it is.
+    If the release starts on the copy as it is, this audit shows them.
     """
     other = SALVAGE if work.request.policy == BROKER else BROKER
     try:

@@ -181,7 +181,8 @@ def section_of(way: Way) -> Row:
 
 
 def _unserved(report: Row) -> int:
-    """Count the messages of an earlier life of their queue that get no entry. Those that were in no queue before are no loss."""
+    """Count the messages of an earlier life of their queue that get no entry. Messages that were in no queue before are no
+    loss."""
     return sum(row["end"] - row["first"] for row in report["unserved"] if row["reason"] == EARLIER)
 
 

@@ -263,9 +263,10 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], nam
 def _loaded_queues(
     tree: Tree, rules: BrokerRules, batch: bool, topics: tuple[frozenset[str], Container[str]], loaded: LoadedStore
 ) -> Iterator[tuple[QueueKey, LoadedQueue]]:
-    """The queues below consumequeue/, or batchconsumequeue/, by key. topics: those of type BatchCQ, and all in the table.
+    """Yield the queues below consumequeue/, or batchconsumequeue/, by key.
 
-    What load() deletes there, and why it refuses, goes to `loaded`.
+    topics: those of type BatchCQ, and all in the table.
+    loaded: gets the files that load() deletes there, and why it refuses.
     """
     batch_topics, named = topics
 

@@ -28,9 +28,9 @@ def end_of(phy_offset: np.ndarray, size: np.ndarray) -> np.ndarray:
 class QueuePuts:
     """Dispatch into all queues at once, segment by segment.
 
-    Of each ordinary queue what a put asks is in arrays: while its runs follow one another they never touch its QueueState.
-    Whatever else happens (a file begins, numbers are out of line) goes through `QueueState.put_run`. `settle` brings all
-    QueueStates up to date; nothing else may look at them before. None is kept of a queue into which nothing is put.
+    The values that a put asks of an ordinary queue are in arrays: while its runs follow one another they never touch its
+    QueueState. Anything else (a file begins, numbers are out of line) goes through `QueueState.put_run`. `settle` brings all
+    QueueStates up to date; nothing else may look at them before. A queue into which nothing is put has none.
     """
 
     def __init__(

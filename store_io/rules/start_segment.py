@@ -16,10 +16,10 @@ from store_io.rules.releases import BrokerRules
 
 @dataclass(frozen=True)
 class StartSearch:
-    """The search for it, in one store. What it would have to read first is put into `needs`.
+    """The search for the start segment, in one store. Records that it would have to read first are put into `needs`.
 
-    firsts: first records of segments, by place in the list, that were not scanned.  marks: how far index and transactions in
-    RocksDB reach; None: nobody can read it.
+    firsts: first records of segments, by place in the list, that were not scanned.
+    marks: those of index and transactions in RocksDB; None: nobody can read it.
     """
 
     rules: BrokerRules

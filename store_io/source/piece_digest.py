@@ -60,9 +60,9 @@ class PieceDigest:
         self._hash.update(sums[:done].astype(">u4").tobytes())
 
     def feed_zeros(self, count: int) -> None:
-        """The next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.
+        """Feed the next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.
 
-        Of a longer stretch, which no disk holds as data, only the length of the rest counts.
+        No disk holds a longer stretch as data: only the length of the rest counts.
         """
         if self._filled:
             take = min(count, DIGEST_PIECE_BYTES - self._filled)

@@ -59,8 +59,8 @@ def _with_messages(found: list[Finding], evidence: Evidence) -> list[Finding]:
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
     """Files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7).
 
-    What was not opened, such as a link that leads out of the store, counts as a file of the right length: of it only
-    `store_dir.listing_notes` speaks.
+    A name that was not opened, such as a link that leads out of the store, counts as a file of the right length: only
+    `store_dir.listing_notes` speaks of it.
     """
     log = [*_log_names(tree, rules), *_ledger_names(tree, rules)]
     queues = _topic_names(tree, rules) if not rules.rocksdb_queues else ()

@@ -59,7 +59,7 @@ class HealTask:
 
 
 def queue_paths(copy: OpenedCopy) -> QueuePaths:
-    """Return the paths of the entries of a copy's queues. Those of BatchConsumeQueues are not asked for."""
+    """Return the paths of the entries of a copy's queues. BatchConsumeQueues are not asked."""
     table = copy.queue_table
     database, stored = (table.database, frozenset(table.ends.maxima)) if table is not None else (None, frozenset())
     return QueuePaths(copy.queue_files, {}, {}, database, stored)

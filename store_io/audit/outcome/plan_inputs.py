@@ -69,8 +69,10 @@ def _small(copy: OpenedCopy) -> Iterator[str]:
 
 
 def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
-    """(path, size, digest) of what was read; with an empty digest, and before, that of what was not. Of a path twice the last
-    one counts."""
+    """Yield (path, size, digest) of each file; an unread one comes first, with an empty digest.
+
+    If a path comes twice the last one counts.
+    """
     copy = evidence.copy
     for file in chain(evidence.unread, chain.from_iterable(copy.queue_files.values()), copy.index_files):
         known = evidence.earlier.reused_segment(file.path)

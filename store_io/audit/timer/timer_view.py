@@ -77,8 +77,11 @@ class TimerView:
 
     @property
     def keyed_read_time(self) -> int:
-        """Up to when entries in RocksDB were delivered. Where nothing says it, a start begins ten seconds before its own time
-        (MessageRocksDBStorage.getCheckpointForTimer), which is not before the copy's last message."""
+        """Return the time up to which entries in RocksDB were delivered.
+
+        If nothing says it, a start begins ten seconds before its own time (MessageRocksDBStorage.getCheckpointForTimer), which is
+        not before the copy's last message.
+        """
         table = self.parts.table
         if table is None or table.read_time is None:
             return self.last_store_time - UNKNOWN_READ_MS

@@ -42,8 +42,10 @@ _engines: list[Any] = []  # they own the code
 
 
 def address_of(symbol: str, code: bytes) -> int:
-    """The address of a function in an object file, which stays loaded until the process ends. What it calls has been given to
-    `binding.add_symbol`."""
+    """Return the address of a function in an object file, which stays loaded until the process ends.
+
+    The functions that it calls have been given to `binding.add_symbol`.
+    """
     from llvmlite import binding
 
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target_machine())

@@ -38,8 +38,11 @@ class NativeEngine:
     address: int
 
     def crc32(self, data: bytes, value: int = 0) -> int:
-        """The function called through ctypes: slow, for checks. What lies around the text is not zero, and it begins in the
-        middle of a page, so that whatever an engine does with its neighbours is done."""
+        """Call the function through ctypes: slow, for checks.
+
+        The bytes around the text are not zero, and it begins in the middle of a page, so that every effect of an engine on its
+        neighbours shows.
+        """
         around = np.full((len(data) // _PAGE_BYTES + 3) * _PAGE_BYTES, 0xA5, np.uint8)
         place = around.ctypes.data
         place += -place % _PAGE_BYTES + _PAGE_BYTES // 2

@@ -194,9 +194,9 @@ def _rolled_back(queue_id: int, numbers: Iterable[int]) -> Iterator[tuple[int, i
 
 
 def _numbers(text: bytes) -> Iterator[int]:
-    """The queue offsets that an operation message holds: "12,13,17," since 5.0.0, one number before.
+    """Yield the queue offsets that an operation message holds: "12,13,17," since 5.0.0, one number before.
 
-    Of a number that comes again nearby only one is given: a body may be millions of times the same.
+    A number that comes again nearby is given once: a body may be millions of times the same.
     """
     at = 0
     while at < len(text):

@@ -124,9 +124,9 @@ def _of_files(copy: Copy, path: str, names: Sequence[str]) -> list[Form]:
 def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | None:
     """Chooses the form that a repair takes; None if no form has an entry. backup_first: the file is older than its .bak.
 
-    A file that is whole is taken, whatever the .bak has. Of a damaged one and its .bak the fuller one: else a repair would make
-    a table emptier than a start does, which takes the .bak. Beside a .bak that the release takes, entries of the file count only
-    up to its first damage. Raises FormUnread if no own form has an entry and another form could not be read this time.
+    A file that is whole is taken, whatever the .bak has. If it is damaged, the fuller one of it and its .bak is: else a repair
+    would make a table emptier than a start does, which takes the .bak. Beside a .bak that the release takes, entries of the file
+    count only up to its first damage. Raises FormUnread if no own form has an entry and another form could not be read this time.
     """
     own = [form for form in forms if form.name in (form.path, form.path + BACKUP) and form.count]
     if not own:
@@ -147,8 +147,10 @@ def _sure_count(form: Form) -> int:
 
 
 def not_kept(forms: Sequence[Form], written: Mapping[str, Mapping[Any, Any]]) -> list[Row]:
-    """Rows of the report: of each form the entries that the written tables lack, and those that cannot be read. What an earlier
-    form shows as well is not said again."""
+    """Return rows of the report: entries of each form that the written tables lack, or that cannot be read.
+
+    Entries that an earlier form shows as well are not named again.
+    """
     found, seen = [], set[str]()
     for form in forms:
         names, count = list[str](), 0
@@ -210,7 +212,7 @@ def of_file(copy: Copy, path: str, name: str) -> Form | None:
 
 
 def _take_as_the_release(copy: Copy, form: Form, data: bytes) -> None:
-    """Take entries as the release reads them, if it takes the file. Of topics and groups it may take the entries alone."""
+    """Take entries as the release reads them, if it takes the file. It may take entries of topics and groups alone."""
     rules, own = config_rules(copy.rules), LAYOUTS[form.path][0].name
     bare = form.name.removesuffix(BACKUP).removesuffix(".tmp")
     read = taken_from(bare, data, rules)

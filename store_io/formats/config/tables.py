@@ -205,9 +205,9 @@ def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
 
 
 class SharedSettings:
-    """A hook of the parser: topics and groups with equal settings share them. Of a million topics that is most of the memory.
+    """A hook of the parser: topics and groups with equal settings share them. With a million topics that is most of the memory.
 
-    What is not looked at is left out, unless an entry is not as a broker writes it: it is looked at whole then.
+    Fields that are not looked at are left out. An entry that no broker writes so is looked at whole.
     """
 
     def __init__(self) -> None:

@@ -227,8 +227,11 @@ def _emptied(audit: Audited, change: ConfigChange) -> ConfigChange:
 
 
 def _taken(form: Form | None, forms: list[Form]) -> tuple[dict[str, dict[Any, Any]], list[str]]:
-    """(the tables of the form, the files that give them). Where a manager fails after adding entries of the file, it keeps them
-    and adds those of the .bak, which replace entries of the same name."""
+    """Return (the tables of the form, the files that give them).
+
+    If a manager fails after adding entries of the file, it keeps them and adds those of the .bak, which replace entries of the
+    same name.
+    """
     if form is None:
         return {}, []
     own = LAYOUTS[form.path][0].name

@@ -249,7 +249,7 @@ class _LogRepair:
             self.plan.zeroed_bytes += bytes_lost
 
     def _bridged(self, segment: _Segment, at: int, start: int, end: int) -> int:
-        """Bridge [at, start). Where that is too short for a record, following messages are dropped until one fits.
+        """Bridge [at, start). If that is too short for a record, following messages are dropped until one fits.
 
         Returns the new start.
         """

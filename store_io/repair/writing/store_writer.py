@@ -92,9 +92,9 @@ class StoreWriter:
     @staticmethod
     @contextlib.contextmanager
     def beside(target: str) -> Iterator[StoreWriter]:
-        """A writer for a new store at that absolute path. Whatever ends the block, nothing stays but a published store.
+        """Yield a writer for a new store at that absolute path. Whatever ends the block, nothing stays but a published store.
 
-        What a killed run left is removed; a run that is under way is left alone. Raises WriteFailed.
+        The rest of a killed run is removed; a run that is under way is left alone. Raises WriteFailed.
         """
         parent, name = os.path.split(target)
         lock = -1

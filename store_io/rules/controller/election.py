@@ -54,7 +54,7 @@ class _Part:
 
 
 def elected(broker: FencedBroker) -> Fenced:
-    """Hold the election. Where scans are missing they are put into the broker's `needs`, and the answer is not final."""
+    """Hold the election. Missing scans are put into the broker's `needs`, and the answer is not final then."""
     rules, at, end = broker.rules, broker.dispatched_to, broker.max_offset()
     confirm = broker.confirm.value if rules.controlled else -1
     if broker.prediction.hangs_at >= 0:  # start() never returns, and nobody asks the controller

@@ -64,8 +64,8 @@ def end_of(epochs: Sequence[Epoch], place: int, log_end: int) -> int:
 def consistent_point(ours: Sequence[Epoch], our_end: int, theirs: Sequence[Epoch], their_end: int) -> int | None:
     """Return the physical offset up to which both logs are taken to be the same. None: they know no epoch with the same start.
 
-    The highest epoch that both know with the same start counts, and of its two ends the smaller one. As doTruncate asks: the last
-    epoch of each copy ends at the end of its log.
+    The highest epoch that both know with the same start counts, and of its two ends the smaller one. The last epoch of each copy
+    ends at the end of its log (doTruncate).
     """
     others = {epoch: place for place, epoch in enumerate(theirs)}
     for place in reversed(range(len(ours))):

@@ -118,10 +118,10 @@ class LedgerFold(Fold):
     # ---- after an unclean exit, 5.2.0 and later ------------------------------------------------------------------------
 
     def _recover_abnormally(self, m: int) -> None:
-        """dledgerRecoverAbnormally: a scan from a matched data file that dispatches, headers unread.
+        """Follow dledgerRecoverAbnormally: a scan from a matched data file that dispatches, headers unread.
 
-        It reads whole files, so also what lies beyond the end that DLedger's recovery has found. Where it stops says how far
-        queues are cut, but that place is counted in messages without their headers: 48 bytes too little for each.
+        It reads whole files, so also the bytes beyond the end that DLedger's recovery has found. The place at which it stops says
+        how far queues are cut, but that place is counted in messages without their headers: 48 bytes too little for each.
         """
         i = self.files.old_segments + self._matched()
         self.prediction.ledger_from = self.segments[i].start

@@ -23,7 +23,7 @@ class Reach:
     """Slots of which a start does not find all units.
 
     slot: their time in units of the precision, in order.
-    low, high: a start finds their units from `low` to `high`. Of any other slot it finds all.
+    low, high: a start finds their units from `low` to `high`. It finds all units of any other slot.
     """
 
     precision: int = 1

@@ -50,7 +50,7 @@ class UnitTimes:
 def waiting(rows: TimerMessages, rolled: np.ndarray, clock: Clock) -> Waiting:
     """rows: all messages and copies of some identities, and every message that deletes.  rolled: which were put again.
 
-    Of several messages with one identity as many wait as were sent and have no copy: the newest.
+    If several messages have one identity, as many wait as were sent and have no copy: the newest.
     """
     message = ~rows.copies & (rows.out_time >= 0)
     _, group = np.unique(rows.identity, return_inverse=True)

@@ -24,8 +24,9 @@ def part_of(window: SegmentWindow, row: np.void, name: str) -> bytes:
 class BatchItems:
     """Items of one batch after the other, by a release's rules.
 
-    Of the last batch: met: all flags of its messages, with those of `row_kinds`.  faults, uneven: (message, sentence) of those
-    with a light queue's offset that is no number, and of those that name more or fewer light queues than offsets.
+    met: all flags of the last batch's messages, with those of `row_kinds`.
+    faults, uneven: (message, sentence) of its messages with a light queue's offset that is no number, and of those that name more
+    or fewer light queues than offsets.
     """
 
     def __init__(self, rules: BrokerRules, decoding: Decoding, batch_topics: Collection[str]):

@@ -51,8 +51,8 @@ SLOT, FIRST, DELTA, MISSING_UNTIL, LOADED, EXT_ADDRESS, EXT_FIRST, EXT_LOADED, S
 class QueueProbe:
     """Matches a segment's messages, batch by batch, in scan order.
 
-    part: gives the bytes of a part ("tags") of a message. What compares most messages is `segment_runs`; here is what fetches
-    entries for it, and what judges the few that do not fit.
+    part: gives the bytes of a part ("tags") of a message.
+    `segment_runs` compares most messages. This class fetches entries for it, and judges the few that do not fit.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class QueueProbe:
         self._findings.add(message_finding(codes.ENTRY_WRONG, span, item, key, message=text, **values))
 
     def _blames_entry(self, item: np.void, ref: int, key: QueueKey, number: int, found: int) -> bool:
-        """Whether a wrong tags code is the entry's fault. What is wrong with the ext unit that it leads to is reported here.
+        """Say whether a wrong tags code is the entry's fault. Faults of the ext unit to which it leads are reported here.
 
         A unit that differs is reported beside the entry, since its message may be the one that is wrong. An address is one if the
         queue has ext files, or an entry beside this one holds an address as well: a tags code with a damaged byte looks alike.

@@ -146,8 +146,11 @@ def _is_gone(config: StoreConfig, path: str) -> bool:
 
 
 def _was_there(config: StoreConfig, path: str) -> bool:
-    """Whether a file that is missing with its .bak once was there. What a broker writes late, or never, does not count: the
-    groups' file comes with the first group, the delay levels' with the first delivery."""
+    """Say whether a file that is missing with its .bak once existed.
+
+    A file that a broker writes late, or never, does not count: the groups' file comes with the first group, the delay levels'
+    with the first delivery.
+    """
     others = [each for each in _MAIN if each != path and each in config.loads and config.loads[each].name]
     if path == TOPICS:
         return GROUPS in others and len(others) > 1
