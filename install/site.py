@@ -1,6 +1,6 @@
-"""What mkdocs.yml adds to the documents: the pages of the project's folder, and a page for each finding and stop reason.
+"""Adds to the documents of mkdocs.yml: the pages of the project's folder, the list of all codes, and a page for each code.
 
-Links to files that are no pages of the site become plain text.
+A link to the catalogue of codes leads to that list. Links to other files that are no pages of the site become plain text.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from jobs.report.texts.words.code_words import all_codes, section  # noqa: E402
+from jobs.report.texts.words import code_words  # noqa: E402
 
-PAGES = {"README.md": "index.md", **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}}
+WRITTEN = {"README.md": "index.md", **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}}
+CODES = "findings.md"
+PAGES = {**WRITTEN, "schemas/finding_codes.py": CODES}  # a file of the project's folder: the page to which links to it lead
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages."""
-    for name, page in PAGES.items():
-        files.append(File.generated(config, page, content=linked((ROOT / name).read_text("utf-8"), name)))
-    for code, words in all_codes().items():
-        text = f"{section(words, '#')}\n[All findings](../findings.md)\n"
+    for name, place in WRITTEN.items():
+        files.append(File.generated(config, place, content=linked((ROOT / name).read_text("utf-8"), name)))
+    files.append(File.generated(config, CODES, content=code_words.page(code_words.all_codes())))
+    for code, words in code_words.all_codes().items():
+        text = f"{code_words.section(words, '#')}\n[All findings](../{CODES})\n"
         files.append(File.generated(config, f"findings/{code}.md", content=text))
     return files
 

@@ -88,7 +88,10 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _sentence_and_code(problem: BaseException) -> tuple[str, int]:
-    """(sentence, exit code) for what has ended a command. What is no Exception or interrupt is raised again."""
+    """Return (sentence, exit code) for the error that has ended a command.
+
+    It is raised again if it is no Exception or interrupt.
+    """
     if os.environ.get(TRACEBACK) and not isinstance(problem, KeyboardInterrupt | SystemExit):
         traceback.print_exception(problem)
     if isinstance(problem, BrokenPipeError):  # the reader of the output has ended
@@ -191,7 +194,8 @@ def _load_tasks(asked: AuditOptions) -> None:
 
 
 def _remove_beside(asked: AuditOptions) -> None:
-    """Remove what an earlier run wrote for CI: a run that is killed leaves no result that could be taken for its own.
+    """Remove the files that an earlier run wrote for CI. A run that is killed then leaves no result that could be taken for its
+    own.
 
     The metrics stay until there are new ones: Prometheus would take a file that is missing for a store that is gone.
     """

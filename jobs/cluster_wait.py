@@ -27,7 +27,7 @@ def say(sentence: str) -> None:
 
 
 def say_as_json(sentence: str) -> None:
-    """The same where standard error is a JSON object per line (`--progress json`)."""
+    """Say a sentence as JSON, for standard error with a JSON object per line (`--progress json`)."""
     _write(json.dumps({"phase": "waiting", "said": sentence}) + "\n")
 
 
@@ -44,8 +44,12 @@ class Waiting:
         self._what, self._since, self._said = "", 0.0, False
 
     def seen(self, what: str, now: float, application: str = "") -> str:
-        """The sentence to say now, mostly none. what: APPLICATION, EXECUTOR, or "" where nothing is waited for.  now: seconds.
-        application: its id, once it has one."""
+        """Return the sentence to say now, mostly none.
+
+        what: APPLICATION, EXECUTOR, or "" if nothing is waited for.
+        now: seconds.
+        application: its id, once it has one.
+        """
         if what != self._what:
             self._what, self._since, self._said = what, now, False
         if not what or self._said or now - self._since < PATIENCE_SECONDS:
@@ -106,7 +110,7 @@ class ClusterWatch:
 
 
 def _wanted(context: Any) -> str:
-    """EXECUTOR where tasks wait and no executor is there."""
+    """Return EXECUTOR if tasks wait and there is no executor."""
     tracker = context._jsc.sc().statusTracker()
     if not len(tracker.getActiveStageIds()):
         return ""

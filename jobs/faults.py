@@ -1,4 +1,4 @@
-"""What an exception says, as one line. Standard library only: a command that fails before Spark is there says it too.
+"""Turns an exception into one line. Standard library only: a command that fails before Spark is there says it too.
 
 Spark's exceptions ask the JVM for their text, and may outlive it. So only this module calls `str` on one.
 """
@@ -46,7 +46,7 @@ def _text(problem: BaseException) -> str:
 
 
 def fault_sentence(problem: BaseException) -> str:
-    """What is said of an exception that no command foresees."""
+    """Return the sentence on an exception that no command foresees."""
     why, name = reason(problem), type(problem).__name__
     return f"stopped by a fault of this program: {name}" + (f": {why}" if why != name else "")
 

@@ -102,5 +102,5 @@ def leave(code: int) -> int:
 
 
 def exit_code() -> int:
-    """What the shell expects of a process that a signal has ended."""
+    """Return the code that the shell expects of a process that a signal has ended."""
     return 128 + (_came[0] if _came else signal.SIGINT)

@@ -65,16 +65,18 @@ class SparkFailed(StoreError):
 
 
 class Jvm:
-    """A JVM that is starting. `.connect()` once this process is ready for it; `.end()` in any case.
+    """A JVM that is starting. Call `.connect()` once this process is ready for it; `.end()` in any case.
 
-    process: None where Spark has started it, and this driver in it.  workers_place: where Spark's daemon looks for workers that
-    are ready (`jobs.warm_workers`); empty for other masters.  sockets_place: the folder of Spark's Unix sockets, which this user
-    alone may enter; empty for other masters.  notes_place: where data sources send what they have to say
-    (`jobs.spark_sources.notes`); empty where the JVM's standard error is this process's.
+    process: None if Spark has started it, and this driver in it.
+    workers_place: the place at which Spark's daemon looks for workers that are ready (`jobs.warm_workers`); empty for other
+    masters.
+    sockets_place: the folder of Spark's Unix sockets, which this user alone may enter; empty for other masters.
+    notes_place: the place to which data sources send their notes (`jobs.spark_sources.notes`); empty if the JVM's standard error
+    is this process's.
     """
 
     def __init__(self, spark_words: Sequence[str] = (), java_options: Sequence[str] = ()):
-        """Start it with these of Spark's options. Raises SparkFailed; SetupFailed where there is no Java."""
+        """Start it with these of Spark's options. Raises SparkFailed; SetupFailed if there is no Java."""
         self.process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
         self._scratch: Scratch | None = None
@@ -125,7 +127,7 @@ class Jvm:
         )
 
     def _short(self, folder: str) -> str:
-        """The folder by a path that leaves room for a socket's name; empty where the system has none."""
+        """Return the folder by a path that leaves room for a socket's name; empty if the system has none."""
         if len(os.fsencode(folder)) + _SOCKET_NAME <= _SOCKET_PATH:
             return folder
         if not os.path.isdir("/proc/self/fd"):
@@ -203,14 +205,14 @@ def _prepare_process() -> None:
 
 
 def spark_home() -> str:
-    """Where the package pyspark lies, without loading it."""
+    """Return the folder of the package pyspark, without loading it."""
     found = folder_of("pyspark")
     assert found is not None
     return str(found)
 
 
 def command(spark_words: Sequence[str], java_options: Sequence[str], scratch: str) -> list[str]:
-    """The command line of the JVM, or of Spark's scripts where a setting is for them to understand.
+    """Return the command line of the JVM, or of Spark's scripts if a setting is for them to understand.
 
     scratch: the folder for the JVM's temporary files, and for Spark's own by default.
     """
@@ -225,7 +227,10 @@ def command(spark_words: Sequence[str], java_options: Sequence[str], scratch: st
 
 
 def needs_launcher(spark_words: Sequence[str], variables: Mapping[str, str]) -> bool:
-    """Whether a setting, a file or a variable may say how the JVM is to be started: for the driver itself, or for a cluster."""
+    """Say whether a setting, a file or a variable may decide how the JVM is to be started.
+
+    It may, for the driver itself or for a cluster.
+    """
     if any(variables.get(name) for name in _SCRIPTS) or os.path.exists(f"{spark_home()}/conf"):
         return True
     told = any("driver" in word or word == "--properties-file" for word in spark_words)
@@ -251,7 +256,7 @@ def _jvm_options(java_options: Sequence[str], scratch: str) -> list[str]:
 
 
 def _submit_words(spark_words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """What Spark's launcher gets: settings that the JVM needs at its start. `jobs.session` sets all others."""
+    """Return the words of Spark's launcher: settings that the JVM needs at its start. `jobs.session` sets all others."""
     words = ["--conf", f"spark.driver.defaultJavaOptions={' '.join(map(_java_quoted, options))}"]
     own_path = parser.spark_setting(spark_words, "spark.driver.extraClassPath", "--driver-class-path")
     class_path = [*environment.jars(), *([own_path] if own_path else [])]
@@ -267,7 +272,7 @@ def _java_quoted(option: str) -> str:
 
 
 def _variables() -> dict[str, str]:
-    """What Spark's scripts set besides; they set it again."""
+    """Return the further variables of Spark's scripts, which set them again."""
     return {"SPARK_HOME": spark_home(), "SPARK_SCALA_VERSION": "2.13", "SPARK_CONNECT_MODE": "0", "PYTHONHASHSEED": "0"}
 
 

@@ -81,8 +81,10 @@ class OutputFolder:
                 self.remove(f"{store}/{name}")
 
     def try_to_write(self) -> None:
-        """Make the folder, and in it something that is removed at once: else nobody knows before the results are there that they
-        cannot be written."""
+        """Make the folder, and in it something that is removed at once.
+
+        Else nobody would know before the results are ready that they cannot be written.
+        """
         self._make_folder("")
         try:
             if self._remote is not None:
@@ -96,8 +98,10 @@ class OutputFolder:
             raise OutputFailed(f"{self.out}: cannot write there: {problem.strerror or problem}") from None
 
     def write(self, name: str, chunks: str | Iterable[str], mode: int = FOR_ALL) -> None:
-        """Write one file, in UTF-8, in place of an earlier one. Where it fails no part of the new one is left. mode: its
-        permissions at most, on this machine."""
+        """Write one file, in UTF-8, in place of an earlier one. If it fails no part of the new one is left.
+
+        mode: its permissions at most, on this machine.
+        """
         parts = (part.encode("utf-8", "backslashreplace") for part in ([chunks] if isinstance(chunks, str) else chunks))
         path = self._path(name)
         try:
@@ -109,7 +113,10 @@ class OutputFolder:
             raise OutputFailed(f"{self.out}/{name}: cannot write: {problem.strerror or problem}") from None
 
     def read(self, name: str, most: int | None = None) -> bytes | None:
-        """A whole file; None where there is none. most: bytes that it may have."""
+        """Read a whole file; None if there is none.
+
+        most: the bytes that it may have.
+        """
         path = self._path(name)
         try:
             content = _read_local(path, most) if self._remote is None else self._remote.read(name, most)

@@ -33,10 +33,10 @@ class RemoteFiles(Protocol):
         """All of it, or its first `most` bytes and one more. Raises FileNotFoundError."""
 
     def remove(self, name: str) -> None:
-        """Raises FileNotFoundError where there is none, if the file system says."""
+        """Remove a file. Raises FileNotFoundError if there is none and the file system says so."""
 
     def make_folder(self, name: str) -> None:
-        """Make it where it is missing; "" is the tree itself."""
+        """Make a folder if it is missing; "" is the tree itself."""
 
     def try_to_write(self, name: str) -> None:
         """Make something of this name, which nothing has, and remove it."""
@@ -84,7 +84,7 @@ class S3Files:
                 client().list_objects_v2(Bucket=self.bucket, Prefix=self.key(""), MaxKeys=1)
 
     def remove_empty(self, name: str) -> None:
-        """Of a folder nothing is left when its objects are gone."""
+        """Do nothing: nothing is left of a folder when its objects are gone."""
 
     def names(self) -> Iterator[tuple[str, int, float]]:
         """(name, bytes, seconds since 1970 when it was written) of every object of the tree. Raises OSError."""
@@ -118,7 +118,10 @@ class HdfsFiles:
         return f"{self._root}/{name}" if name else self._root or "/"
 
     def write(self, name: str, parts: Iterable[bytes], new: bool = False) -> None:
-        """See `RemoteFiles`. new: raise OSError where such a file is there."""
+        """Write a file; see `RemoteFiles`.
+
+        new: raise OSError if such a file exists.
+        """
         folder, _, last = self.path(name).rpartition("/")
         temporary = f"{folder}/.{last}.{secrets.token_hex(4)}{TEMPORARY}"
         try:
@@ -168,7 +171,7 @@ class HdfsFiles:
         self._delete(self.path(name))  # which HDFS refuses for a folder with files, without `recursive`
 
     def names(self) -> Iterator[tuple[str, int, float]]:
-        """As of `S3Files`; none where there is no such folder."""
+        """Yield the files as `S3Files` does; none if there is no such folder."""
         above = self._root + "/"
         with contextlib.suppress(FileNotFoundError), _hdfs_failing():
             for found in hdfs_client.client(self.server).list_status(self.path(""), recursive=True):
@@ -182,7 +185,7 @@ class HdfsFiles:
 
 
 class _HdfsStream(io.RawIOBase):
-    """What is written, with errors as OSError."""
+    """A stream to a file of HDFS, with errors as OSError."""
 
     def __init__(self, writer: FileWriter):
         self._writer = writer

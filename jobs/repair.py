@@ -85,7 +85,10 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
 def _carried_out(
     store: StoreArgument, request: RepairRequest, command: Command, assumed: Sequence[str], upload: uploads.Target | None = None
 ) -> Done:
-    """upload: where the new store and the files beside it go from the request's target."""
+    """Carry out a repair.
+
+    upload: the target to which the new store and the files beside it go from the request's target.
+    """
     if command.spark:
         from jobs.environment import cluster
 
@@ -129,7 +132,7 @@ def _carried_out(
 
 
 def _upload(request: RepairRequest, target: uploads.Target) -> None:
-    """The report first, as on a disk: where the new store is whole, its report is there."""
+    """Upload the report first, as on a disk: if the new store is whole, its report exists."""
     from store_io.audit.checks.repaired_store import REPORT_SUFFIX
 
     tell_step("uploading")
@@ -180,7 +183,10 @@ def _repair(request: RepairRequest, run_tasks: RunTasks, copying: CopyUnderWay) 
 
 
 def _scratch(command: Command, request: RepairRequest) -> str:
-    """Where a dry run keeps what it works out: this machine's temporary folder, or the target's where other machines work too."""
+    """Return the folder in which a dry run works: this machine's temporary folder, or the target's.
+
+    It is the target's if other machines work, too.
+    """
     master = next((value for word, value in pairwise(command.spark) if word == "--master"), "local")
     return tempfile.gettempdir() if master.startswith("local") else os.path.dirname(request.target)
 
@@ -271,7 +277,7 @@ def donor_of(text: str, store: StoreLocation, target: str) -> StoreLocation:
 
 
 def target_of(text: str, store: StoreArgument) -> str:
-    """Where the new store will be. Raises UsageError."""
+    """Return the path of the new store. Raises UsageError."""
     target = places.absolute(text)
     if is_uri(target):
         raise UsageError(f"--to {text!r}: a folder of this machine, or one that is mounted here")
@@ -298,7 +304,7 @@ def _plan(path: str) -> RepairPlan:
 
 
 def _fetched(uri: str) -> bytes:
-    """A plan that lies where an audit's --out was. Raises FileNotFoundError, OutputFailed."""
+    """Read a plan in the place of an audit's --out. Raises FileNotFoundError, OutputFailed."""
     folder, _, name = uri.rpartition("/")
     data = OutputFolder(folder).read(name, PLAN_BYTES) if name else None
     if data is None:
@@ -307,7 +313,7 @@ def _fetched(uri: str) -> bytes:
 
 
 def _compare_settings(text: str | None, plan: RepairPlan) -> str:
-    """Where the settings come from, for the report. Raises UsageError where the file given now says anything else."""
+    """Return the origin of the settings, for the report. Raises UsageError if the file given now says anything else."""
     own = sum(origin == "broker.conf" for origin in plan.origins.values())
     if text is None:
         made = f"{own} of them from the broker.conf of its audit" if own else "made without a broker.conf"

@@ -53,7 +53,10 @@ def _run(name: str, words: Sequence[str]) -> int:
 
 
 def _variables() -> dict[str, str]:
-    """The environment variables of the checks. Many tests start Pythons of their own, so bytecode is kept even where the user has
-    turned that off (images of containers do): without it each of them compiles the whole project, a second of a core."""
+    """Return the environment variables of the checks.
+
+    Many tests start Pythons of their own, so bytecode is kept even if the user has turned that off (images of containers do):
+    without it each of them compiles the whole project, a second of a core.
+    """
     own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return own | {"PYTHONPYCACHEPREFIX": str(environment.state() / "bytecode")}

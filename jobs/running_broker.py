@@ -41,7 +41,10 @@ def broker_signs(path: str, files: Iterable[StoreFile]) -> BrokerSigns:
 
 
 def _written(path: str, files: Iterable[StoreFile]) -> str:
-    """Which files were written just now, while others of the copy, or its abort file, say that it is not all of one moment."""
+    """Say which files were written just now, if the copy shows that it is not all of one moment.
+
+    Other files or the abort file show that.
+    """
     times = [entry.mtime_ns / 1e9 for entry in files if entry.kind == "file"]
     now = time.time()
     fresh = [each for each in times if 0 <= now - each < _JUST_NOW]
@@ -71,8 +74,10 @@ def _repaired_at(path: str) -> float:
 
 
 def _holder_of(path: str) -> str:
-    """Name the process that holds a lock on this file, as a broker does while it runs; "" without one, or if this system does
-    not say it."""
+    """Name the process that holds a lock on this file, as a broker does while it runs; else "".
+
+    It is "" too if this system does not say it.
+    """
     try:
         status = os.stat(path)
         with open(_LOCKS, encoding="ascii", errors="replace") as file:

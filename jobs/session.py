@@ -167,15 +167,16 @@ class Session:
 def start(spark_words: Sequence[str] = (), java_options: Sequence[str] = ()) -> Session:
     """Start Spark with these of Spark's own options (as `jobs.command_line.options.parse` sorted them out).
 
-    java_options: more of the JVM's own, for this driver.  Raises SparkFailed; SetupFailed where there is no Java.
+    java_options: more of the JVM's own, for this driver.
+    Raises SparkFailed; SetupFailed if there is no Java.
     """
     return on(Jvm(spark_words, java_options))
 
 
 def on(jvm: Jvm, progress_json: bool = False) -> Session:
-    """Spark in a JVM that is starting; that is ended where it fails. Raises SparkFailed.
+    """Start Spark in a JVM that is starting; the JVM is ended if that fails. Raises SparkFailed.
 
-    progress_json: what a cluster keeps it waiting for is said as a JSON object.
+    progress_json: the reason for which a cluster keeps it waiting is said as a JSON object.
     """
     watch: ClusterWatch | None = None
     try:
@@ -223,8 +224,8 @@ def on(jvm: Jvm, progress_json: bool = False) -> Session:
 def _look_for_garbage_rarely() -> None:
     """Have Python's garbage collector leave alone what is in memory now, and begin less often.
 
-    Of a store with very many queues some hundred at a time are opened and let go, again and again: most of what is made. Nearly
-    nothing of that is a cycle, which is all that the collector is for. It took a quarter of the driver's time.
+    In a store with very many queues some hundred at a time are opened and let go, again and again: these are most objects. Nearly
+    none of them is a cycle, which is all that the collector is for. It took a quarter of the driver's time.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

@@ -122,7 +122,7 @@ def keep(
 
 
 def _check_python(spark: SparkSession) -> None:
-    """Raise UsageError where Spark cannot plan a source here: it does so with the Python that executors have."""
+    """Raise UsageError if Spark cannot plan a source here: it does so with the Python that executors have."""
     try:
         python = spark.sparkContext.pythonExec
     except Exception:  # Spark Connect has no context; its server plans
@@ -136,11 +136,11 @@ def _check_python(spark: SparkSession) -> None:
 
 
 def lag(spark: SparkSession, store: Stores | None = None, **options: object) -> DataFrame:
-    """What consumer groups have still to consume: a row for each group, topic and queue with a committed offset, most first.
+    """Return the lag of consumer groups: a row for each group, topic and queue with a committed offset, most first.
 
-    Columns: group, topic, queue_id, committed_offset, queue_end, lag, status, as in rocketmq.offsets; of several stores `store`
-    before them. Options and errors as of `read`. Without the option release the newest one is assumed, which standard error says;
-    so it does where a start takes no offsets, as a file of config/ is not there or damaged: no rows then say nothing about lag.
+    Columns: group, topic, queue_id, committed_offset, queue_end, lag, status, as in rocketmq.offsets; for several stores `store`
+    before them. Options and errors as for `read`. Without the option release the newest one is assumed, which standard error
+    says; so it does if a start takes no offsets, as a file of config/ is absent or damaged: no rows then say nothing about lag.
     """
     columns = (*_store_column("offsets", store, options), "group", "topic", "queue_id", "committed_offset", "queue_end", "lag")
     frame = read(spark, "offsets", store, **{**options, "columns": ",".join(("kind", *columns, "status"))})

@@ -1,4 +1,4 @@
-"""What runs a task: the worker itself or, once a worker was lost on the way, a process of the task's own.
+"""Runs a task: in the worker itself or, once a worker was lost on the way, in a process of the task's own.
 
 The system may kill a process when memory runs out. Spark then tries the whole partition again: now each of its tasks
 runs in a second process, so that one that ends its process again takes nothing else with it.

@@ -36,7 +36,7 @@ _MARK = b"An upload to this folder is under way, or was broken off: what is here
 
 
 class UploadFailed(StoreError):
-    """What was made here could not be put there. What had been put there is removed, or marked as not whole."""
+    """The folder made here could not be put in its place. All that had been put there is removed, or marked as not whole."""
 
 
 class Target(Protocol):
@@ -45,8 +45,11 @@ class Target(Protocol):
     uri: str
 
     def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
-        """Raise UsageError where it is there already, or something of its name with one of these suffixes; StoreError where the
-        server does not answer. text: as it was given with --to."""
+        """Raise UsageError if it exists already, or something of its name with one of these suffixes.
+
+        Raises StoreError if the server does not answer.
+        text: as it was given with --to.
+        """
 
     def put(self, folder: str, last: Sequence[str] = ()) -> None:
         """Put all files of a folder of this machine there. Raises UploadFailed.
@@ -57,7 +60,7 @@ class Target(Protocol):
     def put_beside(self, path: str, suffix: str) -> None:
         """Put one file of this machine beside the folder, whole; its name there is the folder's with this suffix.
 
-        Raises UploadFailed, also where a file of that name exists.
+        Raises UploadFailed, also if a file of that name exists.
         """
 
     def remove_beside(self, suffix: str) -> None:
@@ -76,7 +79,7 @@ def target_of(uri: str) -> Target:
 
 
 def refuse_elsewhere(spark_words: Sequence[str]) -> None:
-    """Raise UsageError where tasks run on other machines: what goes to a URI is made in a folder of this one first."""
+    """Raise UsageError if tasks run on other machines. Files that go to a URI are made in a folder of this machine first."""
     for word, value in pairwise(spark_words):
         if word == "--master" and not value.startswith("local"):
             raise UsageError(
@@ -231,7 +234,7 @@ class _S3Target:
             return etag
 
     def _own_etag(self, key: str) -> str:
-        """The ETag of an object that this run has put there; "" where there is none or another's. Raises ClientError."""
+        """Return the ETag of an object that this run has put there; "" if there is none or another's. Raises ClientError."""
         from botocore.exceptions import ClientError
 
         try:

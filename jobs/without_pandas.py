@@ -8,7 +8,7 @@ import sys
 def leave_pandas_out() -> None:
     """Have pyarrow take it that there is no pandas, for all of this process, unless that is loaded already.
 
-    For commands that give pyarrow nothing of pandas. What asks pyarrow for pandas' own kinds (`to_pandas`) gets them as always.
+    For commands that give pyarrow nothing of pandas. A call of pyarrow for pandas' own kinds (`to_pandas`) gets them as always.
     """
     if "pandas" in sys.modules:
         return
@@ -23,7 +23,7 @@ def leave_pandas_out() -> None:
 
 
 class _NoPandas:
-    """Where modules are looked for: there is no pandas."""
+    """A finder of modules that finds no pandas."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:

@@ -1,4 +1,5 @@
-"""What Spark starts to get its Python workers (`spark.python.daemon.module`): it hands Spark's pipes to a process that is ready.
+"""The program that Spark starts to get its Python workers (`spark.python.daemon.module`): it hands Spark's pipes to a process
+that is ready.
 
 Spark's own daemon has each worker load all that tasks need. `jobs.warm_workers` keeps a process that has loaded it already. Where
 that does not answer, this becomes Spark's own daemon. Few modules are loaded here: Spark waits for them. Either way workers get

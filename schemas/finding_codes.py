@@ -88,7 +88,7 @@ NO_TWIN_REPAIR = (
 
 
 class Part(Flag):
-    """What a finding is about, and in which part of the pages it appears."""
+    """The subject of a finding, and so the part of the pages in which it appears."""
 
     NONE = 0
     LOG = auto()
@@ -103,7 +103,7 @@ class Part(Flag):
 
 
 class Cure(Enum):
-    """What cures a finding. The value is the next step of each finding that has no step of its own."""
+    """The cure of a finding. The value is the next step of each finding that has no step of its own."""
 
     NOTHING = "Nothing to do."
     REBUILD_QUEUE = "Rebuild this queue from the CommitLog: a repair does it."
@@ -142,11 +142,14 @@ class Stays(Flag):
 class FindingCode:
     """One kind of disagreement.
 
-    step: the next step, where that of its cure does not say enough.  follows: of a note, what follows from it where that is not
-    nothing; of another finding, what follows if its severity may be a graver one.  unread: it is about a file that was not
-    opened.  raised_step: of a note, the next step of a finding that is above a note.  named: as a note it changes what a reader
-    does, so the verdict says its message.  wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.
-    shows_missing: above a note it shows that messages were there, and not how many.
+    step: the next step, if that of its cure does not say enough.
+    follows: for a note, its consequence, if there is one; for another finding, the consequence if its severity may be a graver
+    one.
+    unread: it is about a file that was not opened.
+    raised_step: for a note, the next step of a finding that is above a note.
+    named: as a note it changes what a reader does, so the verdict says its message.
+    wrong_size_of: kinds of files whose wrong size in a broker.conf causes it.
+    shows_missing: above a note it shows that messages existed, and not how many.
     """
 
     code: str
@@ -165,11 +168,11 @@ class FindingCode:
 
     @property
     def next(self) -> str:
-        """What a person does about it, in one sentence."""
+        """Return one sentence on a person's next step."""
         return self.step or self.cure.value
 
     def next_at(self, severity: str) -> str:
-        """The same for a finding of that severity."""
+        """Return the next step for a finding of that severity."""
         return self.raised_step if self.raised_step and severity != NOTE else self.next
 
 

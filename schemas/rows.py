@@ -38,7 +38,11 @@ class StoreFile:
 
 @dataclass(frozen=True, slots=True)
 class MappedFile:
-    """One file of a file queue as the broker would load it: start offset from the name, size from the listing."""
+    """One file of a file queue as the broker would load it.
+
+    start: the offset in its name.
+    size: the length in the listing.
+    """
 
     path: str
     start: int
@@ -58,8 +62,8 @@ class Extent:
     """Bytes [start, end) of a segment with one kind; a segment's extents tile it. Neighbouring messages are one extent.
 
     plausible: messages found by resynchronising after damage. No local check can prove their boundaries.
-    message_count: messages in it (0 for the other kinds).  reason: why a damaged extent is damaged.  zeros: how many zero bytes
-    begin a damaged one, where they cover a whole record's first fields.
+    message_count: messages in it (0 for the other kinds).  reason: why a damaged extent is damaged. zeros: the number of zero
+    bytes with which a damaged extent begins, if they cover a whole record's first fields.
     """
 
     kind: str
@@ -135,7 +139,7 @@ INDEX_RUN_DTYPE = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class FirstRecord:
-    """What a broker's search for its start segment asks of a segment's first record (recovery.md 5.1, 5.3)."""
+    """The facts that a broker's search for its start segment asks of a segment's first record (recovery.md 5.1, 5.3)."""
 
     magic: int = 0
     store_time: int = 0  # read at the fixed place, whatever the rest says
@@ -147,10 +151,10 @@ class FirstRecord:
 
 @dataclass(frozen=True, slots=True)
 class BrokerStop:
-    """Where the broker's walk through one segment ends.
+    """The end of the broker's walk through one segment.
 
     kind: "end" (a filler, or anything with its magic: the scan goes to the next file) or "bad" / "half" (it stops).
-    position: of the record that ended it = bytes that count as written when the scan stops here.
+    position: that of the record that ended it = bytes that count as written when the scan stops here.
     reason: a stop reason of `finding_codes.STOP_REASONS`.
     """
 
@@ -175,10 +179,11 @@ class Cuts:
 
 @dataclass(frozen=True, slots=True)
 class OtherWalk:
-    """A segment's walk by the rules of another broker, where it follows the audit's.
+    """A segment's walk by the rules of another broker, while it follows the audit's.
 
-    first: the segment's first record by these rules.  stop: where the walk ends.  part: runs of a lower part (WALK_PART) are
-    in it.
+    first: the segment's first record by these rules.
+    stop: the end of the walk.
+    part: runs of a lower part (WALK_PART) are in it.
     """
 
     first: FirstRecord
@@ -188,7 +193,7 @@ class OtherWalk:
 
 @dataclass(frozen=True, slots=True)
 class TornProperties:
-    """A message with torn properties or flags, and what the copies have in common with it that a broker makes of it."""
+    """A message with torn properties or flags, and the parts that the copies share which a broker makes of it."""
 
     phy_offset: int
     same: tuple[int, int, int]  # body CRC and length, born time
@@ -261,9 +266,10 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PlanStep:
-    """What a start leaves of one file, a row of the plan's `steps`; no step of a repair.
+    """The action of a start on one file, a row of the plan's `steps`; no step of a repair.
 
-    action: "keep", "truncate", "delete", "rebuild".  [start, end): the bytes concerned.
+    action: "keep", "truncate", "delete", "rebuild".
+    [start, end): the bytes concerned.
     """
 
     action: str
@@ -280,11 +286,12 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class QueueEdges:
-    """What a fold asks of a ConsumeQueue's entries most often, so that it opens no file for it.
+    """The entries of a ConsumeQueue that a fold asks for most often, so that it opens no file for them.
 
     entries: (path, entry number in the file, phy_offset, size) of a few.
-    Of the first file as loaded: first_entries, from its first slot to the first invalid one; of these `below` leading ones
-    have a phy_offset below log_min; parted: all after them have a greater one, but for the next one, which may equal it.
+    first_entries: in the first file as loaded, the entries from its first slot to the first invalid one.
+    below: the leading ones of these with a phy_offset below log_min.
+    parted: all after them have a greater one, but for the next one, which may equal it.
     """
 
     entries: tuple[tuple[str, int, int, int], ...] = ()
@@ -359,9 +366,10 @@ class IndexFileSummary:
 
 @dataclass(frozen=True)
 class EarlierSegment:
-    """What an earlier run says of a segment: damaged where it found anything above a note in it, or could not read it.
+    """The facts that an earlier run kept about a segment.
 
-    row: its row of the table `segments`, of which the next run's is made where the segment is not read again.
+    damaged: it found anything above a note in the segment, or could not read it.
+    row: its row of the table `segments`, from which the next run's is made if the segment is not read again.
     """
 
     size: int
@@ -392,10 +400,12 @@ class EarlierRun:
 
 @dataclass(frozen=True)
 class FurthestRun:
-    """The earlier audit of the same store that saw its log reach furthest. started_at: UTC, to the minute.
+    """The earlier audit of the same store that saw its log reach furthest.
 
-    messages: valid ones that it saw, at least one.  log_end: the physical offset after the last; None where it is not known.
-    location: where that copy lay.
+    started_at: UTC, to the minute.
+    messages: valid ones that it saw, at least one.
+    log_end: the physical offset after the last; None if it is not known.
+    location: the place of that copy.
     """
 
     run_id: str
@@ -413,8 +423,11 @@ ASSUMED, DOUBT, TAKEN, NOTED = "assumed", "doubt", "taken", "noted"
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What a verdict rests on. kind: ASSUMED, it was not named; DOUBT, what was named does not fit the copy; TAKEN, the release
-    takes a line of broker.conf otherwise than it reads; NOTED, what is good to know and decides nothing."""
+    """A premise on which a verdict rests.
+
+    kind: ASSUMED, it was not named; DOUBT, the named value does not fit the copy; TAKEN, the release takes a line of broker.conf
+    otherwise than it reads; NOTED, it is good to know and decides nothing.
+    """
 
     kind: str
     sentence: str  # without a full stop
@@ -460,12 +473,14 @@ class ConfigTables:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a start of the copy would do under one release, or with one setting changed: a row of the comparison.
+    """The effect of a start under one release, or with one setting changed: a row of the comparison.
 
-    setting, value: the one that is changed, of the store's own; "" and None in a row of a release.  known: whether it is known;
-    else `why` says in a sentence why not, and starts, refusal, truncate_at and the numbers are None.  doubt: why the answer may
-    not hold although it is that of these rules, a sentence; else "".  log_end: where the log ends after the start; of a DLedger
-    log not truncate_at, which is how far it is committed.  not_judged: what this start reads and no check judges.
+    setting, value: the changed setting of the store's own; "" and None in a row of a release.
+    known: whether the effect is known; else `why` is a sentence with the reason, and starts, refusal, truncate_at and the numbers
+    are None.
+    doubt: a sentence on why the answer may not hold although it is that of these rules; else "".
+    log_end: the log's end after the start; for a DLedger log not truncate_at, which is the end of what is committed.
+    not_judged: files that this start reads and no check judges.
     """
 
     release: str
@@ -488,7 +503,7 @@ class Start:
 
     @property
     def result(self) -> tuple[Any, ...]:
-        """What a reader compares: two rows with the same one do the same."""
+        """Return the values that a reader compares: two rows with the same values do the same."""
         return (
             self.known, self.starts, self.refusal, self.truncate_at, self.lost_messages, self.lost_bytes, self.deleted_files,
             self.timers_lost, self.exit_code,
@@ -523,7 +538,7 @@ class AuditOutcome:
            "by_topic": [{"topic", "messages", "first_store_time", "last_store_time"}],       times in ms
            "groups": [{"group", "topic", "queue_id", "offset", "new_max"}],                 consumer offsets beyond the new end
            "delay_levels": [{"level", "offset", "new_max"}]}                                delay offsets beyond the new end
-    not_read: {} where everything was read; else
+    not_read: {} if everything was read; else
               {"segments": n, "segment_bytes": n, "queue_files": n, "queue_bytes": n, "index_files": n, "index_bytes": n,
                "reused_segments": n, "reused_bytes": n,  not read again: unchanged since a run before verified them
                "since": run id, None without one}

@@ -1,6 +1,6 @@
-"""What a sample store of another kind than a plain one has: DLedger's entries, queues in RocksDB, timers, epochs.
+"""The additions of a sample store of another kind than a plain one: DLedger's entries, queues in RocksDB, timers, epochs.
 
-As `sample_store`, which asks for these: nothing is written here, and the same description gives the same bytes.
+`sample_store` asks for these. Nothing is written here, and the same description gives the same bytes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TIMER_SECONDS = 3600  # over which they are due
 
 @dataclass(frozen=True)
 class Piece:
-    """`data` belongs at `position` of the file `path`, which has `file_bytes` in all and is zero where no piece is.
+    """A piece of the file `path`: `data` belongs at `position`. The file has `file_bytes` in all and is zero outside of pieces.
 
     The data are good until the next piece is asked for.
     """
@@ -111,7 +111,7 @@ class KeyedQueues:
         self._mark = 0
 
     def put(self, key: QueueKey, rows: np.ndarray) -> Pairs:
-        """Of one queue's messages, in their order."""
+        """Return the entries of one queue's messages, in their order."""
         values = np.empty(len(rows), STORED_KEYED_ENTRY_DTYPE)
         for name in STORED_KEYED_ENTRY_DTYPE.names or ():
             values[name] = rows[name]
@@ -141,9 +141,10 @@ def first_epoch() -> Piece:
 
 @dataclass(frozen=True)
 class TimerMessages:
-    """Timer messages that wait. data: their records, side by side, of `size` bytes each, the first at physical offset `start`.
+    """Timer messages that wait.
 
-    uniq, key: where the two key texts of the first record lie, [begin, end).
+    data: their records, side by side, of `size` bytes each, the first at physical offset `start`.
+    uniq, key: the places of the two key texts in the first record, [begin, end).
     """
 
     start: int
@@ -159,7 +160,7 @@ class TimerMessages:
         return self.start + np.arange(self.count, dtype=np.int64) * self.size
 
     def entries(self) -> np.ndarray:
-        """Those of their queue."""
+        """Return the entries of their queue."""
         found = np.zeros(self.count, STORED_ENTRY_DTYPE)
         found["phy_offset"], found["size"] = self.phy_offsets, self.size
         return found
@@ -198,7 +199,10 @@ def due_times(first_time: int, count: int) -> np.ndarray:
 
 
 def timer_messages(start: int, count: int, store_time: int, topic: str) -> TimerMessages:
-    """So many timer messages, side by side from physical offset `start` on. topic: their real one."""
+    """Return `count` timer messages, side by side from physical offset `start` on.
+
+    topic: their real one.
+    """
     body, own = layout.BODY_POSITION, timer_layout.TIMER_TOPIC.encode()
     head = b"UNIQ_KEY\x01"
     properties = head + b"0" * 32 + b"\x02KEYS\x01timer-" + b"0" * 12 + b"\x02TIMER_OUT_MS\x01" + b"0" * 13

@@ -155,8 +155,11 @@ class RepeatedLocation(DerivedLocation):
 
 
 class _Template:
-    """What a template says. Of its rows only `counts` and `span` are kept, until a file is worked out from them: a driver holds
-    none, so that its memory is that of an audit."""
+    """The facts of a template.
+
+    Only `counts` and `span` are kept of its rows, until a file is worked out from them: a driver holds none, so that its memory
+    is that of an audit.
+    """
 
     def __init__(self, root: str):
         self.source = open_source(StoreLocation(root))
@@ -187,7 +190,7 @@ class _Template:
 
     @functools.cached_property
     def order(self) -> np.ndarray:
-        """Of each queue, its rows in the order of their queue offsets."""
+        """Return the rows of each queue in the order of their queue offsets."""
         places = np.concatenate([np.arange(len(self.rows)), np.flatnonzero(self.rows["light"] >= 0)])
         order: np.ndarray = places[np.argsort(self._owners(self.rows), kind="stable")].astype(np.int32)
         return order

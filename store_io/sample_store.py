@@ -74,7 +74,7 @@ _ROW_DTYPE = np.dtype(
 
 @dataclass(frozen=True)
 class SampleStore:
-    """What to make. Sizes in bytes.
+    """The store to make. Sizes in bytes.
 
     bodies: the nominal body size of each segment's messages; sizes are spread evenly from half of it to half as much again.
     last_bytes: how much of the last segment is written, the rest stays zero; None: all of it.
@@ -144,7 +144,7 @@ def sample_pieces(store: SampleStore) -> Iterator[Piece | Pairs]:
 
 
 def _given(store: SampleStore, names: Sequence[str]) -> tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray]:
-    """(what `_fill` takes of topics, bodies and next queue offsets; room for a chunk of bytes; room for its messages' rows)."""
+    """Return (topics, bodies and next queue offsets for `_fill`; room for a chunk of bytes; room for its messages' rows)."""
     texts = np.array([list(name.encode()) for name in names], np.uint8)
     hashes = np.array([string_hash(name + "#") for name in names], np.int64)
     pool = np.random.default_rng(5).integers(0, 256, POOL_BYTES + 2 * max(store.bodies), np.uint8)
@@ -156,8 +156,10 @@ def _given(store: SampleStore, names: Sequence[str]) -> tuple[tuple[np.ndarray, 
 
 
 def segment_parts(store: SampleStore) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """The messages of the store's first segment: (position, bytes, a row for each message) of one part after the other, each of
-    which holds until the next is made."""
+    """Yield (position, bytes, a row for each message) of one part of the store's first segment after the other.
+
+    Each part holds until the next is made.
+    """
     names = [store.topic(number) for number in range(store.topics)]
     (texts, hashes, pool, offsets), chunk, rows = _given(store, names)
     position, number, done = 0, 0, False
@@ -246,8 +248,8 @@ def _digits(out, at, value, base, count):  # type: ignore[no-untyped-def]
 def _fill(out, base, position, end, body, number, queues, texts, hashes, pool, offsets, rows, head):  # type: ignore[no-untyped-def]
     """Fill `out` with messages from `number` on. Gives (bytes, messages, whether none fits into the segment any more).
 
-    end: up to where the segment may be written. offsets: the next queue offset of each queue; updated.  head: how many bytes to
-    leave before each message.
+    end: the position up to which the segment may be written. offsets: the next queue offset of each queue; updated.  head: how
+    many bytes to leave before each message.
     """
     at = count = 0
     topic_bytes = texts.shape[1]
@@ -312,7 +314,10 @@ def _fill(out, base, position, end, body, number, queues, texts, hashes, pool, o
 
 @njit(cache=True, nogil=True)
 def _hash_rows(data, size, texts, start, rows):  # type: ignore[no-untyped-def]
-    """The hashes of both keys of records of one size. texts: where the two lie in the first, [begin, end) each."""
+    """Compute the hashes of both keys of records of one size.
+
+    texts: the places of the two in the first record, [begin, end) each.
+    """
     for number in range(len(rows)):
         at = number * size
         rows[number].uniq_hash = _hash(data, at + texts[0], at + texts[1], start)
@@ -363,7 +368,7 @@ _BEGIN_TIME, _END_TIME, _BEGIN_PHY, _END_PHY, _USED_SLOTS, _NEXT = range(6)
 
 @njit(cache=True, nogil=True)
 def _put_keys(rows, first, slots, most, header, entries):  # type: ignore[no-untyped-def]
-    """IndexFile.putKey for the keys from number `first` on, two a message; gives the number of the first that found no room."""
+    """Put the keys from number `first` on, two a message, as IndexFile.putKey; return the first without room."""
     used = 0
     for number in range(first, 2 * len(rows)):
         if header[_NEXT] >= most:

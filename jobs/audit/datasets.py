@@ -45,7 +45,10 @@ class DatasetFailed(StoreError):
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """What the tasks of one run write, and where. Picklable. names: of `messages`, `consumequeue`, `index`."""
+    """The datasets that the tasks of one run write, and their place. Picklable.
+
+    names: of `messages`, `consumequeue`, `index`.
+    """
 
     uri: str  # of the tables
     run_id: str
@@ -62,7 +65,7 @@ class SegmentOutput:
 
 
 def scan_and_write(task: SegmentTask, plan: DatasetPlan, store: str) -> SegmentOutput:
-    """Scan a segment as usual, and write its datasets on the way. What cannot be written does not harm the scan."""
+    """Scan a segment as usual, and write its datasets on the way. A dataset that cannot be written does not harm the scan."""
     with _SegmentFiles(task, plan, store) as files:
         summary = scan_segment(task, sink=files)
         return SegmentOutput(summary, {} if summary.problem else files.finish(), files.problem)
@@ -99,7 +102,7 @@ class _SegmentFiles:
             self._try(partial(file.add, batch))
 
     def finish(self) -> dict[str, DataFile]:
-        """Dataset -> its file, for those with rows; {} where one could not be written."""
+        """Return dataset -> its file, for those with rows; {} if a file could not be written."""
         finished = {name: self._try(file.finish) for name, file in self._files.items()}
         return {} if self.problem else {name: file for name, file in finished.items() if file is not None}
 
@@ -135,7 +138,7 @@ class _File:
                 self._flush()
 
     def finish(self) -> DataFile | None:
-        """Close the file; None where it got no row."""
+        """Close the file; return None if it got no row."""
         self._flush()
         if self._writer is None:
             return None
@@ -207,7 +210,7 @@ class _File:
 
 
 def by_dataset(files: Sequence[Mapping[str, DataFile]]) -> dict[str, list[DataFile]]:
-    """What the tasks wrote, by dataset."""
+    """Return the files that the tasks wrote, by dataset."""
     found: dict[str, list[DataFile]] = {}
     for of_task in files:
         for name, file in of_task.items():

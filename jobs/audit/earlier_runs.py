@@ -1,5 +1,6 @@
-"""What earlier runs say of the stores, by the Delta tables: what need not be read again, what is read first, and how far each log
-has reached."""
+"""The answers of earlier runs about the stores, by the Delta tables: what need not be read again, what is read first, and how far
+each log has reached.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +43,12 @@ class Reading:
 def earlier_runs(
     tables: Tables, stores: Sequence[StoreArgument], since_run: str | None, run_id: str, rules_version: str
 ) -> dict[str, EarlierRun]:
-    """Store, as the tables call it -> its row of `since_run`, or of the latest run with one; without stores that have none.
+    """Return store, as the tables call it -> its row of `since_run`, or of the latest run with one. Stores without one are left
+    out.
 
-    What other runs have found since a segment was verified counts as its own finding. A run of the id that is being repeated does
-    not count, nor does one of other rules verify anything. Raises UsageError where there is no run of the id that was asked for;
-    TablesFailed.
+    A finding that other runs have made since a segment was verified counts as its own. A run of the id that is being repeated
+    does not count, nor does one of other rules verify anything. Raises UsageError if there is no run of the id that was asked
+    for; TablesFailed.
     """
     try:
         return _earlier_runs(tables, stores, since_run, run_id, rules_version)
@@ -117,7 +119,7 @@ def _earlier_runs(
 
 
 class Furthest:
-    """Of each store the earlier run that saw its log reach furthest, read once.
+    """The earlier run of each store that saw its log reach furthest, read once.
 
     A run that is repeated under its id counts neither its own rows nor those of runs that began after it.
     """
@@ -140,7 +142,7 @@ class Furthest:
         return self
 
     def _rows(self, table: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
-        """As `Tables.few`; no rows where they cannot be read: the audit itself needs no table."""
+        """Return rows as `Tables.few` does; none if they cannot be read: the audit itself needs no table."""
         try:
             return self._tables().few(table, columns, run_id)
         except Exception as problem:  # the JVM's own kinds of errors have no common one
@@ -148,7 +150,7 @@ class Furthest:
             return []
 
     def of(self, store: StoreArgument) -> FurthestRun | None:
-        """The run that saw most of this store; None where no run saw a message of it."""
+        """Return the run that saw most of this store; None if no run saw a message of it."""
         rows = self._by_store.get(store.key)
         if not rows:
             return None
@@ -157,7 +159,7 @@ class Furthest:
         return FurthestRun(row["run_id"], when, row["messages"], row["log_end"], row["location"] or "")
 
     def segments(self, store: StoreArgument, run: FurthestRun) -> list[Row]:
-        """That run's rows of this store's segments."""
+        """Return that run's rows of this store's segments."""
         rows = self._rows("segments", ("store", "file", "messages", "first_store_time_ms"), run.run_id)
         return [row for row in self._names.named(rows) if row["store"] == store.key]
 
@@ -166,7 +168,10 @@ _FURTHEST = ("store", *COLUMNS, "started_at", "level", "messages", "log_end")
 
 
 def _reach(row: Row) -> tuple[int, bool, datetime, str]:
-    """How much a run saw: by the log's end; of equals the one that read all of it, the newest of these."""
+    """Return the sort key for how much a run saw: the log's end first.
+
+    If the ends are equal it is the one that read all of it, then the newest.
+    """
     end = row["log_end"] if row["log_end"] is not None else -1
     return end, row["level"] != "quick", row["started_at"], row["run_id"]
 

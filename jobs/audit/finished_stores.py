@@ -1,4 +1,5 @@
-"""What a run has finished, kept in --out until the run ends: killed and started again under its id, it takes these over.
+"""The stores that a run has finished, kept in --out until the run ends: killed and started again under its id, it takes these
+over.
 
 A store's outcome is taken over only if it was written whole, is complete, and was made by the same versions with the same
 options and in the same group of copies, and if every name, length and time in the store is as it was. Nothing of the store is
@@ -136,7 +137,7 @@ class FinishedStores:
 
 
 def _unpacked(small: bytes, size: int) -> bytes:
-    """Raises ValueError where it has another length."""
+    """Unpack a content. Raises ValueError if it has another length."""
     if not 0 < size <= _CONTENT_BYTES:
         raise ValueError(f"{size} bytes")
     content = zlib.decompressobj().decompress(base64.b64decode(small, validate=True), size + 1)
@@ -146,7 +147,7 @@ def _unpacked(small: bytes, size: int) -> bytes:
 
 
 def _is_of(outcome: Any, store: StoreArgument) -> bool:
-    """Whether this is a whole outcome of the store. Raises AttributeError where it lacks a field."""
+    """Say whether this is a whole outcome of the store. Raises AttributeError if it lacks a field."""
     if type(outcome) is not AuditOutcome:
         return False
     for part in fields(AuditOutcome):
@@ -184,7 +185,7 @@ class _WithParts(pickle.Pickler):
 
 
 class _PlainWithParts(_Plain):
-    """Reads what `_WithParts` wrote; raises ValueError where the rows are too many."""
+    """Reads the form of `_WithParts`; raises ValueError if the rows are too many."""
 
     _left = _ROWS_BYTES
 
@@ -201,6 +202,6 @@ class _PlainWithParts(_Plain):
 
 
 def _digest(listing: StoreListing) -> str:
-    """Of every name with its kind, length and time."""
+    """Return a digest of every name with its kind, length and time."""
     known = [(file.path, file.kind, file.size, file.mtime_ns) for file in every_file(listing)]
     return hashlib.sha256(json.dumps(known).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""What other runs of the tables have found since a run verified the segments that may be left out.
+"""Findings of other runs in the tables since a run verified the segments that may be left out.
 
 The run that is named may be older than damage that a later one found, and a run between may have taken over a segment that it
 did not read. So a segment counts as damaged if any run found anything above a note in it, or could not read it, at or after the
@@ -57,8 +57,10 @@ Derived = tuple[str, int | None, int]  # file, physical offset, count: as in Ear
 def derived_since(
     tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any], names: StoreNames
 ) -> list[tuple[str, Derived]]:
-    """(store, finding) of what other runs have found since on queues and index files, above a note: without those about a segment
-    that was read later. Arguments as for `mark_found_since`, after which it is called."""
+    """Return (store, finding) of findings above a note that other runs have made since on queues and index files.
+
+    Findings about a segment that was read later are left out. Arguments as for `mark_found_since`, after which it is called.
+    """
     since = _Since(found, runs, names)
     if not since.runs:
         return []
@@ -78,7 +80,7 @@ def derived_since(
 
 
 class _Since:
-    """Runs that found something, and began no earlier than one of a store's segments that may be left out was read."""
+    """Runs with findings that began no earlier than the reading of a segment that may be left out."""
 
     def __init__(self, found: dict[str, EarlierRun], every: Sequence[Any], names: StoreNames):
         self._names = names
@@ -96,7 +98,7 @@ class _Since:
         }
 
     def rows_of(self, tables: Tables, name: str, wanted: Column) -> DataFrame:
-        """The rows of a table that are wanted, of these runs and stores; other stores of these runs may be among them."""
+        """Return the wanted rows of a table, of these runs and stores. Other stores of these runs may be among them."""
         months = {row["month"] for row in self.runs.values()}
         run_ids = sorted({run_id for _, run_id in self.runs})
         frame = self._names.frame(tables.rows_of(name, run_ids, sorted(months) if None not in months else None), run_ids)
@@ -109,14 +111,16 @@ class _Since:
 
 
 def _found_something(row: Any) -> bool:
-    """Whether a run found anything above a note, or did not read all; true where an old row does not say. Of a quick run, which
-    never reads all, findings alone count."""
+    """Say whether a run found anything above a note, or did not read all. True if an old row does not say.
+
+    A quick run never reads all, so its findings alone count.
+    """
     counts = [row[name] for name in ("losses", "rebuildable", "damaged_extents")]
     return any(count is None or count > 0 for count in counts) or not row["complete"] and row["level"] != "quick"
 
 
 def _left_out(segments: Iterable[EarlierSegment]) -> Iterable[EarlierSegment]:
-    """Those that the named run alone would have left out."""
+    """Return the segments that the named run alone would have left out."""
     return (known for known in segments if known.verified_run and not known.damaged)
 
 

@@ -24,10 +24,11 @@ _FEW = 3  # stores that others wait for
 
 
 class Progress:
-    """How far a run is. Use it as a context manager around the work: the line is gone when it ends, however it ends.
+    """The progress of a run. Use it as a context manager around the work: the line is gone when it ends, however it ends.
 
-    stream: where to draw; None draws nothing.  as_json: a JSON object per line and second, and one at the end, for other
-    programs.  counters: (bytes done, segments done), read at each drawing.
+    stream: None draws nothing.
+    counters: (bytes done, segments done), read at each drawing.
+    as_json: a JSON object per line and second, and one at the end, for other programs.
     """
 
     def __init__(self, stream: TextIO | None, counters: Callable[[], tuple[int, int]] | None = None, as_json: bool = False):
@@ -45,16 +46,22 @@ class Progress:
         self._thread: threading.Thread | None = None
 
     def expect(self, what: str, size_bytes: int, segments: int, by_store: Mapping[int, int] | None = None) -> None:
-        """What comes next: a word for it, and how much work it adds. by_store: a store's number -> its bytes of that."""
+        """Take a word for the next work, and how much it adds.
+
+        by_store: a store's number -> its bytes of that work.
+        """
         self._what, self._total = what, (self._total[0] + size_bytes, self._total[1] + segments)
         self._by_store.update(by_store or {})
 
     def of_stores(self, names: Sequence[str]) -> None:
-        """The stores that the run is about. Of several, a line names each one that has ended, and those that keep it waiting."""
+        """Take the stores of the run.
+
+        If there are several, a line names each one that has ended, and those that keep it waiting.
+        """
         self._names = names if len(names) > 1 else ()
 
     def taken_over(self, count: int) -> None:
-        """So many of the stores were finished before the run was killed."""
+        """Count stores that were finished before the run was killed."""
         self._ended += count
         if self._names and count:
             self._tell(f"{count} of {len(self._names)} stores taken over: they were finished before", {"taken_over": count})
@@ -73,7 +80,7 @@ class Progress:
         self._tell(sentence, {"said": sentence})
 
     def warn(self, sentence: str) -> None:
-        """A line that stays, also where nobody asked for progress: then on standard error."""
+        """Write a line that stays. If nobody asked for progress, it goes to standard error."""
         if self._stream is not None:
             self._tell(f"warning: {sentence}", {"warning": sentence})
         else:
@@ -182,7 +189,10 @@ class SparkCounters:
 
     @property
     def report(self) -> Callable[..., None]:
-        """What a task calls with (bytes, segments) that it has done, and in an audit with the number of its store."""
+        """Return the function that a task calls with (bytes, segments) that it has done.
+
+        In an audit it also gives the number of its store.
+        """
         sizes, segments, by_store = self._bytes, self._segments, self._by_store
 
         def report(size_bytes: int, segment_count: int, store: int = 0) -> None:

@@ -93,9 +93,11 @@ def _write(option: str, path: str, text: str, for_all: bool = False) -> None:
 
 
 def remove_result(folder: str) -> None:
-    """Remove an earlier run's result.json, making the folder where it is missing. Raises OutputFailed, also where nothing could
-    be written there: better now than after hours of reading. Only a full disk may have room by then, and the terminal has what
-    matters."""
+    """Remove an earlier run's result.json, and make the folder if it is missing.
+
+    Raises OutputFailed, also if nothing could be written there: better now than after hours of reading. Only a full disk may have
+    room by then, and the terminal has all that matters.
+    """
     output = OutputFolder(folder)
     with _room_or_not():
         output.try_to_write()
@@ -113,7 +115,7 @@ def _room_or_not() -> Iterator[None]:
 
 
 def read_result(folder: str, run_id: str) -> dict[str, Any] | None:
-    """That run's result; None while there is none. Raises OutputFailed."""
+    """Read that run's result; None while there is none. Raises OutputFailed."""
     content = OutputFolder(folder).read(RESULT)
     if content is None:
         return None

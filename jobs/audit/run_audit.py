@@ -332,7 +332,7 @@ def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcom
 
 
 def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
-    """How much is to be read. The time that was granted counts from here, where Spark is there."""
+    """Return how much is to be read. Spark runs by now, and the time that was granted counts from here."""
     not_after = time.time() + asked.max_seconds if asked.max_seconds is not None else 0
     if asked.since_run is None and asked.max_seconds is None:
         return Reading(asked.level, max_rate=asked.max_rate)

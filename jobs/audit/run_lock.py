@@ -22,10 +22,12 @@ _UNABLE = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EBA
 
 @contextlib.contextmanager
 def hold(out: str, run_id: str, warn: Callable[[str], None]) -> Iterator[None]:
-    """Hold the folder of --out, which is made where it is missing. warn: takes a sentence where nothing can be locked.
+    """Hold the folder of --out, which is made if it is missing.
 
-    Raises UsageError where another run holds it: nothing of that run is touched then. What else is wrong with the folder is
-    reported where something is written there.
+    warn: takes a sentence if nothing can be locked.
+
+    Raises UsageError if another run holds it: nothing of that run is touched then. Any other fault of the folder is reported when
+    something is written there.
     """
     handle = None if is_uri(out) else _take(out, warn)
     if handle is None:
@@ -44,7 +46,7 @@ def hold(out: str, run_id: str, warn: Callable[[str], None]) -> Iterator[None]:
 
 
 def _take(out: str, warn: Callable[[str], None]) -> int | None:
-    """The locked file; None where the folder or its file system allows none."""
+    """Return the locked file; None if the folder or its file system allows none."""
     path = f"{out}/{LOCK_FILE}"
     while True:
         try:

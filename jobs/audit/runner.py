@@ -51,7 +51,10 @@ class Runner:
     """Runs rounds of tasks on Spark."""
 
     def __init__(self, context: SparkContext, report: Report):
-        """report: called where a task has run."""
+        """Take the session's context.
+
+        report: called when a task has run.
+        """
         self.report = report
         self.context = context
         self.seconds: dict[int, float] = defaultdict(float)  # by `task.store`: that its tasks took, one after the other
@@ -69,9 +72,11 @@ class Runner:
         plan: DatasetPlan | None = None,
         stores: Sequence[str] = (),
     ) -> list[Any]:
-        """As `run`. read: makes a result of its pickle.
+        """Run tasks; see `run`.
 
-        plan: with it segments give a SegmentOutput, their datasets written on the way.  stores: as the tables call them.
+        read: makes a result of its pickle.
+        plan: with it segments give a SegmentOutput, their datasets written on the way.
+        stores: as the tables call them.
         """
         interrupts.check()
         late = [too_late(task) for task in tasks]
@@ -124,7 +129,7 @@ class Runner:
 
 
 def _packed(answer: bytes) -> Any:
-    """The result, or a `PackedValue` where it is large: all of a round would lie here together."""
+    """Return the result, or a `PackedValue` if it is large: all results of a round would lie here together."""
     result = pickle.loads(answer)
     return PackedValue(answer) if _is_large(result) else result
 
@@ -252,7 +257,7 @@ def spare_the_collector() -> None:
     """Have Python's garbage collector leave alone what is in memory now: above all what the compiler's modules are made of.
 
     A worker collects after each partition (pyspark/daemon.py) and looked through some hundred thousand objects each time, which
-    took longer than most partitions. What is garbage by now goes first, so that it is not kept.
+    took longer than most partitions. Present garbage goes first, so that it is not kept.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Which stores of a run go through Spark together, and which of them are slow."""
+"""Puts the stores of a run together that go through Spark at once, and names the slow ones."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _SLOW = 4  # times slower than the fleet's median
 def batches(
     stores: Sequence[StoreArgument], most: int = BATCH_STORES, weights: Sequence[int] | None = None
 ) -> Iterator[list[tuple[int, StoreArgument]]]:
-    """The stores with their numbers, as many together as reach `most`, and more only where a group's copies would be separated.
+    """Yield the stores with their numbers, as many together as reach `most`.
 
-    weights: what each store counts; None: 1.
+    A batch has more only if a group's copies would be separated.
+    weights: the weight of each store; None: 1.
     """
     groups: dict[str, list[int]] = {}
     for number, store in enumerate(stores):

@@ -64,7 +64,7 @@ def cold_runs(small: Path, large: Path, out: Path, spark_words: Sequence[str]) -
 
 
 def measure_cold(runs: Sequence[ColdRun], rounds: int) -> dict[str, float] | None:
-    """Run -> its least seconds, in their order. None where the environment is not made. Raises BenchFailed."""
+    """Return run -> its least seconds, in their order; None if the environment is not made. Raises BenchFailed."""
     if not environment.is_ready():
         return None
     least = dict.fromkeys((run.name for run in runs), float("inf"))

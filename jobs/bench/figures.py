@@ -34,7 +34,10 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table; empty texts where a column says nothing. met: None without a limit."""
+    """One line of the table; a column that says nothing is empty.
+
+    met: None without a limit.
+    """
 
     what: str
     bodies: str
@@ -46,7 +49,7 @@ class Figure:
 
     @property
     def name(self) -> str:
-        """What it is called beside other runs' figures: without what a run itself may change."""
+        """Return the figure's name beside other runs' figures, without parts that a run itself may change."""
         return f"{self.what.partition(' (')[0]} {self.bodies}".strip()
 
 
@@ -78,7 +81,10 @@ def session_figure(seconds: float) -> Figure:
 
 
 def command_figure(size: int, seconds: float | None) -> Figure:
-    """The line of the audit as a command of its own. seconds: None where there is no environment."""
+    """Return the line of the audit as a command of its own.
+
+    seconds: None without an environment.
+    """
     return _timed("audit command, everything installed", size, seconds, COMMAND_LIMIT)
 
 
@@ -95,7 +101,10 @@ def cold_figures(least: Mapping[str, float] | None) -> list[Figure]:
 
 
 def peer_figures(loads: LoadTimes, size: int, audit: float | None) -> list[Figure]:
-    """The two lines of a release's own load(). audit: seconds of a repeated audit of the same store, where it was measured."""
+    """Return the two lines of a release's own load().
+
+    audit: seconds of a repeated audit of the same store, if it was measured.
+    """
     lines = []
     for what, seconds in (("queues kept", loads.kept), ("queues and index rebuilt", loads.rebuilt)):
         than = f", {seconds / audit:.1f} times the repeated audit" if audit else ""
@@ -104,7 +113,10 @@ def peer_figures(loads: LoadTimes, size: int, audit: float | None) -> list[Figur
 
 
 def kind_figures(measured: Iterable[KindTimes | str]) -> list[Figure]:
-    """Two lines for each kind: the floor of its log, and the audit with its ratio and its entries a second."""
+    """Return two lines for each kind: the floor of its log, and the audit.
+
+    The second has its ratio and its entries a second.
+    """
     lines = []
     for times in measured:
         if isinstance(times, str):

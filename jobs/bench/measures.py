@@ -1,4 +1,5 @@
-"""What `jobs.bench.run_bench` measures, one function each. Times are wall time, of kinds processor time: the least of the rounds.
+"""The measurements of `jobs.bench.run_bench`, one function each. Times are wall time, of kinds processor time: the least of the
+rounds.
 
 What is compared takes turns over the same bytes within a round: another program on the machine then slows both.
 """
@@ -101,7 +102,7 @@ def _keep_least(
 
 
 def _processor_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """Return the processor time of this process and of those that it has waited for."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
@@ -111,7 +112,7 @@ def _audit(root: Path) -> StoreAudit:
 
 
 def _check_scan(task: SegmentTask) -> int:
-    """Run the task once: compiled code is loaded, the file is in memory, and what is measured is what it should be."""
+    """Run the task once, and check that it finds a sound segment. Compiled code is then loaded, and the file is in memory."""
     summary = run_task(task)
     messages: int = sum(extent.message_count for extent in summary.extents)
     unlike = {int(match) for match in summary.runs["match"]} if len(summary.runs) else set()
@@ -135,9 +136,11 @@ def _read_and_sum(source: ByteSource, path: str, buffer: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class KindTimes:
-    """Seconds of processor time, that of the process that reads RocksDB too: of all tasks of an audit and what lies between them.
+    """Seconds of processor time for an audit of one kind of store, with the process that reads RocksDB.
 
-    floor: reading the log's files and the CRC-32 of all their bytes.  entries: of all ConsumeQueues.
+    audit: all tasks and the work between them.
+    floor: reading the log's files and the CRC-32 of all their bytes.
+    entries: those of all ConsumeQueues.
     """
 
     kind: str
@@ -174,8 +177,13 @@ def measure_kind(root: Path, kind: str, settings: str, rounds: int) -> KindTimes
 
 @dataclass(frozen=True)
 class AuditTimes:
-    """Seconds. first: of the first audit in the session, with tables.  audit: a later one, to plan and findings.
-    tables: the Delta tables on top.  datasets: all record-level datasets on top of both; None where not asked for."""
+    """Seconds of audits.
+
+    first: the first audit in the session, with tables.
+    audit: a later one, to plan and findings.
+    tables: the Delta tables on top.
+    datasets: all record-level datasets on top of both; None if not asked for.
+    """
 
     first: float
     audit: float
@@ -232,9 +240,9 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
 
 
 def measure_peak(started: Session, root: Path) -> int | None:
-    """Most memory (RSS, bytes) that a Spark worker of this session held while it ran the task of the store's one segment.
+    """Return the most memory (RSS, bytes) that a Spark worker held during the task of the store's one segment.
 
-    None where the system does not measure it.
+    None if the system does not measure it.
     """
     if reset_peak() is None:
         return None
@@ -262,7 +270,7 @@ def _peak_of(task: SegmentTask) -> tuple[int, str]:
 
 
 def measure_command(root: Path, out: Path, spark_words: Sequence[str], rounds: int) -> float | None:
-    """Seconds of the audit command as a process of its own. None where the environment is not made."""
+    """Return the seconds of the audit command as a process of its own; None if the environment is not made."""
     if not environment.is_ready():
         return None
     words = [*command_words(), "audit", str(root), "--out", str(out), "--release", RELEASE, *spark_words]
@@ -282,9 +290,12 @@ def measure_command(root: Path, out: Path, spark_words: Sequence[str], rounds: i
 
 @dataclass(frozen=True)
 class RepairTimes:
-    """Least wall time of the rounds, in seconds, for a store of one nominal body size whose queues and index are gone.
+    """Least wall time of the rounds, in seconds, for a store without queues and index.
 
-    copy: `cp -r` of it.  flushed: the same, and the copy flushed to the disk.  repair: the command, from its start to its end.
+    body: the nominal body size of its messages.
+    copy: `cp -r` of it.
+    flushed: the same, and the copy flushed to the disk.
+    repair: the command, from its start to its end.
     load: load() of such a copy by a release, which makes queues and index anew as well; None without its jars.
     """
 
@@ -299,8 +310,11 @@ class RepairTimes:
 def measure_repair(
     root: Path, body: int, spark_words: Sequence[str], rounds: int, jars: Path | None = None
 ) -> RepairTimes | None:
-    """Damage the store, so that all that can be made anew is, and repair it again and again. None where the environment is not
-    made, or there is no `cp`. jars: of a release."""
+    """Damage the store, so that all that can be made anew is, and repair it again and again.
+
+    None if the environment is not made, or there is no `cp`.
+    jars: those of a release.
+    """
     if not environment.is_ready() or shutil.which("cp") is None:
         return None
     for name in ("consumequeue", "index"):

@@ -10,7 +10,7 @@ _RESET, _STATUS = "/proc/self/clear_refs", "/proc/self/status"
 
 
 def reset_peak() -> int | None:
-    """Let what was held before not count; what is held now. What was freed is given back to the system first."""
+    """Let memory that was held before not count; return the memory held now. Freed memory is given back to the system first."""
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # no other C library has it
         ctypes.CDLL(None).malloc_trim(0)

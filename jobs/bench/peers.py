@@ -1,4 +1,4 @@
-"""What a real broker's load() takes for the store that an audit reads, where a release's jars are at hand.
+"""Measures a real broker's load() for the store that an audit reads, if a release's jars are at hand.
 
 load() is the part of a start that reads the store: after a clean stop the last files of the log alone, else all from the start
 file on, and it writes queue and index entries for messages that have none yet. So each run gets a copy of its own.
@@ -99,7 +99,7 @@ def _message_store(jvm: Any, root: Path) -> Any:
 
 
 def _made(kind: Any, *arguments: Any) -> Any:
-    """A new object; without the last argument where the release's constructor has not got that parameter yet."""
+    """Return a new object, without the last argument if the release's constructor has not got that parameter yet."""
     from py4j.protocol import Py4JError
 
     try:

@@ -15,7 +15,7 @@ _FIELDS = ("model name", "cpu family", "model")
 
 @cache
 def _known() -> dict[str, str]:
-    """What Linux says of the first processor."""
+    """Return Linux's facts about the first processor."""
     found: dict[str, str] = {}
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -29,8 +29,10 @@ def _known() -> dict[str, str]:
 
 
 def kind() -> str:
-    """Its name, its maker's numbers, as many processors share one name, and the vectors that it multiplies: a hypervisor may hide
-    some of its instructions."""
+    """Return the processor's name, its maker's numbers, and the vectors that it multiplies.
+
+    Many processors share one name, and a hypervisor may hide some instructions.
+    """
     known = _known()
     name = known.get("model name") or platform.processor() or platform.machine()
     numbers = [f"{what} {known[field]}" for what, field in (("family", "cpu family"), ("model", "model")) if field in known]

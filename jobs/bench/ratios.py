@@ -28,7 +28,7 @@ def read(path: str) -> dict[str, dict[str, float]]:
 
 
 def of_processor(path: str, kind: str) -> dict[str, float]:
-    """Name -> ratio of that kind of processor. Raises UsageError where there are none: those of others say nothing."""
+    """Return name -> ratio of that kind of processor. Raises UsageError if there are none: those of others say nothing."""
     kept = read(path)
     if kind not in kept:
         others = printable("; ".join(sorted(kept)) or "none")

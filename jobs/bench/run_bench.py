@@ -65,7 +65,10 @@ SMALL_STORE = SampleStore([200, 1024], segment_bytes=1 << 20, index_slots=10_000
 
 @dataclass(frozen=True)
 class Asked:
-    """What to measure. Sizes in bytes. directory: where the stores are made for the time being."""
+    """The measurements to make. Sizes in bytes.
+
+    directory: the place of the stores for the time being.
+    """
 
     size: int
     audit_size: int
@@ -83,7 +86,7 @@ class Asked:
 
 
 def run(command: Command) -> int:
-    """Measure and print the table; 0 whether or not all limits are met, with --compare 1 where a ratio has become worse.
+    """Measure and print the table. Returns 0 whether or not all limits are met, with --compare 1 if a ratio has become worse.
 
     Raises UsageError, BenchFailed.
     """
@@ -109,7 +112,7 @@ def run(command: Command) -> int:
 
 
 def asked_of(command: Command) -> Asked:
-    """What the command line asks for. Raises UsageError."""
+    """Return the measurements of a command line. Raises UsageError."""
     if command.arguments:
         raise UsageError(f"bench: unrecognized argument {command.arguments[0]!r}")
     given = command.options
@@ -213,14 +216,14 @@ def _kinds(folder: Path, asked: Asked) -> Iterator[KindTimes | str]:
 
 
 def scan_store(size: int) -> SampleStore:
-    """Equal parts of each body size, in segments of the default size where there is so much."""
+    """Return a store with equal parts of each body size, in segments of the default size if it has room."""
     each = max(1, round(size / len(BODIES) / SEGMENT_BYTES))
     segment = min(SEGMENT_BYTES, size // len(BODIES) // 4096 * 4096)
     return SampleStore([body for body in BODIES for _ in range(each)], segment_bytes=segment)
 
 
 def audit_store(size: int, body: int = BODIES[1]) -> SampleStore:
-    """So many bytes of messages; the rest of the last segment is unwritten."""
+    """Return a store with so many bytes of messages; the rest of the last segment is unwritten."""
     count = -(-size // SEGMENT_BYTES)
     segment = SEGMENT_BYTES if size >= SEGMENT_BYTES else size // 4096 * 4096
     return SampleStore([body] * count, segment_bytes=segment, last_bytes=min(size - (count - 1) * SEGMENT_BYTES, segment))

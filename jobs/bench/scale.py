@@ -50,7 +50,7 @@ class Shape:
     lost: bool = False
 
     def make(self, folder: Path, part: float) -> list[RepeatedLocation]:
-        """Write the segment into a new folder; where the stores are that repeat it."""
+        """Write the segment into a new folder; return the places of the stores that repeat it."""
         share = part if self.wide else 1.0
         size = max(1, round(self.segment_bytes * share / 4096)) * 4096
         repeats = self.repeats if self.wide else max(1, round(self.repeats * part))
@@ -80,9 +80,10 @@ SHAPES = {
 class ScaleTimes:
     """An audit of one shape. Seconds; bytes.
 
-    tasks: wall time of all tasks, one after the other.  driver: processor time of this process, to the last file.
-    tables: of these, for the tables.  peak: the most memory of this process; started: before the audit. None where the
-    system does not say.
+    tasks: the wall time of all tasks, one after the other.
+    driver: the processor time of this process, to the last file.
+    tables: of these, for the tables.
+    peak: the most memory of this process; started: before the audit. None if the system does not say.
     """
 
     shape: str
@@ -101,12 +102,12 @@ class ScaleTimes:
 
     @property
     def units(self) -> int:
-        """What the driver's time goes with: segments, queues and their files."""
+        """Return the number with which the driver's time grows: segments, queues and their files."""
         return self.segments + self.queues + self.queue_files
 
 
 def measure_scale(started: Session, folder: Path, shape: str, part: float) -> ScaleTimes:
-    """Audit the stores of a shape, or a part of it. Raises BenchFailed where an audit finds what it should not."""
+    """Audit the stores of a shape, or a part of it. Raises BenchFailed if an audit has an unexpected finding."""
     from jobs.audit import run_audit as audit
     from jobs.audit.outcomes import put_away
     from jobs.audit.runner import Runner

@@ -18,7 +18,7 @@ BODIES = (200, 1024, 16384)  # nominal, bytes
 
 
 class BenchFailed(StoreError):
-    """What is to be measured cannot be made or does not work."""
+    """The stores or commands to be measured cannot be made or do not work."""
 
 
 @contextlib.contextmanager
@@ -36,12 +36,12 @@ def scratch_folder(parent: str | None, keep: bool) -> Iterator[Path]:
 
 
 def write_store(root: Path, store: SampleStore) -> None:
-    """Write the store's files under `root`. What no piece fills is a hole, as in a broker's preallocated files."""
+    """Write the store's files under `root`. Bytes that no piece fills are a hole, as in a broker's preallocated files."""
     write_pieces(root, sample_pieces(store))
 
 
 def write_pieces(root: Path, pieces: Iterable[Piece | Pairs]) -> None:
-    """The same of any pieces."""
+    """Write any pieces into a folder."""
     databases: dict[Path, Any] = {}
     try:
         for piece in pieces:

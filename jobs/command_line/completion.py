@@ -29,7 +29,7 @@ def run(command: Command) -> int:
 
 
 def choices(option: Option) -> tuple[str, ...]:
-    """The words that an option takes, where it takes only these; the releases that are known."""
+    """Return the words that an option takes, if it takes only these; the releases that are known."""
     if option.name == "--release":
         return KNOWN_RELEASES
     words = tuple(option.metavar.split("|"))

@@ -64,7 +64,7 @@ def _names(options: Mapping[str, str], option: str, between: str = r"(?<!\\),") 
 
 
 def _tags(options: Mapping[str, str]) -> frozenset[str] | None:
-    """As subscriptions have them, too: "TagA || TagB", or "*" for all."""
+    """Return the tags to keep. Subscriptions' forms "TagA || TagB" and "*" for all are taken, too."""
     if options.get("--tag", "").strip() == "*":
         return None
     trimmed = {name: text.strip() for name, text in options.items() if name == "--tag"}

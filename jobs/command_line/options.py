@@ -115,12 +115,12 @@ def parse(words: Sequence[str]) -> Command:
 
 
 def usage_of(command: str) -> str:
-    """What COMMAND --help prints."""
+    """Return the text of COMMAND --help."""
     return CommandParser(command, COMMAND_TABLE[command]).format_help()
 
 
 def usage() -> str:
-    """What --help prints: how most people begin, and a line for every command."""
+    """Return the text of --help: how most people begin, and a line for every command."""
     ways = "\n".join(f"{sentence}\n  {COMMAND_TABLE[name].examples[0]}\n" for name, sentence in WAYS.items())
     lines = "".join(f"  {name:13}{spec.about.splitlines()[0]}\n" for name, spec in COMMAND_TABLE.items())
     return f"{ways}\nusage: {COMMAND} COMMAND [options]; COMMAND --help shows examples and options. The commands:\n{lines}"
@@ -214,7 +214,7 @@ def _local_file(option: str, text: str) -> str:
 
 
 def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str | None, beside: Mapping[str, str]) -> None:
-    """Raise UsageError where anything that is written would lie inside a store: links and mounts are followed."""
+    """Raise UsageError if anything that is written would lie inside a store: links and mounts are followed."""
     if not is_uri(out) and os.path.exists(out) and not os.path.isdir(out):
         raise UsageError(f"--out {out!r}: there is a file of that name")
     written = [("--out", out), ("--out", join(out, "tables"))] if tables is None else [("--out", out), ("--tables", tables)]
@@ -233,7 +233,10 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
 
 
 def to_word(options: AuditOptions) -> str:
-    """These options as one word for another process's command line; as JSON, for no word of a command line becomes code."""
+    """Return these options as one word for another process's command line.
+
+    They are JSON inside, for no word of a command line becomes code.
+    """
     content = json.dumps({**asdict(options), "write": sorted(options.write)})
     return base64.urlsafe_b64encode(zlib.compress(content.encode("utf-8", "surrogatepass"))).decode("ascii")
 

@@ -70,7 +70,11 @@ class CommandSpec:
 
 
 class Given(NamedTuple):
-    """What a command line gives. options: checked values by name, True for a flag.  spark: Spark's own options, in order."""
+    """The content of a command line.
+
+    options: checked values by name, True for a flag.
+    spark: Spark's own options, in order.
+    """
 
     arguments: list[str]
     options: dict[str, Any]
@@ -118,7 +122,7 @@ class CommandParser(argparse.ArgumentParser):
                 self.add_argument(spark_option, dest=spark_option, action=_ForSpark, nargs=nargs, help=argparse.SUPPRESS)
 
     def format_help(self) -> str:
-        """What --help prints: the sentence, the examples, then usage and options."""
+        """Return the text of --help: the sentence, the examples, then usage and options."""
         told = f"{self._head}\n\n{super().format_help()}"
         for title in [title for title in _GROUPS if f"\n{title}:\n" in told][1:]:
             told = told.replace(f"\n\n{title}:\n", f"\n{title}:\n")  # a page without empty lines between groups
@@ -138,7 +142,7 @@ class CommandParser(argparse.ArgumentParser):
         return min(position, len(words))
 
     def read(self, words: Sequence[str]) -> Given | None:
-        """What these words give; None where help is asked for. Raises UsageError."""
+        """Read these words; None if they ask for help. Raises UsageError."""
         options, arguments = self._sorted(words)
         if options and options[-1] in HELP:
             return None
@@ -149,7 +153,10 @@ class CommandParser(argparse.ArgumentParser):
         return Given(arguments, found, found.pop("spark"))
 
     def _sorted(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
-        """(options, a value joined to its own by "="; arguments): argparse itself takes a value that begins with "-" only so."""
+        """Return (options, each with its value joined by "="; arguments).
+
+        argparse itself takes a value that begins with "-" only in this form.
+        """
         options: list[str] = []
         arguments: list[str] = []
         if self._others_pass and words[:1] in ([HELP[0]], [HELP[1]]):
@@ -204,7 +211,10 @@ class _ForSpark(argparse.Action):
 
 
 def spark_setting(spark: Sequence[str], key: str, option: str | None = None) -> str | None:
-    """The value that these words give a Spark setting: by its own option, else by the last --conf, as in Spark."""
+    """Return the value that these words give a Spark setting: by its own option, else by the last --conf.
+
+    Spark does the same.
+    """
     words = [word for word in spark if word not in SPARK_FLAGS]
     by_name: dict[str, str] = {}
     for name, value in zip(words[::2], words[1::2], strict=True):

@@ -47,7 +47,7 @@ def absolute(text: str, base: str | None = None) -> str:
 
 
 def last_part(path: str) -> str:
-    """The last part of a path or a URI's path; of a bare bucket or host, its name; of the root, "store"."""
+    """Return the last part of a path or URI. It is the name of a bare bucket or host, and "store" for the root."""
     text = path
     if is_uri(path):
         parts = urlsplit(path)
@@ -60,7 +60,10 @@ def join(folder: str, name: str) -> str:
 
 
 def folder_name(name: str) -> str:
-    """The name as a folder's: bytes outside [A-Za-z0-9._-] as %XX of its UTF-8, cut where a file system would refuse it."""
+    """Return the name as a folder's: bytes outside of [A-Za-z0-9._-] become %XX.
+
+    A name that a file system would refuse is cut.
+    """
     encoded = [chr(b) if b in _NAME_KEPT else f"%{b:02X}" for b in name.encode("utf-8", "surrogateescape")]
     while sum(map(len, encoded)) > _NAME_BYTES:
         encoded.pop()
@@ -86,12 +89,15 @@ def tables_at(option: str, uri: str) -> str:
 
 
 def refuse_inside(target: str, option: str, roots: Sequence[str]) -> None:
-    """Raise UsageError where the target lies inside one of these stores' folders: links and mounts are followed."""
+    """Raise UsageError if the target lies inside one of these stores' folders: links and mounts are followed."""
     refuse_all_inside([(option, target)], roots)
 
 
 def refuse_all_inside(written: Sequence[tuple[str, str]], roots: Sequence[str]) -> None:
-    """The same for several (option, target). Every folder of the stores is compared: any may be mounted elsewhere as well."""
+    """Raise UsageError if one of several (option, target) lies inside one of these stores' folders.
+
+    Every folder of the stores is compared: any may be mounted elsewhere as well.
+    """
     known: dict[str | tuple[int, int], str] = {}
     for root in filter(None, roots):
         for identity in _identities_within(root):
@@ -106,7 +112,7 @@ def refuse_all_inside(written: Sequence[tuple[str, str]], roots: Sequence[str]) 
 
 
 def refuse_inside_any(target: str, option: str) -> None:
-    """Raise UsageError where the target lies below a folder of this machine that holds what a store holds, whoever named it."""
+    """Raise UsageError if the target lies below any folder of this machine with a store's content."""
     for folder in [] if is_uri(target) else _folders_above(target)[1:]:
         held = next((name for name in _OF_STORES if os.path.isdir(join(folder, name))), None)
         if held is not None:
@@ -125,7 +131,7 @@ def _folders_above(path: str) -> list[str]:
 
 
 def _identities(path: str) -> list[str | tuple[int, int]]:
-    """What makes a folder the same as another: its resolved name, and its inode, for one that is mounted twice."""
+    """Return the identities of a folder: its resolved name, and its inode, for a folder that is mounted twice."""
     if is_uri(path):
         return [_normal_uri(path)]
     real = os.path.realpath(path)

@@ -27,11 +27,12 @@ _FLEET_KEYS = frozenset({"name", "path", "release", "broker_conf", "replica_grou
 class StoreArgument:
     """One store to audit.
 
-    name: its folder under --out, unique in the run.  path: an absolute path, or a URI other than file:.
-    broker_conf: the properties file's text, None without one; broker_conf_file: where it was read.
+    name: its folder under --out, unique in the run.
+    path: an absolute path, or a URI other than file:.
+    broker_conf: the properties file's text, None without one; broker_conf_file: the file from which it was read.
     named: whether a person gave it its name; else its folder did.
-    parts: ("commitlog", (path, ...)) and the others of PARTS that lie elsewhere.  problem: why it cannot be audited at all (a bad
-    row of a fleet file), one sentence; then it earns 3.
+    parts: ("commitlog", (path, ...)) and the others of PARTS that lie elsewhere.
+    problem: one sentence on why it cannot be audited at all (a bad row of a fleet file); then it earns 3.
     """
 
     name: str
@@ -49,9 +50,10 @@ class StoreArgument:
 
     @property
     def key(self) -> str:
-        """What the tables and the data sources call it, in every run the same: the name that a person gave it, else its place.
+        """Return the store's key in the tables and data sources: the name that a person gave it, else its place.
 
-        Names of folders are often alike. Bytes of a path that are no UTF-8 are escaped, as in the tables.
+        The key is the same in every run. Names of folders are often alike. Bytes of a path that are no UTF-8 are escaped, as in
+        the tables.
         """
         if self.named:
             return self.name
@@ -95,10 +97,10 @@ def _known(text: str) -> dict[str, Any]:
 
 
 def read_fleet_file(path: str, options: Mapping[str, Any]) -> list[StoreArgument]:
-    """The stores of a fleet file; the command line's release holds where a row names none. Names are not unique yet.
+    """Return the stores of a fleet file; the command line's release applies to a row that names none. Names are not unique yet.
 
-    Raises UsageError where the file cannot be read, is no TOML, or has no [[store]] table: then no store is known. Whatever
-    is wrong with one row becomes that store's `problem`.
+    Raises UsageError if the file cannot be read, is no TOML, or has no [[store]] table: then no store is known. A fault of one
+    row becomes that store's `problem`.
     """
     try:
         content = read_regular(path, FLEET_BYTES)
@@ -165,7 +167,7 @@ def _part_paths(text: str, where: str, base: str | None = None) -> tuple[str, ..
 
 
 def with_unique_names(stores: Sequence[StoreArgument]) -> list[StoreArgument]:
-    """The same stores, named by their folders under --out."""
+    """Return these stores, named by their folders under --out."""
     taken = set(TAKEN_NAMES)
     places: Counter[str] = Counter()
     named = []

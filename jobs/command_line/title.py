@@ -1,4 +1,4 @@
-"""What other users of this machine see of a command line (`ps`)."""
+"""Hides parts of a command line from other users of this machine (`ps`)."""
 
 from __future__ import annotations
 

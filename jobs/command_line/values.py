@@ -1,4 +1,4 @@
-"""What options may say: each check takes the text and returns the value. argparse puts the option's name before its sentence."""
+"""The checks of options' values: each takes the text and returns the value. argparse puts the option's name before a sentence."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def some_of(what: str, *choices: str) -> Callable[[str], frozenset[str]]:
 
 
 def storage_option(text: str) -> tuple[str, str]:
-    """The key and the value of KEY=VALUE. What may be a secret is not quoted."""
+    """Return the key and the value of KEY=VALUE. A text that may be a secret is not quoted."""
     name, equals, value = text.partition("=")
     key = name.strip().lower()
     known = ", ".join(storage_options.KEYS)

@@ -1,4 +1,4 @@
-"""Where numba keeps the decoders that it compiles. Standard library only."""
+"""The folder in which numba keeps the decoders that it compiles. Standard library only."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _is_writable(folder: str) -> bool:
 
 
 def _own_temporary_folder() -> str:
-    """The same folder in each run, unless another user owns it: code in it is run."""
+    """Return the same folder in each run, unless another user owns it: code in it is run."""
     folder = os.path.join(tempfile.gettempdir(), f"store-audit-numba-{os.geteuid()}")
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)

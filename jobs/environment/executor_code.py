@@ -29,7 +29,7 @@ RELEASES = ("4.9.8", "5.3.3")  # of the example's broker, and one with more chec
 
 
 def object_files(folder: str) -> list[Path]:
-    """The files, made in this folder; none where that fails, which costs executors time and nothing else."""
+    """Return the files, made in this folder; none if that fails, which costs executors time and nothing else."""
     command = [sys.executable, "-P", "-m", installation.module_name("jobs.environment.executor_code")]
     variables = {**os.environ, "PYTHONPATH": installation.python_path(""), code_files.FOLDER: folder}
     done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True)
@@ -72,8 +72,10 @@ def main() -> None:
 
 
 def _cut_in_half(task: IndexTask, folder: str) -> IndexTask:
-    """The task for a copy of its file, in this folder, whose second half is lost: the example's own files are sound, and chains
-    of sound files are not followed back."""
+    """Return the task for a copy of its file, in this folder, whose second half is lost.
+
+    The example's own files are sound, and chains of sound files are not followed back.
+    """
     copy = Path(folder, task.path)
     copy.parent.mkdir(exist_ok=True)
     whole = (EXAMPLE / "store" / task.path).read_bytes()

@@ -1,5 +1,6 @@
-"""What tasks on other machines must know of the driver's Hadoop configuration: the NameNodes of a name service, and how to speak
-to servers. Nothing else of it: there may be secrets."""
+"""The driver's Hadoop settings for tasks on other machines: the NameNodes of a name service, and how to speak to servers. Nothing
+else of it: there may be secrets.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ _NEEDED = (
 
 
 def needed() -> dict[str, str]:
-    """What hdfs-native asks of it. A file that cannot be read is left out: whoever opens a store says what is wrong with it."""
+    """Return the settings that hdfs-native asks for.
+
+    A file that cannot be read is left out: whoever opens a store names its fault.
+    """
     found: dict[str, str] = {}
     if place := hadoop_folder():
         for name in HADOOP_FILES:

@@ -1,4 +1,5 @@
-"""Where this program runs from: the project's folder, by spark-submit.sh, or an installed wheel, by the command rmq-audit.
+"""The place from which this program runs: the project's folder, by spark-submit.sh, or an installed wheel, by the command
+rmq-audit.
 
 In a wheel the three packages are inside the package rocketmq_store_audit (setup.py). Nothing is set up there: Python and its
 packages are those of the environment into which somebody installed it. Standard library only.
@@ -56,7 +57,7 @@ def user_cache() -> Path | None:
 
 
 def folder_of(package: str) -> Path | None:
-    """Where an installed package is, without loading it; None where it is not."""
+    """Return the folder of an installed package, without loading it; None if it is not installed."""
     found = importlib.util.find_spec(package)
     return Path(found.submodule_search_locations[0]) if found and found.submodule_search_locations else None
 

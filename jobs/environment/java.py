@@ -37,9 +37,9 @@ def find_java(kept: Path) -> JavaRuntime | None:
 
 
 def ask_java(path: str, kept: Path, any_release: bool = False) -> JavaRuntime | None:
-    """What this java is, None where it is none or of another release.
+    """Ask this java for its release; None if it is no java or has another release.
 
-    kept: the file that remembers its answer, for as long as this java stays as it is.
+    kept: the file that remembers its answer, as long as this java stays as it is.
     """
     try:
         status = os.stat(path)
@@ -73,10 +73,10 @@ def ask_java(path: str, kept: Path, any_release: bool = False) -> JavaRuntime | 
 
 
 def write_java_wrapper(path: Path, runtime: str) -> None:
-    """Put a `java` where JAVA_HOME/bin/java is looked for, which runs the wheel's.
+    """Put a `java` that runs the wheel's at the place of JAVA_HOME/bin/java.
 
-    Spark asks for the module jdk.incubator.vector, which that small runtime lacks and would refuse to start for; Spark
-    itself does without it. So the wrapper drops that one argument.
+    Spark asks for the module jdk.incubator.vector, which that small runtime lacks and would refuse to start for; Spark itself
+    does without it. So the wrapper drops that one argument.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     quoted = "'" + f"{runtime}/bin/java".replace("'", "'\\''") + "'"
@@ -103,7 +103,7 @@ def proxy_options() -> list[str]:
 
 
 def write_trust_store(path: Path) -> Path | None:
-    """The authorities that this Python trusts, as a Java key store (JKS); None where it lists none."""
+    """Write the authorities that this Python trusts as a Java key store (JKS); return None if it lists none."""
     certificates = ssl.create_default_context().get_ca_certs(binary_form=True)
     if not certificates:
         return None

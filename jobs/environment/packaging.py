@@ -1,5 +1,6 @@
-"""What executors on other machines need: the project's packages as one zip; the Python environment, and compiled code, as one
-archive."""
+"""Packs the parts that executors on other machines need: the project's packages as one zip; the Python environment, and compiled
+code, as one archive.
+"""
 
 from __future__ import annotations
 

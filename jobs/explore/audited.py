@@ -63,8 +63,10 @@ def request_of(store: StoreArgument) -> AuditRequest:
 
 
 def places_of(request: AuditRequest, spark: LazySpark, to_send: bool = False) -> LostPlaces:
-    """What a start would take of the store. to_send: also what of it is not to be sent again. Raises StoreError where that is
-    not known."""
+    """Return the messages that a start would take of the store. Raises StoreError if that is not known.
+
+    to_send: also says which of them are not to be sent again.
+    """
     from store_io.explore.lost.lost_places import lost_places
     from store_io.explore.lost.spared import with_spared
 

@@ -1,4 +1,4 @@
-"""What `query --view broker` shows: messages as the release would serve them when it has been started on the copy."""
+"""The rows of `query --view broker`: messages as the release would serve them after a start on the copy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from store_io.wording.refusals import refusal_sentence
 
 
 def broker_rows(request: AuditRequest, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[Row]:
-    """What the release would serve when it has been started on the copy: by queue and queue offset, or as a lookup answers."""
+    """Yield the messages that the release would serve after a start on the copy.
+
+    They come by queue and queue offset, or as a lookup answers.
+    """
     audit = audited(request, spark)
     prediction = audit.prediction
     if audit.failed or prediction is None:

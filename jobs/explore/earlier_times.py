@@ -18,9 +18,9 @@ _SEGMENT = (
 
 
 def earlier_times(tables: str, store: OpenStore, release: str) -> EarlierTimes:
-    """What the newest run with this release, these settings and today's rules says of the segments that are still the same.
+    """Return the times of segments that are still the same, from the newest run with this release and these settings.
 
-    Raises UsageError where there are no tables, TablesFailed where they cannot be read.
+    That run has the current rules. Raises UsageError if there are no tables, TablesFailed if they cannot be read.
     """
     runs, segments = DeltaQuery(f"{tables}/runs"), DeltaQuery(f"{tables}/segments")
     if not runs.exists() or not segments.exists():
@@ -52,7 +52,8 @@ def _names_setting(setting: object) -> bool:
 
 
 def _says_times(row: Row) -> bool:
-    """Whether all of the segment was read, in that run or one before, and both times are there: 0 is written as null.
+    """Say whether all of the segment was read, in that run or one before, and both times are known. A time of 0 is written as
+    null.
 
     A column of another type than an audit writes says nothing: the segment is read.
     """

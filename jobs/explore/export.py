@@ -108,7 +108,7 @@ def run(command: Command) -> int:
 
 
 def _to_uri(asked: Asked, spark_words: Sequence[str]) -> int:
-    """The same into S3 or HDFS: made here first, as a whole, so a second run begins anew."""
+    """Export into S3 or HDFS. The export is made here first, as a whole, so a second run begins anew."""
     uploads.refuse_elsewhere(spark_words)
     target = uploads.target_of(asked.to)
     refuse_all_inside([("--to", asked.to)], _roots(asked.store))
@@ -180,7 +180,7 @@ def _columns(text: str | None, body: str, lost: bool) -> tuple[str, ...]:
 
 
 def check_target(asked: Asked) -> None:
-    """Raise UsageError where the folder cannot be this export's: inside the store, a file, a folder with other things."""
+    """Raise UsageError if the folder cannot be this export's: inside the store, a file, a folder with other things."""
     folders = [asked.to, *(f"{asked.to}/{name}" for name in (MESSAGES, UNFINISHED, f"{UNFINISHED}/{MESSAGES}"))]
     if asked.form == "delta":
         refuse_not_utf8("--to", asked.to)
@@ -198,7 +198,7 @@ def check_target(asked: Asked) -> None:
 
 
 def check_same(asked: Asked, other: Mapping[str, Any]) -> None:
-    """Raise UsageError where the folder holds an export of something else."""
+    """Raise UsageError if the folder holds an export of something else."""
     before = other.get("asked")
     if before != asked.words:
         before = before if isinstance(before, dict) else {}
@@ -207,8 +207,10 @@ def check_same(asked: Asked, other: Mapping[str, Any]) -> None:
 
 
 def _different(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What was asked for differently, without what only follows from something else that was: --lost adds a column and unpacks,
-    and so does the format resend."""
+    """Return the options that differ, without those that only follow from another one.
+
+    The option --lost adds a column and unpacks, and so does the format resend.
+    """
     names = [name for name in {**now, **before} if before.get(name) != now.get(name)]
     follow: set[str] = set()
     if "lost" in names:
@@ -221,7 +223,7 @@ def _different(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def check_whole(to: str, manifest: Mapping[str, Any]) -> None:
-    """Raise StoreError where a file that the manifest names is gone or has another length."""
+    """Raise StoreError if a file that the manifest names is gone or has another length."""
     for file in manifest["files"]:
         if file["file"] is None:
             continue
@@ -235,7 +237,7 @@ def check_whole(to: str, manifest: Mapping[str, Any]) -> None:
 
 
 def read_json(path: str) -> dict[str, Any] | None:
-    """A file of ours; None where there is none. Raises StoreError where it is no JSON object."""
+    """Read a file of ours; None if there is none. Raises StoreError if it is no JSON object."""
     try:
         with open(path, encoding="utf-8") as file:
             found = parsed(json.loads, file.read())
@@ -297,7 +299,7 @@ class Export:
         return manifest
 
     def _places(self, spark_words: Sequence[str]) -> LostPlaces | None:
-        """What a start would take, where that is asked for."""
+        """Return the messages that a start would take, if they are asked for."""
         if not self.asked.needs_audit:
             return None
         if self.asked.store.release_from != NAMED:
@@ -337,7 +339,7 @@ class Export:
         return self.asked.redaction.salt
 
     def _notes(self, parts: Iterable[NamedSegment]) -> dict[str, dict[str, Any]]:
-        """What earlier runs have done, by the names of the parts."""
+        """Return the notes of earlier runs, by the names of the parts."""
         notes = {part.name: read_json(f"{self.state}/{part.name}.json") for part in parts}
         return {name: note for name, note in notes.items() if note is not None}
 
@@ -369,7 +371,7 @@ class Export:
         return {note.pop("name"): note for note in notes}
 
     def _say_columns(self) -> None:
-        """Write a file without rows where there is none: it shows the columns of an export without a message."""
+        """Write a file without rows if there is none: it shows the columns of an export without a message."""
         if self.asked.form not in ("jsonl", RESEND) and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
             with self._writing():
                 write_empty(self.folder, self.asked.columns)
@@ -403,12 +405,12 @@ class Export:
 
 
 def _column(column: Column) -> dict[str, Any]:
-    """What the manifest says of a column."""
+    """Return the manifest's row of a column."""
     return {"name": column.name, "type": column.type, "comment": column.comment}
 
 
 def named_parts(segments: Sequence[MappedFile]) -> list[NamedSegment]:
-    """Each segment with the name of its file: its base offset, and a number where a store has several of one name."""
+    """Return each segment with the name of its file: its base offset. A number follows if a store has several of one name."""
     met: Counter[int] = Counter()
     parts = []
     for segment in segments:

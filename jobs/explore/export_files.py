@@ -41,7 +41,10 @@ _DICTIONARY = [
 
 @dataclass(frozen=True)
 class SegmentFiles:
-    """Where the files of an export go, and what is in them. Picklable. scan: with path and sizes of no segment yet."""
+    """The folders of an export's files, and the form of their content. Picklable.
+
+    scan: with path and sizes of no segment yet.
+    """
 
     folder: str  # of the files, a path
     state: str  # folder of the notes that say what is done
@@ -52,7 +55,11 @@ class SegmentFiles:
 
 @dataclass(frozen=True)
 class NamedSegment:
-    """One segment to export. name: of its file, without the suffix.  loss: what a start takes of it, where that is asked for."""
+    """One segment to export.
+
+    name: that of its file, without the suffix.
+    loss: the part that a start takes of it, if that is asked for.
+    """
 
     segment: MappedFile
     name: str
@@ -60,8 +67,10 @@ class NamedSegment:
 
 
 def export_segment(files: SegmentFiles, part: NamedSegment) -> dict[str, Any]:
-    """Write the segment's file, then the note that it is done, which is returned: file (null without a message), segment, rows,
-    bytes, sha256. Raises StoreError; what was written until then is removed.
+    """Write the segment's file, then the note that it is done; return the note.
+
+    The note has file (null without a message), segment, rows, bytes, sha256. Raises StoreError; a part that was written until
+    then is removed.
     """
     segment = part.segment
     suffix = JSONL if files.form in (JSONL, RESEND) else PARQUET
@@ -187,8 +196,10 @@ def _write_jsonl(sink: _Sink, batches: Iterator[pa.RecordBatch]) -> int:
 
 
 def json_rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """Rows as JSON has them: times as ISO-8601 in UTC, maps as objects, a body as text, or in base64 as `body_base64` where it is
-    none."""
+    """Return rows as JSON has them: times as ISO-8601 in UTC, maps as objects, a body as text.
+
+    A body that is no text is in base64, as `body_base64`.
+    """
     columns: dict[str, list[Any]] = {}
     for field, column in zip(batch.schema, batch.columns, strict=True):
         if pa.types.is_timestamp(field.type):

@@ -25,16 +25,19 @@ WAVE_BYTES = 256 << 20  # of places that the tasks of a wave bring back at most;
 def first_of_last(
     scan_of: Callable[[MappedFile], MessageScan], contents: Contents, segments: Sequence[MappedFile], most: int, spark: LazySpark
 ) -> tuple[int, int]:
-    """(physical offset of the first of the last `most` messages, how many rows there are from it on that come before these).
+    """Return (physical offset of the first of the last `most` messages, how many rows from it on come before these).
 
-    With fewer messages: that of the first one. Reads segments from the last one back, until they hold so many.
+    With fewer messages it is that of the first one. Reads segments from the last one back, until they hold so many.
     """
     end = segments[-1].start + segments[-1].size if segments else 0
     return start_of(_found(scan_of, contents, segments, most, spark), most, end)
 
 
 def start_of(places: Iterator[np.ndarray], most: int, end: int) -> tuple[int, int]:
-    """The same of places, ascending, of one segment after the other from the last one back; `end` where there are none."""
+    """Return the start by places, ascending, of one segment after the other from the last one back.
+
+    It is `end` if there are none.
+    """
     left, first, above = most, end, 0
     for found in places:
         taken = found[-left:]
@@ -50,7 +53,10 @@ def start_of(places: Iterator[np.ndarray], most: int, end: int) -> tuple[int, in
 def _found(
     scan_of: Callable[[MappedFile], MessageScan], contents: Contents, segments: Sequence[MappedFile], most: int, spark: LazySpark
 ) -> Iterator[np.ndarray]:
-    """The places of each segment, from the last one back. What is large goes through Spark, after the last segment alone."""
+    """Yield the places of each segment, from the last one back.
+
+    A large search goes through Spark, after the last segment alone.
+    """
     tasks = [LastTask(scan_of(file), contents, most) for file in reversed(segments)]
     if len(tasks) < 3 or not spark.wanted(sum(file.size for file in segments[:-1])):
         yield from map(last_places, tasks)
@@ -67,7 +73,7 @@ def _run(task: LastTask) -> np.ndarray:
 
 
 def without_first(batches: Iterator[pa.RecordBatch], count: int) -> Iterator[pa.RecordBatch]:
-    """The same without the first so many rows."""
+    """Yield the batches without their first `count` rows."""
     for batch in batches:
         if count < batch.num_rows:
             yield batch.slice(count)

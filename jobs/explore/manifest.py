@@ -21,7 +21,7 @@ MOST = 100
 
 
 def run(command: Command) -> int:
-    """Write or verify; 0 or, where a file differs, 3."""
+    """Write or verify a manifest. Returns 0, or 3 if a file differs."""
     store = options.single_store(command)
     given = command.options
     if "--write" in given and "--verify" in given:

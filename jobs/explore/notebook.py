@@ -16,7 +16,7 @@ _PLACES = ("--ServerApp.root_dir", "--notebook-dir", "--root-dir", "--preferred-
 
 
 def run(command: Command) -> int:
-    """Become JupyterLab; returns only where it cannot be started. Raises StoreError."""
+    """Become JupyterLab; returns only if it cannot be started. Raises StoreError."""
     if command.spark:
         raise UsageError(f"{command.spark[0]} is Spark's: say it in the notebook, session.start(['{command.spark[0]}', ...])")
     words = list(command.arguments)

@@ -105,7 +105,10 @@ class Query:
 
     @property
     def most(self) -> int | None:
-        """So many of the messages of a queue and a range of its offsets are enough; None: other conditions choose among them."""
+        """Return the number of messages that suffice, if only a queue and a range of its offsets are asked for.
+
+        None: other conditions choose among the messages.
+        """
         wanted = self.wanted
         free = self.contents == Contents() and not (self.lost or self.resend)
         free &= (wanted.phy_offsets, wanted.store_times, wanted.tags) == (ALL, ALL, None)
@@ -162,7 +165,7 @@ def _may_lack(query: Query, shown: int) -> bool:
 
 
 def _refuse_existing(out: str) -> None:
-    """Raise UsageError where no new file can be made: an earlier answer may be half sent, and its notes name its lines."""
+    """Raise UsageError if no new file can be made. An earlier answer may be half sent, and its notes name its lines."""
     if os.path.lexists(out):
         raise UsageError(f"--out {out!r}: is there already; name a new file")
     if not os.path.isdir(os.path.dirname(out)):
@@ -170,7 +173,7 @@ def _refuse_existing(out: str) -> None:
 
 
 def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[str | Row]:
-    """The answer: rows, or lines where they are made already."""
+    """Return the answer: rows, or lines if they are made already."""
     if query.broker:
         from jobs.explore.broker_rows import broker_rows
 
@@ -341,7 +344,10 @@ def _columns(options: Mapping[str, str], form: str, body: str, lost: bool) -> tu
 
 
 def copy_rows(store: StoreArgument, query: Query, spark: LazySpark, places: LostPlaces | None = None) -> Iterator[Row]:
-    """What the copy holds, by physical offset. places: what a start takes, where the query asks for it."""
+    """Yield the copy's messages, by physical offset.
+
+    places: the messages that a start takes, if the query asks for them.
+    """
     for batch in copy_batches(store, query, spark, places):
         yield from query.redaction.batch(batch).select(list(query.columns)).to_pylist()
 
@@ -349,7 +355,7 @@ def copy_rows(store: StoreArgument, query: Query, spark: LazySpark, places: Lost
 def copy_batches(
     named: StoreArgument, query: Query, spark: LazySpark, places: LostPlaces | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The same as batches, nothing hidden, perhaps with further columns."""
+    """Yield the copy's messages as batches, nothing hidden, perhaps with further columns."""
     location = StoreLocation(named.path, named.parts)
     store = open_store(location, named.release, named.broker_conf)
     segments = sorted(store.segments(), key=lambda f: (f.start, f.path))
@@ -401,7 +407,7 @@ class _Scans:
     choice: QueueChoice = field(default_factory=QueueChoice)
 
     def of(self, file: MappedFile) -> MessageScan:
-        """That of this segment."""
+        """Return the scan of this segment."""
         loss = None if self.places is None else self.places.of(file.path)
         scan, end = self.scan.of(file, loss), (self.choice.ends or {}).get(file.path)
         return scan if end is None else replace(scan, wanted=scan.wanted.narrowed(MessageFilter(phy_offsets=(None, end))))
@@ -434,7 +440,10 @@ def _chosen(
 
 
 def _held(choice: QueueChoice, batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """As many messages as are enough; none where one before the last of these is missing to which an entry leads."""
+    """Return as many messages as are enough, or none.
+
+    There are none if a message before the last of these is missing to which an entry leads.
+    """
     held: list[pa.RecordBatch] = []
     found: list[int] = []
     for batch in batches:
@@ -447,7 +456,7 @@ def _held(choice: QueueChoice, batches: Iterator[pa.RecordBatch]) -> list[pa.Rec
 
 
 def _read(scans: _Scans, query: Query, segments: list[MappedFile], spark: LazySpark) -> Iterator[pa.RecordBatch]:
-    """What these segments hold, in this process or through Spark."""
+    """Return the messages of these segments, read in this process or through Spark."""
     direct = query.at is not None or len(segments) < 2 or query.limit is None
     if not direct and spark.wanted(sum(map(scans.choice.bytes_of, segments))):
         return _through_spark(scans, query, segments, spark.session)
@@ -455,7 +464,10 @@ def _read(scans: _Scans, query: Query, segments: list[MappedFile], spark: LazySp
 
 
 def _through_spark(scans: _Scans, query: Query, segments: list[MappedFile], session: Session) -> Iterator[pa.RecordBatch]:
-    """Wave by wave, in log order; a wave grows while nothing is found, so that a rare message costs few of them."""
+    """Yield messages wave by wave, in log order.
+
+    A wave grows while nothing is found, so that a rare message costs few of them.
+    """
     assert query.limit is not None
     context = session.spark.sparkContext
     left = query.limit + 1
@@ -478,7 +490,7 @@ def _through_spark(scans: _Scans, query: Query, segments: list[MappedFile], sess
 
 
 def _rest(scan: MessageScan, contents: Contents, known: int) -> Iterator[pa.RecordBatch]:
-    """What a task did not bring back of a segment: read here, batch by batch."""
+    """Yield the messages of a segment that a task did not bring back: they are read here, batch by batch."""
     for batch in search(scan, contents):
         if batch.num_rows > known:
             yield batch.slice(known)

@@ -14,7 +14,10 @@ FAILED = 1  # a script that raises, as of Python itself
 
 
 def run(command: Command) -> int:
-    """Run the script; the code with which it ends by sys.exit, 0 at its end, 1 where it raises, with Python's traceback."""
+    """Run the script and return its exit code: that of sys.exit, 0 at its end, 1 if it raises.
+
+    Python's traceback is shown then.
+    """
     if not command.arguments:
         raise UsageError("run takes a script: run SCRIPT.py [its arguments]")
     if "--deploy-mode" in command.spark and "cluster" in command.spark:
@@ -59,7 +62,7 @@ def _compiled(path: str) -> CodeType:
 
 
 def _exit_code(end: SystemExit) -> int:
-    """As Python ends with it: a text is printed, and ends with 1."""
+    """Return the exit code as Python has it: a text is printed, and ends with 1."""
     if end.code is None or isinstance(end.code, int):
         return end.code or 0
     print(end.code, file=sys.stderr)

@@ -17,7 +17,10 @@ _LETTERS = 100  # of a name
 
 
 def unknown_topics(store: OpenStore, topics: Iterable[str] | None) -> str:
-    """One sentence without a full stop; "" where each of these topics has a queue, and where nothing is known of queues."""
+    """Return one sentence, without a full stop, on topics that have no queue.
+
+    "" without any, or if nothing is known of queues.
+    """
     try:
         known = sorted({queue.key[0] for queue in store.queues()})
     except StoreError:

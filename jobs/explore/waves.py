@@ -11,9 +11,9 @@ _T = TypeVar("_T")
 
 
 def waves(tasks: Sequence[_T], at_once: int, most: int | None = None) -> Iterator[Sequence[_T]]:
-    """All of them, in order, in parts that grow while nobody has enough: the first has as many as can run at once.
+    """Yield all tasks, in order, in parts that grow while nobody has enough. The first part has as many as can run at once.
 
-    most: in one part; None: no other bound than that of growth.
+    most: the tasks of one part; None: no other bound than that of growth.
     """
     bound = at_once * MOST_TIMES if most is None else min(at_once * MOST_TIMES, most)
     size, at = min(at_once, bound), 0

@@ -1,4 +1,4 @@
-"""What the tables of many runs say: commands that read no store.
+"""The commands that read the tables of many runs, and no store.
 
 * `reading`: the command line they share, and rows out of the Delta tables.
 * `pages`: where the pages of earlier runs are.

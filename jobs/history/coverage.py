@@ -46,7 +46,7 @@ def run(command: Command) -> int:
 
 
 def read_coverage(history: History, now: datetime, since: datetime, store: str | None = None) -> Row:
-    """What `coverage_view` makes of the tables. Raises StoreError where there is no run of any store."""
+    """Read the tables into the rows of `coverage_view`. Raises StoreError if there is no run of any store."""
     from pyspark.sql import functions as F
 
     runs = history.runs(["location", "segment_count", "exit_code", "verdict"])

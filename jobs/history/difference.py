@@ -36,7 +36,10 @@ _WORDS = "severity message expected actual next".split()
 
 
 def run(command: Command) -> int:
-    """The command: 0 nothing new, 10 or 20 as the most severe that is new, 3 where a run is missing or incomplete."""
+    """Run the command.
+
+    Returns 0 if nothing is new, 10 or 20 as the most severe new finding, 3 if a run is missing or incomplete.
+    """
     uri, kind = reading.tables_of(command), reading.format_of(command, ("text", "json"))
     last = list(command.arguments) == [LAST_RUN]
     if not last and len(command.arguments) != 2:
@@ -56,7 +59,7 @@ def run(command: Command) -> int:
 
 
 def read_difference(history: History, run_a: str, run_b: str, store: str | None = None) -> Row:
-    """What `difference_view` makes of the tables. Raises StoreError where a run or the store is not there."""
+    """Read two runs into the rows of `difference_view`. Raises StoreError if a run or the store is missing."""
     found = history.runs(_RUN_COLUMNS, [run_a, run_b])
     of_a, of_b = ({row["store"]: row for row in found if row["run_id"] == run_id} for run_id in (run_a, run_b))
     if not of_a or not of_b:
@@ -80,8 +83,11 @@ def read_difference(history: History, run_a: str, run_b: str, store: str | None 
 
 
 def read_last(history: History, store: str | None = None) -> Row:
-    """The differences between the two newest runs of each store: one for each pair of runs, as `difference_view` makes it, of the
-    stores that have these. Raises StoreError where no store has two runs."""
+    """Read the differences between the two newest runs of each store.
+
+    There is one for each pair of runs, as `difference_view` makes it, of the stores that have these. Raises StoreError if no
+    store has two runs.
+    """
     of_store: defaultdict[str, list[Row]] = defaultdict(list)
     for row in history.runs([]):
         of_store[row["store"]].append(row)
@@ -200,7 +206,10 @@ def _run(row: Row) -> Row:
 
 @dataclass(frozen=True)
 class _Side:
-    """One store in one run: its row of `runs`, None where the run did not have it, and its files by kind."""
+    """One store in one run, with its files by kind.
+
+    run: its row of `runs`, None if the run did not have it.
+    """
 
     run: Row | None
     files: dict[str, list[Row]]
@@ -266,12 +275,15 @@ def _codes_of_gaps(run: Row) -> list[int]:
 
 
 def _unlisted(run: Row | None, files: dict[str, list[Row]]) -> bool:
-    """Whether a run could not even list the store, because it was not mounted, say: then nothing is known of it."""
+    """Say whether a run could not even list the store, as one that was not mounted. Then nothing is known of it."""
     return run is not None and not run["complete"] and not any(files.values())
 
 
 class _Places:
-    """Which physical offsets a run has read. complete: whether it could judge all that it listed."""
+    """The physical offsets that a run has read.
+
+    complete: whether it could judge all that it listed.
+    """
 
     def __init__(self, segments: Sequence[Row], complete: bool):
         self._complete = complete
@@ -284,7 +296,7 @@ class _Places:
 
         A complete run has read all that a finding can be about, but perhaps not the segment of the message that it names. In any
         other run much that was not read has no row, such as a link in place of a segment: there the place itself has to be one
-        that was read. Of several findings that were folded into one, only the first one's place is known.
+        that was read. If several findings were folded into one, only the first one's place is known.
         """
         first = finding["phy_offset"]
         at = self._segment_of(first) if first is not None else None
@@ -317,8 +329,8 @@ def match_findings(moved: Iterable[Row]) -> tuple[list[Row], list[Row], list[Row
     """(new, grown, fixed, still there though elsewhere) of the places that two runs do not have alike.
 
     Each row has the place, `count_a` and `count_b` (null: not in that run), `words_a` and `words_b`. Rows of one code, file and
-    queue whose ranges overlap, in either run, are one finding: it has grown where the later run counts more, covers bytes that
-    the earlier one did not, or judges it graver. What is left is matched by its physical offset, whichever file holds it now.
+    queue whose ranges overlap, in either run, are one finding: it has grown if the later run counts more, covers bytes that the
+    earlier one did not, or judges it graver. The other rows are matched by their physical offset, whichever file holds it now.
     """
     groups: defaultdict[tuple[Any, ...], list[Row]] = defaultdict(list)
     for row in moved:
@@ -388,13 +400,20 @@ def _finding(row: Row, side: str) -> Row:
 
 
 def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
-    """What became of the CommitLog's segments. Each row: file, base_offset, size_bytes, modified_ns, digest (null: not all
-    read), wrote, the byte after the last written one (null: none is), and known, whether it was looked at for that at all.
+    """Compare the CommitLog's segments of two runs.
+
+    Each row: file, base_offset, size_bytes, modified_ns, digest (null: not all read), wrote, the byte after the last written one
+    (null: none is), and known, whether that was looked for at all.
 
     changed: segments older than the last written one of the earlier run, which no broker writes to any more, with other bytes or
-    another size.  missing: gone, though older ones are still there.  retired: gone from the front, as retention does it.
-    added: after the earlier run's last one.  appeared: new between others.  shrank: the log's end has moved back.
-    not_compared: older segments of which one run has not read all bytes.  none_left: all segments are gone.
+    another size.
+    missing: gone, though older ones still exist.
+    retired: gone from the front, as retention does it.
+    added: after the earlier run's last one.
+    appeared: new between others.
+    shrank: the log's end has moved back.
+    not_compared: older segments of which one run has not read all bytes.
+    none_left: all segments are gone.
     """
     old, new = ({row["file"]: row for row in rows} for rows in (before, after))
     last = max((row["base_offset"] for row in before if row["wrote"] is not None), default=-1)
@@ -427,8 +446,10 @@ def compare_log(before: Sequence[Row], after: Sequence[Row]) -> Row:
 
 
 def compare_derived(before: Sequence[Row], after: Sequence[Row], one_series: bool) -> Row:
-    """The same for index files (one_series) or queue files (one series per folder): all but the newest of each series in the
-    earlier run are full, and no broker writes to them any more."""
+    """Compare the index files (one_series) or queue files of two runs; each folder of queue files is a series.
+
+    All but the newest file of each series in the earlier run are full, and no broker writes to them any more.
+    """
     new = {row["file"]: row for row in after}
     newest: dict[str, str] = {}
     for row in before:
@@ -471,7 +492,10 @@ class _Compared:
 
 
 def _changed_file(before: Row, after: Row) -> Row:
-    """modified: false where the modification time is the same too, null where it is not known."""
+    """Return the row of a changed file.
+
+    modified: false if the modification time is the same too, null if it is not known.
+    """
     times = before.get("modified_ns"), after.get("modified_ns")
     return {
         "file": before["file"],

@@ -54,7 +54,10 @@ def run(command: Command) -> int:
 
 
 def _with_links(view: Row, out: str | None) -> Row:
-    """The view with `link` in each run: to its page, as the page of the report has it; None where that page does not exist."""
+    """Return the view with `link` in each run: to its page, relative to the report's page.
+
+    It is None if that page does not exist.
+    """
     page = absolute(out) if out is not None and not is_uri(out) else None
     if out is not None and page is None:  # in a bucket: no page of this machine can be linked from there
         return view
@@ -69,8 +72,10 @@ def _with_links(view: Row, out: str | None) -> Row:
 def read_fleet(
     history: History, now: datetime, since: datetime | None = None, store: str | None = None, trend_runs: int = TREND_RUNS
 ) -> Row:
-    """What `fleet_view` makes of the tables, with at most `trend_runs` of each store. Raises StoreError where no run falls into
-    that time."""
+    """Read the tables into the rows of `fleet_view`, with at most `trend_runs` of each store.
+
+    Raises StoreError if no run falls into that time.
+    """
     # All runs by their names and times alone; what is said of them is read of those that are shown: one partition is one run.
     known = history.runs([])
     store = reading.chosen_store((row["store"] for row in known), store, history.uri)
@@ -110,9 +115,12 @@ def _broker_names(history: History, latest: Mapping[str, str]) -> dict[tuple[str
 def fleet_view(
     rows: Sequence[Row], codes: Sequence[Row], known: Sequence[Row], uri: str, now: datetime, since: datetime | None
 ) -> Row:
-    """The report as the JSON holds it. rows: of `runs`, by store and time, a store's last with its broker_name where it is known.
-    codes: of the latest runs' findings.  known: run_id, store and started_at of all runs, also those before `since` and those no
-    trend shows."""
+    """Return the report as the JSON holds it.
+
+    rows: of `runs`, by store and time; a store's last row has its broker_name if that is known.
+    codes: those of the latest runs' findings.
+    known: run_id, store and started_at of all runs, also those before `since` and those that no trend shows.
+    """
     trends: defaultdict[str, list[Row]] = defaultdict(list)
     for row in rows:
         trends[row["store"]].append(row)
@@ -179,7 +187,10 @@ def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int
 
 
 def _why(row: Row, codes: Sequence[Row]) -> str:
-    """What makes the store what it is, in one line: the refusal, the codes of the most severe findings, or the verdict."""
+    """Return one line on the reason for the store's state.
+
+    It is the refusal, the codes of the most severe findings, or the verdict.
+    """
     if row["refusal"]:
         return str(row["refusal"])
     grave = [f"{code['code']} {code['count']:,}" for code in codes if code["severity"] != "note"]

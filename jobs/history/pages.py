@@ -1,4 +1,4 @@
-"""Where the pages of earlier runs are, if they still exist: a later run into the same --out replaces them."""
+"""Finds the pages of earlier runs, if they still exist: a later run into the same --out replaces them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Pages:
         self._runs: dict[str, str | None] = {}  # --out -> the run whose results are there
 
     def index_of(self, run: Row) -> str | None:
-        """The path of the run's index.html; None where it does not exist any more, or not on this machine."""
+        """Return the path of the run's index.html; None if it does not exist any more, or not on this machine."""
         return self._page(run, INDEX)
 
     def page_of(self, run: Row) -> str | None:
@@ -53,7 +53,10 @@ def _run_of(result: str) -> str | None:
 
 
 def link_to(path: str, page: str | None) -> str:
-    """A link to a local file in a page. page: where that page will be, on this machine; None: nobody knows, or elsewhere."""
+    """Return a link to a local file in a page.
+
+    page: the future place of that page on this machine; None: nobody knows, or elsewhere.
+    """
     if page is None:
         return f"file://{quote(path, errors='surrogateescape')}"
     return quote(os.path.relpath(path, os.path.dirname(page)), errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""What report, diff and coverage share: their options, and rows of the Delta tables.
+"""The parts that report, diff and coverage share: their options, and rows of the Delta tables.
 
 A run counts once its rows are in `runs`; readers take run ids from there and ask the other tables, which are partitioned by
 month, for these alone. What has a small answer is asked without Spark (`jobs.tables.delta_query`); the rest in Spark jobs.
@@ -63,15 +63,15 @@ def format_of(command: Command, known: Sequence[str]) -> str:
 
 
 def no_arguments(command: Command) -> None:
-    """Raise UsageError where there are any."""
+    """Raise UsageError if the command has arguments."""
     if command.arguments:
         raise UsageError(f"{command.name} takes no argument {command.arguments[0]!r}")
 
 
 def moment(option: str, text: str, now: datetime) -> datetime:
-    """A point in time: a span back from now (90m, 12h, 7d, 4w), or an ISO date or time, in UTC unless it says otherwise.
+    """Return a point in time: a span back from now (90m, 12h, 7d, 4w), or an ISO date or time.
 
-    Raises UsageError.
+    An ISO time is in UTC unless it says otherwise. Raises UsageError.
     """
     try:
         if match := _SPAN.fullmatch(text.strip()):
@@ -83,7 +83,10 @@ def moment(option: str, text: str, now: datetime) -> datetime:
 
 
 def time_of(micros: int | None) -> str | None:
-    """A time of the tables as JSON has it: ISO 8601 in UTC, to the second; the nearest that there is to one beyond all years."""
+    """Return a time of the tables as JSON has it:
+
+    ISO 8601 in UTC, to the second. A time beyond all years becomes the nearest possible one.
+    """
     if micros is None:
         return None
     when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=min(max(micros, _FIRST_TIME), _LAST_TIME))
@@ -95,7 +98,11 @@ def micros_of(when: datetime) -> int:
 
 
 def write_view(command: Command, kind: str, view: Row, text_of: Callable[[Row, bool], str], stores: Iterable[str]) -> None:
-    """Write the view as JSON, or as text_of makes it of the view and whether colours are wanted; stores: as `put` takes them."""
+    """Write the view as JSON, or as text.
+
+    text_of: makes the text of the view and of whether colours are wanted.
+    stores: as `put` takes them.
+    """
     text = json_text(view) if kind == "json" else text_of(view, "--out" not in command.options and colour_wanted())
     put(command, text, sorted(set(stores)))
 
@@ -103,7 +110,7 @@ def write_view(command: Command, kind: str, view: Row, text_of: Callable[[Row, b
 def put(command: Command, text: str, stores: Sequence[str]) -> None:
     """Write the text to --out, whole or not at all, or to standard output.
 
-    stores: where the copies lie that the text speaks of: nothing is written into one (UsageError). Raises OutputFailed.
+    stores: the places of the copies that the text speaks of: nothing is written into one (UsageError). Raises OutputFailed.
     """
     if "--out" not in command.options:
         print(text, end="", flush=True)
@@ -122,7 +129,7 @@ def put(command: Command, text: str, stores: Sequence[str]) -> None:
 
 
 def json_text(value: Row) -> str:
-    """As the commands write it: indented, ASCII."""
+    """Return JSON as the commands write it: indented, ASCII."""
     return json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
 
 
@@ -131,8 +138,10 @@ def json_text(value: Row) -> str:
 
 @contextmanager
 def opened(command: Command, uri: str) -> Iterator[History]:
-    """The tables under an address; a Spark session of the command's starts where one is asked for. Raises StoreError where there
-    are no tables."""
+    """Open the tables under an address.
+
+    A Spark session of the command's starts if one is asked for. Raises StoreError if there are no tables.
+    """
     with ExitStack() as started:
 
         def spark() -> Session:
@@ -144,9 +153,9 @@ def opened(command: Command, uri: str) -> Iterator[History]:
 
 
 class History:
-    """The tables under one address. spark: starts it; called once, and only for `frame`.
+    """The tables under one address. Raises StoreError if there are no tables.
 
-    Raises StoreError where there are no tables.
+    spark: starts a session; called once, and only for `frame`.
     """
 
     def __init__(self, uri: str, spark: Callable[[], Session]):
@@ -158,7 +167,7 @@ class History:
 
     @cached_property
     def names(self) -> StoreNames:
-        """What the stores of all runs are called."""
+        """Return the names of the stores of all runs."""
         return StoreNames(self._runs.ask(["run_id", "store", *COLUMNS]))
 
     @cached_property
@@ -205,7 +214,7 @@ def _where(run_ids: Sequence[str] | None, stores: Sequence[str] | None) -> str:
 
 
 def one_per_run(rows: Iterable[Row]) -> list[Row]:
-    """The same with each store of a run once, the newest where writers met, by store and time."""
+    """Return the rows with each store of a run once, by store and time. The newest row counts if writers met."""
     kept: dict[tuple[str, str], Row] = {}
     for row in sorted(rows, key=lambda row: row["started_at"] or 0):
         kept[row["run_id"], row["store"]] = row
@@ -213,7 +222,7 @@ def one_per_run(rows: Iterable[Row]) -> list[Row]:
 
 
 def collect(frame: DataFrame) -> list[Row]:
-    """The rows. Raises StoreError where the table cannot be read."""
+    """Return the rows. Raises StoreError if the table cannot be read."""
     try:
         rows: list[Row] = frame.toArrow().to_pylist()
         return rows
@@ -222,9 +231,9 @@ def collect(frame: DataFrame) -> list[Row]:
 
 
 def chosen_store(names: Iterable[str], store: str | None, where: str) -> str | None:
-    """The one of these stores that --store means: by its name or place, or by the end of its place that is no other's.
+    """Return the store that --store means: by its name or place, or by an end that only its place has.
 
-    None without --store. Raises StoreError where there is none, or where it could be several.
+    None without --store. Raises StoreError if there is none, or if it could be several.
     """
     known = sorted(set(names))
     if store is None or store in known:

@@ -55,7 +55,7 @@ def _tables_of(command: Command) -> str:
 
 
 def read_runs(history: History, since: datetime | None = None, store: str | None = None, limit: int = LISTED) -> Row:
-    """What the tables say of their newest runs, as the JSON holds it. Raises StoreError where there is no such store."""
+    """Read the newest runs of the tables, as the JSON holds them. Raises StoreError if there is no such store."""
     known = history.runs([])
     store = reading.chosen_store((row["store"] for row in known), store, history.uri)
     after = None if since is None else micros_of(since)

@@ -1,5 +1,5 @@
-"""What a rescue settles before any work: where the new store goes and whether it fits there, whether a broker still writes to
-the copy, and the release and settings by which to judge it: named, seen in the files where these leave one answer, or asked for.
+"""Settles the facts of a rescue before any work: the place of the new store and its room, whether a broker still writes to the
+copy, and the release and settings by which to judge it: named, seen in the files if these leave one answer, or asked for.
 """
 
 from __future__ import annotations
@@ -38,8 +38,15 @@ _NO_CONF = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be rescued, and how. target: the new store.  folder: for the audit's results.  donor: another copy.
-    assumed: sentences about what nobody named.  warnings: what makes the copy doubtful.  needed, free: bytes at the target."""
+    """The copy to be rescued, and the way of the rescue.
+
+    target: the new store.
+    folder: for the audit's results.
+    donor: another copy.
+    assumed: sentences on facts that nobody named.
+    warnings: reasons to doubt the copy.
+    needed, free: bytes at the target.
+    """
 
     store: StoreArgument
     target: str
@@ -58,7 +65,7 @@ class Asked:
         return StoreLocation(self.store.path, self.store.parts)
 
     def output(self) -> OutputFolder:
-        """Where the audit's results go."""
+        """Return the folder of the audit's results."""
         return OutputFolder(self.folder)
 
 
@@ -109,7 +116,7 @@ def _free_bytes(target: str) -> int:
 
 
 def _ask_for_conf() -> str:
-    """The file that a person at the terminal names; "" where nobody sits there, or there is none."""
+    """Ask the person at the terminal for the broker.conf; "" if nobody sits there, or there is none."""
     if not sys.stdin.isatty():
         return ""
     print("  the broker's own properties file decides what its recovery reads", file=sys.stderr)
@@ -117,7 +124,7 @@ def _ask_for_conf() -> str:
 
 
 def _with_release(copy: str, given: Mapping[str, Any]) -> tuple[StoreArgument, tuple[str, ...]]:
-    """(the store with its release, what is assumed about that). Raises UsageError where it must be named."""
+    """Return (the store with its release, the assumptions about it). Raises UsageError if the release must be named."""
     store = named_stores([copy], given)[0]
     if "--release" in given:
         return store, () if store.release_from == NAMED else (f"{assumed_sentence(store.release, store.release_from)}.",)
@@ -132,7 +139,7 @@ def _with_release(copy: str, given: Mapping[str, Any]) -> tuple[StoreArgument, t
 
 
 def _said(seen: Detected) -> str:
-    """What the files say of the release, where that is not enough."""
+    """Return a clause on the release that the files show, if that is not enough."""
     sentence = seen.written.sentence()
     return f"by its files the copy was {sentence}" if sentence else "nothing in the copy shows which release wrote it"
 
@@ -145,7 +152,7 @@ def _release(text: str) -> str:
 
 
 def _answer(question: str, option: str, hint: str) -> str:
-    """What a person answers. Raises UsageError, which names the option, where nobody sits there, or nothing is answered."""
+    """Ask a person. Raises UsageError, which names the option, if nobody sits there, or nothing is answered."""
     text = ""
     if sys.stdin.isatty():
         print(f"  {printable(hint)}", file=sys.stderr)
@@ -161,12 +168,12 @@ def _read(question: str) -> str:
 
 
 def agreed(question: str) -> bool:
-    """Whether a person at the terminal says yes; False where nobody sits there."""
+    """Ask the person at the terminal; False if nobody sits there."""
     return sys.stdin.isatty() and _read(f"{question} (yes or no)").lower() in ("y", "yes")
 
 
 def first_lines(asked: Asked) -> Iterator[str]:
-    """What is said before any work: what was assumed, and whether there is room."""
+    """Yield the lines before any work: the assumptions, and whether there is room."""
     for warning in asked.warnings:
         yield f"Warning: {warning}"
     for sentence in asked.assumed:

@@ -1,5 +1,6 @@
-"""What lies beside a new store when a repair is done: NEW.handover.html, and where messages could not be saved NEW.unsaved.jsonl
-with all their names; where the copy still holds some of them NEW.resend.jsonl, which a producer can send again."""
+"""Writes the files beside a new store when a repair is done: NEW.handover.html, if messages could not be saved NEW.unsaved.jsonl
+with all their names, and if the copy still holds some of them NEW.resend.jsonl, which a producer can send again.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +38,10 @@ _PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "st
 def hand_over(
     store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, plan_file: str, assumed: Sequence[str] = ()
 ) -> HandOver:
-    """Write the files of a repair that is done, and say what they hold. Raises StoreError where one cannot be written.
+    """Write the files of a repair that is done, and return their content. Raises StoreError if a file cannot be written.
 
-    plan_file: where plan.json is.  assumed: sentences, besides those that follow from the plan.
+    plan_file: the path of plan.json.
+    assumed: sentences, besides those that follow from the plan.
     """
     beside = _Beside(request.target, request.place, mode_beside(request.location))
     named = beside.write_names(outcome)
@@ -95,7 +97,11 @@ def _assumed(request: RepairRequest) -> Iterator[str]:
 
 
 class _Beside:
-    """The files beside a new store. place: where that is in the end.  mode: their permissions at most."""
+    """The files beside a new store.
+
+    place: the final place of the store.
+    mode: their permissions at most.
+    """
 
     def __init__(self, target: str, place: str, mode: int):
         self._place, self._name, self._mode = place, os.path.basename(target), mode
@@ -110,11 +116,14 @@ class _Beside:
         self._written.add(suffix)
 
     def written(self, suffix: str) -> str:
-        """The path of a file; "" where it was not written."""
+        """Return the path of a file; "" if it was not written."""
         return self._place + suffix if suffix in self._written else ""
 
     def write_names(self, outcome: RepairOutcome) -> list[Row]:
-        """The list of all messages that could not be saved, and the lines of those which the copy holds; the first names."""
+        """Write the list of all messages that could not be saved, and the lines of those that the copy holds.
+
+        Returns the first names.
+        """
         unsaved, first = outcome.unsaved, list[Row]()
         if unsaved is None:
             return first
@@ -134,7 +143,7 @@ class _Beside:
 
 
 def _name_of(row: Row) -> Row:
-    """Of a line that can be sent again, what names its message."""
+    """Return the fields that name the message of a line that can be sent again."""
     return {
         "why": "cut", "topic": row["stored_topic"], "queue_id": row["stored_queue_id"], "queue_offset": row["queue_offset"],
         "messages": 1, "phy_offset": row["phy_offset"], "size": None, "key_hashes": row["key_hashes"],

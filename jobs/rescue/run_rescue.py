@@ -91,7 +91,7 @@ def run(command: Command) -> int:
 
 
 def _left(asked: Asked) -> str:
-    """What a rescue that was interrupted leaves, and where."""
+    """Return a clause on the files that an interrupted rescue leaves."""
     found = [path for path in (asked.target, asked.folder, *(asked.target + end for end in SUFFIXES)) if os.path.lexists(path)]
     if not found:
         return "nothing is left of it"
@@ -148,7 +148,10 @@ def _propose(command: Command, asked: Asked, outcome: AuditOutcome, best: Repair
 
 
 def _audit(asked: Asked, run_tasks: RunTasks) -> tuple[AuditOutcome, ComparedDonor]:
-    """The whole audit, under the store's own release and, to compare, all others; and how a donor compares, which is read too."""
+    """Run the whole audit, under the store's own release and, to compare, all others.
+
+    A donor is read and compared, too.
+    """
     store = asked.store
     request = AuditRequest(
         store.name,
@@ -182,7 +185,7 @@ def _compared(audit: StoreAudit, donor: StoreAudit, run_tasks: RunTasks) -> Comp
 
 
 def _end_without_repair(outcome: AuditOutcome, asked: Asked, compared: ComparedDonor) -> End | None:
-    """Why no repair is worked out; None where one is."""
+    """Return the end of a rescue without a repair, with its reason; None if a repair is worked out."""
     page = _page(asked, outcome)
     if outcome.plan.get("broker") is None or not outcome.complete:
         sentence = (outcome.incomplete or ["what the release would do is not known"])[0]

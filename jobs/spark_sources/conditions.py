@@ -83,7 +83,7 @@ def _bounds(condition: Filter, values: Sequence[int], coarse: bool = False) -> R
 
 
 def wanted_texts(condition: Filter, column: str) -> frozenset[str] | None:
-    """The texts of this column that the condition keeps, and nothing else; None where it says nothing so simple of it."""
+    """Return the texts of this column that the condition keeps, and nothing else. None if it says nothing so simple."""
     if getattr(condition, "attribute", ()) != (column,) or not isinstance(condition, In | EqualTo | EqualNullSafe):
         return None
     value = condition.value

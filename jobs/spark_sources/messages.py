@@ -91,7 +91,7 @@ class MessagesSource(StoreSource):
         return MessagesReader(arrow, scan, segments, self.redaction, cores, places, earlier)
 
     def _earlier(self, store: OpenStore, argument: StoreArgument) -> EarlierTimes | None:
-        """What earlier audits say of the segments, where they are to be asked."""
+        """Return the times of segments that earlier audits know, if they are to be asked."""
         if self.tables is None:
             return None
         from jobs.explore.earlier_times import earlier_times
@@ -99,7 +99,7 @@ class MessagesSource(StoreSource):
         return earlier_times(self.tables, store, argument.release)
 
     def _places(self, store: OpenStore, argument: StoreArgument, names: Sequence[str]) -> LostPlaces | None:
-        """What a start would take, where that is asked for."""
+        """Return the messages that a start would take, if they are asked for."""
         if not self.lost and LOST not in names:
             return None
         from store_io.audit.audit_request import AuditRequest

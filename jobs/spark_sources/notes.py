@@ -1,4 +1,4 @@
-"""What a source has to say before its rows, such as a release that is assumed: on the standard error of the driver.
+"""Shows the notes of a source before its rows, such as a release that is assumed: on the standard error of the driver.
 
 Spark plans a source in a Python process of its own, whose standard error goes to the JVM's log. So it sends its sentences to the
 driver, by a socket in the folder of the driver's JVM, and prints them itself only where nobody listens.
@@ -50,11 +50,16 @@ def _sent(note: str) -> bool:
 
 
 class Listener:
-    """Prints what sources of this process's JVM say, each sentence once as long as this process lives: Spark plans a source anew
-    for every query. `.close()` when Spark has ended."""
+    """Prints the notes of sources of this process's JVM, each sentence once as long as this process lives.
+
+    Spark plans a source anew for every query. Call `.close()` when Spark has ended.
+    """
 
     def __init__(self, place: str) -> None:
-        """place: of the socket, in a folder of this user's alone. Where there can be none, nothing is heard."""
+        """Open the socket. If there can be none, nothing is heard.
+
+        place: its path, in a folder of this user's alone.
+        """
         self._line: socket.socket | None = None
         with contextlib.suppress(OSError):
             line = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -1,4 +1,4 @@
-"""What all sources share: options, columns, conditions, and one store or several in one load."""
+"""The parts that all sources share: options, columns, conditions, and one store or several in one load."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ class StoreReader(DataSourceReader):
 
     @every_read()
     def partitions(self) -> list[InputPartition]:
-        """What there is to read; asked once for a reading, in the driver, so that notes are said once."""
+        """Return the parts to read. Asked once for a reading, in the driver, so that notes are said once."""
         say(self.notes())
         return self.parts()
 
@@ -310,7 +310,7 @@ class StoresReader(DataSourceReader):
 
     @every_read()
     def partitions(self) -> list[InputPartition]:
-        """Of all stores in turn, so that the longest of each come first."""
+        """Return the parts of all stores in turn, so that the longest of each come first."""
         say(note for _, reader in self.readers for note in reader.notes())
         own = [[InputPartition((name, reader, part.value)) for part in reader.parts()] for name, reader in self.readers]
         return [part for part in chain.from_iterable(zip_longest(*own)) if part is not None]
@@ -326,7 +326,7 @@ class StoresReader(DataSourceReader):
 
 
 class _Unpushed(DataSourceReader):
-    """The same without conditions, which Spark accepts in a session that has their pushdown switched off."""
+    """A reader without conditions, which Spark accepts in a session that has their pushdown switched off."""
 
     def __init__(self, reader: DataSourceReader) -> None:
         self.reader = reader

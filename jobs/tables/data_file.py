@@ -13,10 +13,10 @@ Bounds = tuple[tuple[str, int | str | datetime, int | str | datetime], ...]
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file of one run that lies in a table's folder, two names below the table, and is not in its log yet.
+    """A Parquet file of one run in a table's folder that the table's log does not list yet. It is two names below the table.
 
-    values: what all its rows have in the columns by which a table may be partitioned.  bounds: column -> (smallest, largest), of
-    int64, text and timestamp columns.
+    values: the values of all its rows in the columns by which a table may be partitioned.
+    bounds: column -> (smallest, largest), of int64, text and timestamp columns.
     """
 
     uri: str
@@ -36,8 +36,10 @@ class DataFile:
 class LiveFile:
     """A file of a table's newest version.
 
-    path: below the table's folder, or an address.  values: of the table's partition columns.  low, high: bounds of its run ids,
-    rows: their number; None where the log does not say.  modified_ms: when it was made, ms since 1970.
+    path: below the table's folder, or an address.
+    values: those of the table's partition columns.
+    low, high: the bounds of its run ids; rows: their number; None if the log does not say.
+    modified_ms: the time at which it was made, ms since 1970.
     """
 
     path: str
@@ -49,7 +51,7 @@ class LiveFile:
     rows: int | None = None
 
     def run_id(self) -> str | None:
-        """The run whose rows it has; None where the log alone does not say that it is one."""
+        """Return the run whose rows the file has; None unless the log alone shows that it is one run."""
         if RUN_ID.name in self.values:
             return self.values[RUN_ID.name]
         return self.low if self.low is not None and self.low == self.high else None

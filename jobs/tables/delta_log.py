@@ -48,8 +48,12 @@ _RACES = "ConcurrentWrite TableAlreadyExists ConcurrentTransaction FileAlreadyEx
 
 
 class DeltaLog:
-    """One table's log. columns: those in the data files besides run_id.  partition: the partition columns of a table that is made
-    new.  uri: `file:`, another file system's, or a path on the one that Spark takes where none is named."""
+    """One table's log.
+
+    columns: those in the data files besides run_id.
+    partition: the partition columns of a table that is made new.
+    uri: `file:`, another file system's, or a path on the file system that Spark takes if none is named.
+    """
 
     def __init__(self, started: Session, uri: str, columns: Sequence[Column], partition: tuple[Column, ...] = (MONTH,)):
         self._started = started
@@ -61,7 +65,7 @@ class DeltaLog:
         self._by_rs = self._open()
 
     def _open(self) -> DeltaRsLog | None:
-        """The log by delta-rs; None where the kernel has to do it. Makes the address whole."""
+        """Open the log by delta-rs; None if the kernel has to do it. Makes the address whole."""
         if not self.uri.startswith("file:"):
             self.uri = str(self._call(lambda: self._files.makeQualified(self._path(self.uri)).toString()))
             return None
@@ -127,9 +131,11 @@ class DeltaLog:
             out.close()
 
     def rows(self, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
-        """Rows of these columns and `run_id`, of one run alone where one is named; a column that a file lacks is null.
+        """Return rows of these columns and `run_id`. If a run is named, they are that run's alone; a column that a file lacks is
+        null.
 
-        For a few small files: read here, without a Spark job, which would take its first second to begin. Raises TablesFailed.
+        For a few small files: they are read here, without a Spark job, which would take its first second to begin. Raises
+        TablesFailed.
         """
         found: list[Row] = []
         for file in self._call(lambda: self._live_files(run_id)):
@@ -138,7 +144,10 @@ class DeltaLog:
         return found
 
     def _live_files(self, run_id: str | None) -> list[LiveFile]:
-        """The files of the newest version, without those that surely hold no row of the run; none where there is no table."""
+        """Return the files of the newest version, without those that surely hold no row of the run.
+
+        None exist without a table.
+        """
         return self._by_either(lambda log: log.files(run_id), lambda: self._files_of_kernel(run_id))
 
     def _files_of_kernel(self, run_id: str | None) -> list[LiveFile]:
@@ -155,7 +164,7 @@ class DeltaLog:
         return LiveFile(path, dict(util.getPartitionValues(row)), low, high)
 
     def _parquet(self, live: LiveFile, columns: Sequence[str]) -> list[Row]:
-        """A file's rows with these columns and those of its partition; null where it lacks one."""
+        """Return a file's rows with these columns and those of its partition; a missing column is null."""
         uri = live.path if live.path.startswith("/") or ":" in live.path else f"{self.uri}/{live.path}"
         file = pq.ParquetFile(hadoop_path(uri) if is_local(uri) else pa.BufferReader(self._read(uri)))
         present = [name for name in columns if name in file.schema_arrow.names and name not in live.values]
@@ -192,7 +201,7 @@ class DeltaLog:
         return by_kernel()
 
     def _snapshot(self) -> Any:
-        """The newest version, None where there is none yet (also where a writer has only made the folder)."""
+        """Return the newest version, or None if there is none yet, also if a writer has only made the folder."""
         try:
             return self._jvm.io.delta.kernel.TableManager.loadSnapshot(self.uri).build(self._engine)
         except Py4JJavaError as problem:
@@ -209,7 +218,7 @@ class DeltaLog:
     def replace_run(self, run_id: str, files: Sequence[DataFile]) -> None:
         """Replace the run's files by these, perhaps none, in one commit; other runs stay.
 
-        The table is made where it is new. Raises TablesFailed.
+        A new table is made. Raises TablesFailed.
         """
         for attempt in range(_ATTEMPTS):
             try:
@@ -288,7 +297,7 @@ class DeltaLog:
                 pass  # a checkpoint or checksum that speeds up readers; the version itself is committed
 
     def _removals(self, snapshot: Any, run_id: str) -> tuple[Any, list[LiveFile]]:
-        """(log actions that take the run's own files out of the table, files in which other runs may have rows too)."""
+        """Return (log actions that remove the run's own files, files in which other runs may have rows too)."""
         kernel = self._jvm.io.delta.kernel.internal
         now = self._jvm.java.util.Optional.of(int(time.time() * 1000))
         removals = self._jvm.java.util.ArrayList()
@@ -307,7 +316,7 @@ class DeltaLog:
         return kernel.actions.AddFile(row.getStruct(kernel.InternalScanFileUtils.ADD_FILE_ORDINAL))
 
     def _scan_files(self, snapshot: Any, run_id: str | None) -> Iterator[Any]:
-        """The kernel's rows for a version's files, of one run alone where one is named."""
+        """Yield the kernel's rows for a version's files; if a run is named, for that run's files alone."""
         scan = snapshot.getScanBuilder()
         if run_id is not None:
             expressions = self._jvm.io.delta.kernel.expressions
@@ -367,7 +376,7 @@ def _quoted(text: str) -> str:
 
 
 def _times_of(rows: pa.Table) -> Bounds:
-    """The bounds of the times at which runs began, in whole milliseconds, so that a filter on them opens few files."""
+    """Return the bounds of the times at which runs began, in whole milliseconds. A filter on them then opens few files."""
     name = RUN_STARTED.name
     if name not in rows.column_names or rows.column(name).null_count == rows.num_rows:
         return ()

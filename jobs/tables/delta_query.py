@@ -18,7 +18,10 @@ from schemas.rows import Row
 
 
 class DeltaQuery:
-    """One table in its newest version. uri: a folder or a URI. Raises TablesFailed where it cannot be read."""
+    """One table in its newest version. Raises TablesFailed if it cannot be read.
+
+    uri: a folder or a URI.
+    """
 
     def __init__(self, uri: str):
         self.uri = uri

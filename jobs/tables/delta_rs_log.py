@@ -29,8 +29,11 @@ class Raced(Exception):
 
 
 def is_from_delta_rs(problem: Exception) -> bool:
-    """Whether delta-rs could not do what it was asked, so that Delta's kernel may: a file system without hard links, by which
-    it commits, a feature that it does not write. It gives Python's own errors for files and texts that it cannot take."""
+    """Say whether delta-rs could not do its part, so that Delta's kernel may try.
+
+    Such are a file system without hard links, by which it commits, and a feature that it does not write. It gives Python's own
+    errors for files and texts that it cannot take.
+    """
     from deltalake.exceptions import DeltaError
 
     return isinstance(problem, (DeltaError, OSError, ValueError))
@@ -51,12 +54,15 @@ class DeltaRsLog:
         return self.newest() is not None
 
     def files(self, run_id: str | None = None) -> list[LiveFile]:
-        """The files of the newest version, without those that surely hold no row of the run; none where there is no table."""
+        """Return the files of the newest version, without those that surely hold no row of the run.
+
+        None exist without a table.
+        """
         newest = self.newest()
         return [] if newest is None else live_files(newest, run_id)
 
     def commit(self, newest: Any, run_id: str, files: Sequence[DataFile]) -> None:
-        """Replace the run's files by these, in the version after the newest; none where nothing changes.
+        """Replace the run's files by these, in the version after the newest; no version is written if nothing changes.
 
         Raises Raced, delta-rs' errors.
         """
@@ -114,7 +120,7 @@ class DeltaRsLog:
     def clean(self, newest: Any) -> None:
         """Remove versions that are over a month old: no reader needs them beside the checkpoint.
 
-        Raises TablesFailed where a link is in the table's folder, OSError, delta-rs' errors.
+        Raises TablesFailed if a link is in the table's folder; OSError; delta-rs' errors.
         """
         refuse_links(self.place)
         newest.cleanup_metadata()
@@ -141,7 +147,7 @@ class DeltaRsLog:
         return bool(other)
 
     def newest(self) -> Any:
-        """The newest version, None where there is none yet."""
+        """Return the newest version, or None if there is none yet."""
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
@@ -178,7 +184,7 @@ def no_cleaning(checkpoint: bool = True) -> Any:
 
 @contextlib.contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """What ends a part of delta-rs itself, as names of folders may that it takes for addresses, as its own error."""
+    """Raise a panic inside of delta-rs as its own error. Folder names that it takes for addresses may cause one."""
     from deltalake.exceptions import DeltaError
 
     try:

@@ -95,7 +95,7 @@ class Tables:
         self._compact(month)
 
     def _compact(self, month: str) -> None:
-        """Put the small files of a month together where they have become many. What hinders that is no fault of the audit."""
+        """Put the small files of a month together if they have become many. A failure of that is no fault of the audit."""
         from jobs.tables.upkeep.table_care import TableCare
 
         for name in TABLES:
@@ -103,15 +103,18 @@ class Tables:
                 TableCare(self._logs[name].uri, name).compact_month(month)
 
     def few(self, name: str, columns: Sequence[str], run_id: str | None = None) -> list[Row]:
-        """Rows of a small table with these columns and run_id, without a Spark job, of one run alone where one is named; none
-        where nothing was written yet. Raises TablesFailed."""
+        """Return rows of a small table with these columns and run_id, without a Spark job.
+
+        If a run is named, its rows alone; no rows if nothing was written yet. Raises TablesFailed.
+        """
         return self._logs[name].rows(columns, run_id)
 
     def rows_of(self, name: str, run_ids: Sequence[str] | None = None, months: Sequence[str] | None = None) -> DataFrame:
-        """A table's rows with the current columns, of these runs alone where any are named; a column that is younger than the
-        table is null. Runs that are not whole are among them: only `runs` shows which. Raises TablesFailed.
+        """Return a table's rows with the current columns; a column that is younger than the table is null.
 
-        months: in which these runs began, so that no file of others is opened.
+        Runs that are not whole are among them: only `runs` shows which. Raises TablesFailed.
+        run_ids: if given, rows of these runs alone.
+        months: the months in which these runs began, so that no file of others is opened.
         """
         try:
             frame = self._frame(name)
@@ -127,7 +130,7 @@ class Tables:
         return frame.withColumns({field.name: lit(None).cast(field.dataType) for field in younger}) if younger else frame
 
     def read(self, name: str) -> DataFrame:
-        """A table's or dataset's rows of all whole runs; no rows where nothing was written yet. Raises TablesFailed."""
+        """Return a table's or dataset's rows of all whole runs; no rows if nothing was written yet. Raises TablesFailed."""
         runs, frame = self._frame(RUNS), self._frame(name)
         return frame if name == RUNS else frame.join(runs.select(RUN_ID.name).distinct(), RUN_ID.name, "left_semi")
 
@@ -139,7 +142,7 @@ class Tables:
 
 
 def _arrow_tables(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[pa.Table]:
-    """As `arrow_table`, in tables of bounded size: one, but for very many rows. None where there is no row."""
+    """Yield the `arrow_table` of the rows, in tables of bounded size: one, but for very many rows. None without a row."""
     held, size = [], 0
     for part, _ in in_parts(rows, _ROWS_TOGETHER, weight_of_row, _INSIDE_TOGETHER):
         table = arrow_table(part, columns)
@@ -178,7 +181,7 @@ def run_rows(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> dict[str, Rows]:
 
 
 class Rows:
-    """Rows that are made while they are read, as often as they are: a store may have a million of them."""
+    """Rows that are made anew each time they are read: a store may have a million of them."""
 
     def __init__(self, make: Callable[[], Iterable[Row]]):
         self._make = make
@@ -203,12 +206,12 @@ def _rows_of(name: str, run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Itera
 
 
 def key_of(outcome: AuditOutcome) -> str:
-    """What the tables call its store."""
+    """Return the store's key in the tables."""
     return outcome.key or outcome.name
 
 
 def _verified(run: RunInfo, segment: Row) -> Row:
-    """Which run has read all of a segment: this one, if none before is named."""
+    """Name this run as the one that has read all of a segment, if no earlier run is named."""
     if segment.get("verified_run") or not segment.get("digest") or segment.get("problem"):
         return {}
     return {"verified_run": run.run_id, "verified_at": run.started_at}
@@ -219,7 +222,7 @@ _OF_RANGE |= {f"{name}_ms": name for name in ("first_store_time", "last_store_ti
 
 
 def _replica_rows(outcome: AuditOutcome) -> list[Row]:
-    """What other copies hold and this one lacks, range by range."""
+    """Return a row for each range that other copies hold and this one lacks."""
     return [
         {
             "replica_group": outcome.replica_group,

@@ -24,8 +24,12 @@ _Found = TypeVar("_Found")
 
 
 class RemoteLog(DeltaLog):
-    """One table's log. uri: an `s3://` or `hdfs://` URI. Two writers at a time: the second one's commit finds the version
-    taken, and is tried again: S3 creates an object only where there is none, HDFS renames a file only to a name that is free."""
+    """One table's log in S3 or HDFS.
+
+    uri: an `s3://` or `hdfs://` URI.
+    If two writers meet, the second one's commit finds the version taken, and is tried again: S3 creates an object only if there
+    is none, HDFS renames a file only to a name that is free.
+    """
 
     def _open(self) -> DeltaRsLog:
         delta_rs_options(self.uri)  # before anything is written: it refuses what delta-rs would look for elsewhere

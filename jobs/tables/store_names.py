@@ -1,4 +1,4 @@
-"""What the tables call a store: the same in every run; in rows of earlier versions, its folder under --out.
+"""The names of stores in the tables: the same in every run; in rows of earlier versions, the folder under --out.
 
 Three copies in folders named `store` are three stores. So a row of an earlier version counts to the place at which that copy lay,
 unless a person gave the store its name: the name is not its folder's, or a newer run has it as a name.
@@ -43,7 +43,7 @@ class StoreNames:
         return ({**row, "store": self.of(row["run_id"], row["store"])} for row in rows)
 
     def as_stored(self, store: str) -> list[str]:
-        """What the rows of a store may have in their column `store`."""
+        """Return the values that the store's rows may have in their column `store`."""
         return sorted({store, *(stored for (_, stored), place in self._moved.items() if place == store)})
 
     def frame(self, frame: DataFrame, run_ids: Iterable[str]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Where a table lies, and the error of all that read or write one. Without Spark, so that a question can do without it."""
+"""The address of a table, and the error of all that read or write one. Without Spark, so that a question can do without it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_local(uri: str) -> bool:
 
 
 def is_remote(uri: str) -> bool:
-    """Whether the table lies in S3 or HDFS, where delta-rs alone commits (`jobs.tables.remote_log`)."""
+    """Say whether the table lies in S3 or HDFS; there delta-rs alone commits (`jobs.tables.remote_log`)."""
     return is_s3(uri) or is_hdfs(uri)
 
 
@@ -33,14 +33,19 @@ def hadoop_path(uri: str) -> str:
 
 
 def delta_rs_misreads(path: str) -> bool:
-    """Whether delta-rs looks for a local path elsewhere or not at all: it decodes "%20", takes a backslash for a slash, and
-    refuses control characters."""
+    """Say whether delta-rs looks for a local path elsewhere or not at all.
+
+    It decodes "%20", takes a backslash for a slash, and refuses control characters.
+    """
     return re.search(r"[%\\\x00-\x1f\x7f]", path) is not None
 
 
 def refuse_links(table: str) -> None:
-    """Raise TablesFailed where a table's folder on this machine is a link or has one below it: what it names is not the
-    table's, and delta-rs would write and remove files there. In S3 and HDFS there are none."""
+    """Raise TablesFailed if a table's folder on this machine is a link or has one below it.
+
+    The place that a link names is not the table's, and delta-rs would write and remove files there. In S3 and HDFS there are no
+    links.
+    """
     if not is_remote(table) and (link := _link_in(hadoop_path(table).rstrip("/"))) is not None:
         raise TablesFailed(f"table {table}: {link} is a link: what it names is left alone; put that itself in the link's place")
 
@@ -59,9 +64,10 @@ def _link_in(path: str) -> str | None:
 
 
 def delta_rs_options(uri: str) -> dict[str, str] | None:
-    """What delta-rs needs to reach the table: the login of S3. Raises StoreError; TablesFailed where it would look elsewhere.
+    """Return the options by which delta-rs reaches the table: the login of S3. Raises StoreError; TablesFailed if it would look
+    elsewhere.
 
-    HDFS is asked once before, as delta-rs takes minutes to give up where none answers.
+    HDFS is asked once before, as delta-rs takes minutes to give up if no server answers.
     """
     if not is_remote(uri):
         return None

@@ -1,4 +1,4 @@
-"""What a copy lacks of its group, as a verdict: whether it should be started as master.
+"""The verdict on a copy that lacks messages of its group: whether it should be started as master.
 
 A slave whose log ends earlier is normal, and no finding. But as master it loses what it lacks, so it is never called safe
 to start. Nor is a copy that has diverged from another, where each holds messages at the same physical offsets: whichever of them
@@ -18,11 +18,13 @@ from store_io.base.wording import count_text
 class AsMaster:
     """A copy that lacks messages of its group.
 
-    lacks: how many.  holder, holds: the other copy that has most of these, and how many.
-    diverged_from: the copy with other messages at the same offsets, "" without one; diverged_at: physical offset of the first
-    message that differs, None where that is not known; other_lacks: messages of this copy that the other lacks.
+    lacks: how many.
+    holder, holds: the other copy that has most of these, and how many.
+    diverged_from: the copy with other messages at the same offsets, "" without one.
+    diverged_at: the physical offset of the first message that differs, None if it is not known.
+    other_lacks: messages of this copy that the other lacks.
     undecided: messages of which the two hold two forms, and nothing shows which is right.
-    best: whether no copy of the group would lose fewer.
+    best: no copy of the group would lose fewer.
     """
 
     lacks: int
@@ -49,7 +51,7 @@ class AsMaster:
         return f"it and {self.diverged_from} differ in {messages}, and nothing shows which copy is right"
 
     def verdict(self) -> str:
-        """The same with the numbers and which copy holds what, a sentence without its full stop."""
+        """Return the answer with its numbers and holders, a sentence without its full stop."""
         if self.undecided:
             more = f"; other copies hold {count_text(self.lacks, 'message')} that this copy lacks" if self.lacks else ""
             return f"Do not start this copy as master yet: {self._two_forms()}{more}"
@@ -69,7 +71,10 @@ class AsMaster:
 
 
 def as_master(group: Row, store: str) -> AsMaster | None:
-    """What the copy lacks. group: its row of replicas.json, or {}.  None where it lacks nothing that another copy holds."""
+    """Return the facts on messages that the copy lacks; None if it lacks nothing that another copy holds.
+
+    group: its row of replicas.json, or {}.
+    """
     copy = next((row for row in group.get("copies", ()) if row["store"] == store), None)
     if copy is None or not (copy["lacks"] or copy.get("undecided")):
         return None

@@ -1,4 +1,4 @@
-"""What to audit, and how much of it."""
+"""The request for an audit: the copy, and how much of it to read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from store_io.source.byte_source import StoreLocation
 
 @dataclass(frozen=True)
 class AuditRequest:
-    """What to audit. broker_conf: the properties file's text. window_bytes, decoder: for tests and measurements."""
+    """The request for one audit.
+
+    broker_conf: the properties file's text.
+    window_bytes, decoder: for tests and measurements.
+    """
 
     name: str
     location: StoreLocation
@@ -42,7 +46,7 @@ class AuditRequest:
         return self.level == "quick"
 
     def known(self, path: str) -> EarlierSegment | None:
-        """What the earlier run says of this segment."""
+        """Return the earlier run's facts on this segment."""
         return self.earlier.segments.get(path) if self.earlier is not None else None
 
     def was_damaged(self, path: str) -> bool:

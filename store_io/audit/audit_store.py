@@ -43,7 +43,7 @@ def run_local(request: AuditRequest) -> AuditOutcome:
 
 
 def run_audit(request: AuditRequest) -> StoreAudit:
-    """The same, giving the audit itself with all it knows."""
+    """Run the audit in this process and return it with all it knows."""
     audit = StoreAudit(request)
     with databases_kept_open():
         run_rounds([(audit, audit.first_tasks())], lambda tasks: [run_task(task) for task in tasks])
@@ -88,7 +88,7 @@ class StoreAudit:
     # ---- rounds ----------------------------------------------------------------------------------------------------
 
     def first_tasks(self) -> list[Task]:
-        """The tasks that read everything once. [] where nothing can be audited."""
+        """Return the tasks that read everything once; [] if nothing can be audited."""
         try:
             with self._telling_failed_reads():
                 self._opened = open_copy(self.request, self.gaps, self.beside)
@@ -173,13 +173,13 @@ class StoreAudit:
     def hold_against(
         self, furthest: FurthestRun | None, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]
     ) -> None:
-        """Add what is found of a copy that has less than an earlier audit of the same store saw; see `shrunk_findings`."""
+        """Add the findings of a copy that has less than an earlier audit of the same store saw. See `shrunk_findings`."""
         self.furthest = furthest
         if not self.failed:
             self.findings += shrunk_findings(self.evidence, furthest, named, segments_before)
 
     def settle(self) -> None:
-        """End the audit of a folder that nothing shows to be, or to have been, a store: it could not be audited."""
+        """End the audit of a folder that is no store and shows no sign of having been one. It could not be audited."""
         if not self.failed and self.copy.no_store and not self.copy.log_place.asked and not shows_a_store(self.findings):
             self.failed = True
             self.gaps.found[:] = [NotAStore(self.copy.no_store).gap()]
@@ -231,7 +231,7 @@ class StoreAudit:
         return [(f.path, self.source.address(f.path), f.size) for f in self.segment_files]
 
     def view_queues(self) -> None:
-        """Set `views`, which are there already where a start was predicted."""
+        """Set `views`, which are there already if a start was predicted."""
         self._rounds.view_queues()
 
     @property
@@ -241,7 +241,7 @@ class StoreAudit:
 
     @property
     def copy(self) -> OpenedCopy:
-        """What listing, settings and small files say. Only of a copy that could be opened."""
+        """Return the facts of listing, settings and small files. Only for a copy that could be opened."""
         assert self._opened is not None, "the copy was not opened"
         return self._opened
 

@@ -1,4 +1,4 @@
-"""Where epochs begin, looked up in the log: an epoch begins between two records, where the log ended when it was elected.
+"""Looks up the begins of epochs in the log: an epoch begins between two records, at the log's end when it was elected.
 
 Source: AutoSwitchHAService.changeToMaster, which takes getMaxPhyOffset (controller.md 4).
 """
@@ -60,7 +60,7 @@ class EpochStartsResult:
 
 
 def look_up(task: EpochStartsTask) -> EpochStartsResult:
-    """Read one record at each start. Never raises over bytes; `problem` where a file can no longer be read."""
+    """Read one record at each start. Never raises over bytes; `problem` if a file can no longer be read."""
     result = EpochStartsResult()
     try:
         source = open_source(task.location)

@@ -1,4 +1,4 @@
-"""What an audit knows at one moment: frozen facts, from which the checks and the outcome follow."""
+"""The evidence of an audit at one moment: frozen facts, from which the checks and the outcome follow."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Evidence:
 
     @property
     def every_queue(self) -> Iterator[QueueSummary]:
-        """What was read of queues, of a combined store of both kinds; one after the other, as there may be a million of them."""
+        """Yield the summary of each queue that was read, of both kinds in a combined store. There may be a million of them."""
         return chain(self.queues.values(), self.other_queues.values())
 
     @cached_property
@@ -84,7 +84,7 @@ class Evidence:
 
     @cached_property
     def compacted_start(self) -> CompactedStart:
-        """What a start makes of the logs of compacted topics."""
+        """Return the effect of a start on the logs of compacted topics."""
         return compacted_start(self.copy.compacted, self.compacted, self.copy.rules)
 
     @cached_property
@@ -99,12 +99,12 @@ class Evidence:
 
     @cached_property
     def _timers(self) -> TimerView | None:
-        """The timer store, and what a start makes of it; None where there is none, or it was not read."""
+        """Return the timer store with the effect of a start; None without one, or if it was not read."""
         return timer_view(self.copy, self.timer_results, self.segments, self.prediction, self.log, self.all_read)
 
     @cached_property
     def index_difference(self) -> IndexDifference | None:
-        """The index in RocksDB against the log; None where one of them was not read."""
+        """Compare the index in RocksDB with the log; None if one of them was not read."""
         log, index = self.table_results.log, self.table_results.index
         if log is None or index is None:
             return None
@@ -125,23 +125,23 @@ class Evidence:
 
     @cached_property
     def index_not_opened(self) -> bool:
-        """The same for index files."""
+        """Say whether an index file was not opened."""
         return self._not_opened(INDEX)
 
     @cached_property
     def queues_not_opened(self) -> bool:
-        """The same for folders of ConsumeQueues."""
+        """Say whether a folder of ConsumeQueues was not opened."""
         return self._not_opened(QUEUES, BATCH_QUEUES, EXT)
 
     @cached_property
     def queues_whole(self) -> bool:
-        """The same for ConsumeQueues of every kind."""
+        """Say whether the ConsumeQueues of every kind were read as a whole."""
         problems = chain((queue.problem for queue in self.queues.values()), (left.problem for left in self.leftovers.values()))
         return self._no_gap(QUEUES, BATCH_QUEUES, EXT) and not any(problems)
 
     @cached_property
     def index_whole(self) -> bool:
-        """The same for index files."""
+        """Say whether the index files were read as a whole."""
         return self._no_gap(INDEX) and not any(summary.problem for summary in self.index.values())
 
     def _no_gap(self, *parts: str) -> bool:
@@ -154,9 +154,10 @@ class Evidence:
 
     @cached_property
     def held_back(self) -> int | None:
-        """From which physical offset on a replica's messages wait for confirmation, without entries on purpose; None: none do.
+        """Return the physical offset from which on a replica's messages wait for confirmation, without entries on purpose. None:
+        none do.
 
-        That is confirmOffset, where no queue reaches beyond it: as a lone master a broker does not keep the value up to date
+        It is confirmOffset, unless a queue reaches beyond it: as a lone master a broker does not keep the value up to date
         (controller.md 3).
         """
         confirmed = self.copy.checkpoint.confirm_phy_offset
@@ -165,7 +166,7 @@ class Evidence:
         return confirmed
 
     def puts_at_start(self, phy_first: int, phy_last: int) -> bool:
-        """Whether a start puts the entries of all messages from one physical offset to another, where the queue takes them."""
+        """Say whether a start puts the entries of all messages in a range of physical offsets. The queue must take them."""
         prediction = self.prediction
         if prediction is None or not prediction.starts or prediction.start_segment is None:
             return False

@@ -47,12 +47,15 @@ class LogMap:
         return np.where(place < 0, EXPIRED, self.kinds[np.maximum(place, 0)])
 
     def range_end(self, phy_offset: int) -> int:
-        """Where the range that holds this physical offset ends."""
+        """Return the end of the range that holds this physical offset."""
         place = int(np.searchsorted(self.starts, phy_offset, side="right"))
         return int(self.starts[place]) if place < len(self.starts) else (1 << 62)
 
     def segment_name(self, phy_offset: int) -> str:
-        """The path that the segment holding this physical offset has, or would have: in the folder of the one before it."""
+        """Return the path that the segment holding this physical offset has, or would have.
+
+        A missing one would be in the folder of the one before it.
+        """
         number = max(0, bisect_right(self.bases, phy_offset) - 1)
         folder = folder_of(self.paths[number]) if self.paths else COMMITLOG
         return f"{folder}/{phy_offset - phy_offset % self.segment_bytes:020d}"

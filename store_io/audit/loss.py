@@ -1,4 +1,4 @@
-"""Which messages a start would lose: cut away, or left without a ConsumeQueue entry that leads to them.
+"""The messages that a start would lose: cut away, or left without a ConsumeQueue entry that leads to them.
 
 Source of the definition: contract.md, `lost`. Prepared and rollback messages never have an entry, so only the cut loses them;
 below the cut, messages of a deleted topic (config/topics.json no longer names it and no queue of it is left) are not counted,
@@ -34,7 +34,7 @@ NO_PIECES = np.zeros((0, 4), np.int64)
 
 @dataclass(slots=True)
 class QueueLoss:
-    """What one queue loses. Times in ms."""
+    """The loss of one queue. Times in ms."""
 
     messages: int = 0
     bytes: int = 0
@@ -75,7 +75,7 @@ class Loss:
 
 
 class Unreached:
-    """Where the messages below the cut lie that have no queue entry: by segment (its number) and queue, their runs."""
+    """The messages below the cut that have no queue entry: by segment (its number) and queue, their runs."""
 
     def __init__(self) -> None:
         self.runs: dict[int, dict[QueueKey, list[np.ndarray]]] = {}
@@ -93,9 +93,9 @@ def compute_loss(
     views: Mapping[QueueKey, QueueView],
     unreached: Unreached | None = None,
 ) -> Loss:
-    """Every run of the audit's valid messages held against the queues as they are after start().
+    """Hold every run of the audit's valid messages against the queues as they are after start().
 
-    unreached: is given the runs below the cut that have no queue entry, where a caller wants their places too.
+    unreached: is given the runs below the cut that have no queue entry, if a caller wants their places too.
     """
     loss = Loss()
     for segment in segments:
@@ -161,7 +161,7 @@ def _add_cut(loss: Loss, segment: SegmentSummary, truncate_at: int) -> None:
 
 
 def _settled(view: QueueView, rows: np.ndarray, kept: Ranges, pieces: _Pieces) -> tuple[np.ndarray, np.ndarray]:
-    """(runs with an entry for every record, runs with none), where a look at all runs at once decides it."""
+    """Return (runs with an entry for every record, runs with none), if one look at all runs decides it."""
     first, records = rows["queue_offset"], rows["records"]
     first_phy, last_phy = rows["first_phy_offset"], rows["last_phy_offset"]
     led_to = matched(rows)
@@ -199,8 +199,11 @@ def _kept_on_disk(queue: QueueState) -> Ranges:
 
 
 def _pieces(queue: QueueState) -> tuple[np.ndarray, list[tuple[int, int, int, int]]]:
-    """What dispatch appended and is still there: (first queue offset, last + 1, first phy_offset, last phy_offset) of the runs,
-    those that were appended whole as rows of an array, the others as a list."""
+    """Return the runs that dispatch appended and that are still there.
+
+    A run is (first queue offset, last + 1, first phy_offset, last phy_offset). Runs that were appended whole are rows of an
+    array, the others a list.
+    """
     rows = queue.pieces.rows
     if not len(rows):
         return NO_PIECES, []
@@ -253,7 +256,7 @@ class _Pieces:
 
 
 def _reached(view: QueueView, row: np.void, kept: Ranges, pieces: _Pieces) -> Ranges:
-    """Which of the run's records (0-based) some entry leads to."""
+    """Return the run's records (0-based) to which some entry leads."""
     first, records = int(row["queue_offset"]), int(row["records"])
     reached: Ranges = []
     if row["match"] in (MATCH_EQUAL, MATCH_SHIFTED, MATCH_DIFFERS):

@@ -52,7 +52,7 @@ MAX_PHY_OFFSET = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class TwinQueues:
-    """Both kinds of queues of a store that combines them; those that are read are in `OpenedCopy`'s own fields as well."""
+    """Both kinds of queues of a store that combines them. The kind that is read is in `OpenedCopy`'s own fields as well."""
 
     table: QueueTable
     folders: Mapping[QueueKey, str]
@@ -108,7 +108,7 @@ class OpenedCopy:
 
     @property
     def light_table(self) -> QueueTable | None:
-        """Of light queues in RocksDB, where consumers are served from files but for these."""
+        """Return the table of light queues in RocksDB, if consumers are served from files but for these."""
         return self.twins.table if self.twins is not None and light_from_rocksdb(self.rules) else None
 
     def table_of(self, key: QueueKey) -> QueueTable | None:
@@ -118,7 +118,7 @@ class OpenedCopy:
 
     @property
     def database_table(self) -> QueueTable | None:
-        """Of queues in RocksDB, whether consumers are served from them or only from their twins in files."""
+        """Return the table of queues in RocksDB, whether consumers are served from them or only from their twins in files."""
         return self.twins.table if self.twins is not None else self.queue_table
 
     @property
@@ -138,7 +138,10 @@ class OpenedCopy:
 
     @property
     def known_topics(self) -> frozenset[str] | None:
-        """Every topic that the broker knows; None where nothing says that a topic was deleted: its tables are not in the copy."""
+        """Return every topic that the broker knows.
+
+        None if nothing says that a topic was deleted: its tables are not in the copy.
+        """
         folder = self.config.database
         if folder and not any(entry.path.startswith(f"{folder}/") for entry in self.listing.files):
             return None
@@ -151,12 +154,12 @@ class OpenedCopy:
 
     @property
     def write_queues(self) -> dict[str, int] | None:
-        """How many queues for writing each topic has that the broker knows; None where the copy does not say."""
+        """Return the number of queues for writing of each known topic; None if the copy does not say."""
         topics = self.config.topics or {}
         return None if self.known_topics is None else {name: int(topic["writeQueueNums"]) for name, topic in topics.items()}
 
     def entry_range(self, path: str) -> tuple[int | None, int | None]:
-        """The range of a whole file, where no smaller one is known."""
+        """Return the range of a whole file, if no smaller one is known."""
         entry = self.listing.get(path)
         return (0, entry.size) if entry is not None and entry.kind != "directory" else (None, None)
 

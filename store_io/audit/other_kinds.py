@@ -1,4 +1,4 @@
-"""What is recognised and not modelled: kinds of store together, logs of other DLedger nodes, the tiered plug-in."""
+"""Kinds of store that are recognised and not modelled: some kinds together, logs of other DLedger nodes, the tiered plug-in."""
 
 from __future__ import annotations
 

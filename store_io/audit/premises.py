@@ -1,4 +1,6 @@
-"""What a verdict assumes because nobody named it. It comes before the verdict, which another assumption may reverse."""
+"""The premises that a verdict assumes because nobody named them. They come before the verdict, which another assumption may
+reverse.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,12 @@ from store_io.source.store_dir import StoreListing
 
 @dataclass(frozen=True)
 class GivenConf:
-    """What is to be said of a broker.conf that was named. misfits: why it is probably not this store's.  odd: what the release
-    takes otherwise than it reads; such a line may be why nothing else fits.  noted: what is to be known and decides nothing."""
+    """The facts to be said of a broker.conf that was named.
+
+    misfits: why it is probably not this store's.
+    odd: lines that the release takes otherwise than they read; such a line may be why nothing else fits.
+    noted: facts that are to be known and decide nothing.
+    """
 
     misfits: Sequence[str] = ()
     odd: Sequence[str] = ()
@@ -29,7 +35,10 @@ class GivenConf:
 def premises(
     release: str, release_from: str, written: WrittenBy, settings: Mapping[str, Setting], conf: GivenConf | None
 ) -> list[Premise]:
-    """All of them, the most severe first. conf: None where no broker.conf was named."""
+    """Return all premises, the most severe first.
+
+    conf: None if no broker.conf was named.
+    """
     given = conf or GivenConf()
     found = [*(Premise(TAKEN, odd) for odd in given.odd), *(Premise(DOUBT, sentence) for sentence in given.misfits)]
     if release_from == NAMED and written.surely_since and parse_known(release) < parse_known(written.surely_since):
@@ -68,7 +77,7 @@ def premises(
 
 
 def mode_doubts(listing: StoreListing, rules: BrokerRules) -> list[str]:
-    """That the copy's broker ran in controller mode, where a broker.conf was named that leaves the setting out."""
+    """Return the doubt on a broker.conf that leaves controller mode out although the copy's broker ran in it."""
     if rules.controller_mode or not rules.knows_controller_mode or not listing.is_file(EPOCH_FILE):
         return []
     if rules.settings["enableControllerMode"].origin == "broker.conf":
@@ -80,13 +89,13 @@ def mode_doubts(listing: StoreListing, rules: BrokerRules) -> list[str]:
 
 
 def inferred_mode(rules: BrokerRules) -> str:
-    """The mode that nobody named, with the file that shows it, where the release knows it; else ""."""
+    """Return the mode that nobody named, with the file that shows it, if the release knows the mode; else ""."""
     inferred = rules.controller_mode and rules.settings["enableControllerMode"].origin == "inferred"
     return f"controller mode because of {EPOCH_FILE}" if inferred else ""
 
 
 def assumed_sentence(release: str, release_from: str) -> str:
-    """That nobody named the release by whose rules something is answered, or a number not known; without a full stop."""
+    """Return a clause on a release that nobody named, or that is not known; without a full stop."""
     if release_from != DEFAULT:
         return f"RocketMQ {release_from} is not known: the rules of {release}, the newest known release below it, are assumed"
     newest = ", the newest known, is assumed" if release == NEWEST_RELEASE else " is assumed"
@@ -94,7 +103,7 @@ def assumed_sentence(release: str, release_from: str) -> str:
 
 
 def heads_of(source: ByteSource, listing: StoreListing) -> dict[str, bytes]:
-    """The beginnings of the files in config/ whose form differs between releases, where they can be read."""
+    """Return the beginnings of the files in config/ whose form differs between releases. Unreadable files are left out."""
     found = {}
     for path in HEADS:
         if listing.is_file(path):

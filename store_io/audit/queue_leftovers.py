@@ -37,9 +37,11 @@ MAX_TWICE = 1 << 20  # physical offsets to look up among those of matched entrie
 
 @dataclass(frozen=True)
 class LeftoverTask:
-    """One queue's unmatched entry numbers. missing: entry numbers whose message has no entry; covered: matched ones.
+    """One queue's unmatched entry numbers.
 
-    database: where the entries are if they are in no files.
+    missing: entry numbers whose message has no entry.
+    covered: matched entry numbers.
+    database: the entries' database, if they are in no files.
     """
 
     store: int
@@ -98,8 +100,10 @@ class LeftoverResult:
 
 
 def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> LeftoverResult:
-    """What each of the task's unmatched entries is; `problem` alone where a file can no longer be read. Each entry of the queue
-    is read a few times at most, wherever the unmatched ones lie."""
+    """Classify the task's unmatched entries; `problem` alone if a file can no longer be read.
+
+    Each entry of the queue is read a few times at most, wherever the unmatched ones lie.
+    """
     try:
         own = source or open_source(task.location)
         entries: Entries = FileEntries(own, task) if task.database is None else KeyedEntries(own, task.database, task)
@@ -141,7 +145,12 @@ _CODES = (  # what an entry is, by the code of its finding
 
 @dataclass(frozen=True)
 class _Kinds:
-    """Of some entries: the code of each, where it leads, and whether the message is lost."""
+    """The answers about some entries.
+
+    code: the finding code of each.
+    where: the kind of the place in the log to which it leads.
+    lost: whether its message is lost.
+    """
 
     code: np.ndarray
     where: np.ndarray
@@ -155,7 +164,7 @@ class Numbers:
         self._starts, self._ends = np.array(ranges, np.int64).reshape(-1, 2).T
 
     def hold(self, numbers: np.ndarray) -> np.ndarray:
-        """Which of these numbers are in one of the ranges."""
+        """Say which of these numbers are in one of the ranges."""
         if not len(self._starts):
             return np.zeros(len(numbers), bool)
         place = np.searchsorted(self._starts, numbers, side="right") - 1
@@ -172,7 +181,7 @@ class _Look:
         self._covered_starts = np.array(sorted(first for first, _ in task.covered), np.int64)
 
     def kinds(self, numbers: np.ndarray, rows: np.ndarray) -> _Kinds:
-        """What each of these entries is; of those that lead into messages, `matched_too` knows more."""
+        """Classify these entries; for entries that lead into messages, `matched_too` knows more."""
         log = self._task.log
         phy, size = rows["phy_offset"].astype(np.int64), rows["size"].astype(np.int64)
         valid = (phy >= 0) & (size > 0)
@@ -193,8 +202,10 @@ class _Look:
         return _Kinds(code, where, lost)
 
     def _answers(self, numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Which entries have no message and are what a repair writes in such a place: they lead to the queue's next message,
-        or to the last byte of the segment before that one's."""
+        """Say which entries have no message and are as a repair writes them in such a place.
+
+        They lead to the queue's next message, or to the last byte of the segment before that one's.
+        """
         found = np.zeros(len(numbers), bool)
         starts = self._covered_starts
         if self._task.batch or not len(starts):  # a repair writes none of these
@@ -213,8 +224,11 @@ class _Look:
         return found
 
     def matched_too(self, after: int) -> set[int]:
-        """Of the physical offsets inside of messages to which entries from number `after` on lead, those to which matched
-        entries lead as well: one pass over each."""
+        """Return the physical offsets inside of messages to which both matched and unmatched entries lead.
+
+        It takes one pass over each kind.
+        after: only unmatched entries from this number on count.
+        """
         wanted: set[int] = set()
         for numbers, rows in self._entries.parts(self._task.leftover, after):
             if len(wanted) < MAX_TWICE:
@@ -231,8 +245,11 @@ class Entries(Protocol):
     """The entries of one queue, wherever they are stored, as ENTRY_DTYPE or BATCH_DTYPE."""
 
     def parts(self, ranges: Sequence[tuple[int, int]], after: int | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(numbers, entries) of those in these ascending ranges that are stored, from number `after` on, in bounded parts, none
-        of them empty."""
+        """Yield (numbers, entries) of the stored entries in these ascending ranges, in bounded parts.
+
+        No part is empty.
+        after: only entries from this number on.
+        """
 
     def of(self, numbers: np.ndarray) -> np.ndarray:
         """The entries of these ascending numbers."""
@@ -244,7 +261,7 @@ class Entries(Protocol):
 
 
 class FileEntries:
-    """Of a queue in files."""
+    """The entries of a queue in files."""
 
     def __init__(self, source: ByteSource, task: LeftoverTask):
         self._source, self._files, self._batch = source, task.files, task.batch
@@ -282,7 +299,10 @@ class FileEntries:
 
 
 class KeyedEntries:
-    """Of a queue in RocksDB. A finding's file is the database's folder; its topic, queue id and queue offset name the key."""
+    """The entries of a queue in RocksDB.
+
+    A finding's file is the database's folder; its topic, queue id and queue offset name the key.
+    """
 
     def __init__(self, source: ByteSource, database: QueueDatabase, task: LeftoverTask):
         self._source, self._database, self._key = source, database, task.key
@@ -412,9 +432,9 @@ def _report(task: LeftoverTask, result: LeftoverResult, code: str, part: _Part, 
 
 
 def _dispute(task: LeftoverTask, result: LeftoverResult, number: int, phy_offset: int, size: int) -> None:
-    """An entry of this queue leads into messages, and none there is of this queue and number: one of the two is wrong.
+    """Add the finding on an entry that leads into messages, none of which is of this queue and number.
 
-    A damaged topic, queue id or queue offset looks like this, and no checksum covers them.
+    One of the two is wrong. A damaged topic, queue id or queue offset looks like this, and no checksum covers them.
     """
     if phy_offset + size > task.log.range_end(phy_offset):
         return

@@ -33,7 +33,10 @@ NO_RUNS = np.zeros(0, RUN_DTYPE)
 
 
 def message_runs(segment: SegmentSummary, start: int = 0) -> np.ndarray:
-    """The runs of the audit's walk in which each message is once, those that begin at byte `start` of the segment or later."""
+    """Return the runs of the audit's walk in which each message is once.
+
+    start: runs that begin before this byte of the segment are left out.
+    """
     runs = segment.runs
     own = (runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_LMQ) & (runs["first_position"] >= start)
     found: np.ndarray = runs[own]
@@ -46,7 +49,7 @@ def messages_in(rows: np.ndarray) -> int:
 
 
 def matched(rows: np.ndarray) -> np.ndarray:
-    """Which of these runs an entry leads to."""
+    """Say to which of these runs an entry leads."""
     match = rows["match"]
     found: np.ndarray = (match == MATCH_EQUAL) | (match == MATCH_SHIFTED) | (match == MATCH_DIFFERS)
     return found
@@ -56,7 +59,12 @@ class RunsByQueue(Mapping[QueueKey, "QueueRuns"]):
     """Queue -> its runs of the audit's walk, in the order of segments and runs; queues by key."""
 
     def __init__(self, bases: np.ndarray, keys: Sequence[QueueKey], bounds: np.ndarray):
-        """bases: of the segments.  keys: those that have runs.  bounds: where those of each begin, and the end."""
+        """Take the parts of the runs.
+
+        bases: those of the segments.
+        keys: the queues that have runs.
+        bounds: the begin of the runs of each queue, and the end.
+        """
         self.bases, self.keys_in_order, self.bounds = bases, keys, bounds
 
     def __len__(self) -> int:
@@ -89,7 +97,10 @@ def bases_of(segments: Sequence[SegmentSummary]) -> np.ndarray:
 
 
 def counted(runs: np.ndarray, queues: Sequence[QueueKey], lmq_expected: bool, known: Mapping[QueueKey, object]) -> np.ndarray:
-    """Which of a segment's runs a queue has by the audit's walk. lmq_expected, known: as `StoreRuns.by_queue` has them."""
+    """Say which of a segment's runs a queue has by the audit's walk.
+
+    lmq_expected, known: as `StoreRuns.by_queue` has them.
+    """
     chosen: np.ndarray = (runs["walk"] & WALK_AUDIT != 0) & (runs["kind"] != RUN_UNQUEUED)
     lmq = runs["kind"] == RUN_LMQ
     if not lmq_expected and lmq.any():
@@ -188,7 +199,7 @@ class QueueRuns:
 
     @property
     def positions(self) -> np.ndarray:
-        """Where each begins in the CommitLog, by its segment's name: a physical offset."""
+        """Return the begin of each run in the CommitLog, by its segment's name: a physical offset."""
         if self._source is None:
             return np.zeros(0, np.int64)
         found: np.ndarray = self._source.bases[self.segments] + self.rows["first_position"]
@@ -196,10 +207,11 @@ class QueueRuns:
 
 
 class Beginning(NamedTuple):
-    """Where a queue's offsets begin again, and the queue on disk holds what follows: its topic was deleted and made again, or its
-    files were removed. No start puts the earlier messages back that have no entry.
+    """The place at which a queue's offsets begin again, and the queue on disk holds the messages after it.
 
-    position: physical offset of the first message that follows.  queue_offset: its own.
+    Its topic was deleted and made again, or its files were removed. No start puts the earlier messages back that have no entry.
+    position: the physical offset of the first message of the later life.
+    queue_offset: its own.
     """
 
     position: int
@@ -207,11 +219,13 @@ class Beginning(NamedTuple):
 
 
 def beginnings(rows: np.ndarray, positions: np.ndarray, steps: np.ndarray, batch: bool, keyed: bool) -> list[Beginning]:
-    """Where one queue begins again. steps: how many queue offsets each of its runs takes up.  keyed: its entries are in RocksDB,
-    where a later message's entry takes the place of an earlier one's and sets the queue's end, so that others may stay beyond.
+    """Return the places at which one queue begins again.
 
-    A damaged queue offset is no such place: an entry at that offset leads to another message, or the offsets continue after it
-    as they did before. Nor is a place after which no earlier message lacks its entry.
+    steps: how many queue offsets each of its runs takes up.
+    keyed: its entries are in RocksDB. There a later message's entry takes the place of an earlier one's and sets the queue's end,
+    so others may stay beyond.
+    A damaged queue offset is no such place: an entry at that offset leads to another message, or the offsets continue after it as
+    they did before. Nor is a place after which no earlier message lacks its entry.
     """
     own = np.flatnonzero(rows["kind"] == RUN_QUEUE)
     if len(own) < 2:
@@ -239,7 +253,10 @@ def beginnings(rows: np.ndarray, positions: np.ndarray, steps: np.ndarray, batch
 
 
 def stretches(first: np.ndarray, count: np.ndarray) -> list[tuple[int, int]]:
-    """The ranges [first, first + count); those that begin where the last one ends are joined. Exact for all numbers."""
+    """Return the ranges [first, first + count); ranges that begin at the end of the last one are joined.
+
+    Exact for all numbers.
+    """
     if not len(first):
         return []
     breaks = (first[1:] != first[:-1] + count[:-1]) | (np.abs(first[1:]) > FAR) | (first[1:] == np.iinfo(np.int64).min)

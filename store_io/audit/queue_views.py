@@ -27,8 +27,8 @@ from store_io.scan.stored_runs import StoredSummary
 class QueueView:
     """One queue seen from both sides. Entry numbers; for a BatchConsumeQueue `missing` counts from the last matched entry.
 
-    begins_again: where its offsets do; the earlier messages that are in no queue are not `missing`.
-    summaries: of all queues that were scanned. A view holds none itself, as there may be a million of both.
+    begins_again: the places at which its offsets do; the earlier messages that are in no queue are not `missing`.
+    summaries: those of all queues that were scanned. A view holds none itself, as there may be a million of both.
     """
 
     key: QueueKey
@@ -48,7 +48,7 @@ class QueueView:
 
     @property
     def summary(self) -> QueueSummary | None:
-        """What was found of its files, or entries; None where they were not scanned."""
+        """Return the summary of its files, or entries; None if they were not scanned."""
         return self.summaries.get(self.key)
 
     @property
@@ -56,8 +56,10 @@ class QueueView:
         return consumequeue_layout.BATCH_ENTRY_BYTES if self.batch else consumequeue_layout.ENTRY_BYTES
 
     def earlier_from(self) -> np.ndarray:
-        """For each of its runs: from which queue offset on its messages are of an earlier life of the queue, and in no queue; far
-        above all offsets for the others."""
+        """Return for each run the queue offset from which on its messages are of an earlier life.
+
+        These messages are in no queue. The value is far above all offsets for the other runs.
+        """
         rows = self.runs.rows
         found = np.full(len(rows), np.iinfo(np.int64).max)
         if self.begins_again:
@@ -85,11 +87,14 @@ class QueueView:
 
 @dataclass(frozen=True)
 class KnownQueues:
-    """What disk and config/ say of queues. summaries: of those that were scanned.  topics: configured ones; None: not known.
+    """The facts that disk and config/ show about queues.
 
-    batch_topics: those of type BatchCQ.  lmq_expected: whether a broker puts entries in multi-dispatch queues.
-    database: the folder of the queues' database; "" where they are in files.  light_database: of light queues in RocksDB, where
-    others are in files.
+    summaries: of those that were scanned.
+    topics: configured ones; None: not known.
+    batch_topics: those of type BatchCQ.
+    lmq_expected: a broker puts entries in multi-dispatch queues.
+    database: the folder of the queues' database; "" if they are in files.
+    light_database: the folder of the light queues' database, if the other queues are in files.
     """
 
     summaries: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)
@@ -209,7 +214,7 @@ def never_put(rows: np.ndarray) -> np.ndarray:
 
 
 def narrow_to_read(view: QueueView) -> None:
-    """Where segments were not read: keep as unmatched only the entries that cannot lead there."""
+    """Keep as unmatched only the entries that cannot lead to segments that were not read."""
     # Entries before that of the first message that was read lead to segments that were not read.
     known = [*view.covered[:1], *view.missing[:1]]
     if view.batch and not view.covered and view.missing and view.summary is not None:

@@ -19,7 +19,7 @@ BLOCK_RUNS = 1 << 17  # read together, or those of one queue that has more
 
 @dataclass(frozen=True)
 class _OfSegment:
-    """A segment's runs, sorted by queue; in place of its own number of a queue they have its place among all queues."""
+    """A segment's runs, sorted by queue. Their `queue` is the queue's place among all queues, not the segment's own number."""
 
     data: Spilled | bytes
 
@@ -76,7 +76,11 @@ class _InFiles(RunsByQueue):
         firsts: np.ndarray,
         cuts: np.ndarray,
     ):
-        """firsts: as `_blocks` gives them.  cuts: of each segment, where the runs of each block begin, and the end."""
+        """Take the parts of the runs.
+
+        firsts: as `_blocks` gives them.
+        cuts: for each segment the begin of the runs of each block, and the end.
+        """
         super().__init__(bases, keys, bounds)
         self._parts, self._firsts, self._cuts = parts, firsts, cuts
         self._block: tuple[int, np.ndarray, np.ndarray] | None = None  # (its number, rows, the segment of each)
@@ -90,7 +94,7 @@ class _InFiles(RunsByQueue):
         return segments[start - low : end - low]
 
     def _opened(self, number: int) -> tuple[int, np.ndarray, np.ndarray]:
-        """The place of its first run among all, the rows, and their segments, of the block in which a queue is."""
+        """Return the block of a queue: (the place of its first run among all, the rows, their segments)."""
         place = int(np.searchsorted(self._firsts, number, side="right")) - 1
         block = self._block
         if block is None or block[0] != place:

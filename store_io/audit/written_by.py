@@ -1,4 +1,4 @@
-"""Which releases can have written a copy: files that only newer brokers make, and files that they always make.
+"""The releases that can have written a copy, by files that only newer brokers make, and files that they always make.
 
 A trace of a newer release is sure. That a trace is missing, or that a file has an older form, makes an older one likely: a copy
 may lack files, and people make an `abort` by hand.
@@ -49,7 +49,10 @@ _MANY_LINES = re.compile(rb"\{\s+-?[0-9]+:")
 
 @dataclass(frozen=True)
 class Trace:
-    """what: a short phrase. Of `since` or newer, or older than `before`."""
+    """A trace of releases `since` or newer, or older than `before`.
+
+    what: a short phrase.
+    """
 
     what: str
     since: str = ""
@@ -67,7 +70,7 @@ class WrittenBy:
     older: tuple[str, ...] = ()  # those for which a release is likely no newer
 
     def sentence(self) -> str:
-        """The range, how sure it is, and from what; empty where there is no trace."""
+        """Return the range, how sure it is, and its traces; empty without a trace."""
         if not self.newer and not self.older:
             return ""
         why = []
@@ -91,7 +94,11 @@ class WrittenBy:
 def written_by(
     files: Iterable[StoreFile], checkpoint: Checkpoint, heads: Mapping[str, bytes], magics: Iterable[int] = ()
 ) -> WrittenBy:
-    """What the traces say together. heads: beginnings of files in config/.  magics: of segments' first records."""
+    """Return the range of releases that all traces show together.
+
+    heads: beginnings of files in config/.
+    magics: those of segments' first records.
+    """
     traces = [
         *_of_names(files if isinstance(files, FileColumns) else FileColumns(files)),
         *_of_checkpoint(checkpoint),

@@ -1,4 +1,4 @@
-"""What everything above needs, and what knows nothing of stores.
+"""The parts that everything above needs, and that know nothing of stores.
 
 * `errors`: what can go wrong, with its exit code; `exit_codes`: all of them, and which counts for more.
 * `failed_reads`: notes what of a store could not be read, whoever caught the error.

@@ -1,4 +1,6 @@
-"""What stops an audit; damage is not here, that is a Finding. A class's docstring is its meaning, `exit_code` the contract's."""
+"""Errors that stop an audit; damage is not here, that is a Finding. A class's docstring is its meaning, `exit_code` the
+contract's.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ class StoreError(Exception):
         return Gap(self.cause, self.path or path, (str(self),))
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows in the place of a traceback."""
+        """Return the lines that a notebook shows in the place of a traceback."""
         return [f"{type(self).__name__}: {self}"]
 
 

@@ -16,7 +16,7 @@ SEVERITIES = tuple(_OF_SEVERITY)  # the most severe first
 
 
 def of_severity(severity: str) -> int:
-    """What a finding earns. An unknown severity, in tables of a later version, counts as the most severe."""
+    """Return the exit code of a finding. An unknown severity, in tables of a later version, counts as the most severe."""
     return _OF_SEVERITY.get(severity, LOST)
 
 

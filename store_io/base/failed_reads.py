@@ -75,8 +75,10 @@ def _keep(path: str, gap: Gap) -> None:
 
 @contextlib.contextmanager
 def every_read() -> Iterator[None]:
-    """Raise Unreadable at the end where any read inside has failed, also one whose error was caught on the way, and in the place
-    of another StoreError, which may only follow from that."""
+    """Raise Unreadable at the end if any read inside has failed, even one whose error was caught.
+
+    It also replaces another StoreError, which may only follow from the failed read.
+    """
     follows: StoreError | None = None
     with failed_reads() as failed:
         try:

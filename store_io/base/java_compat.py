@@ -31,7 +31,10 @@ def string_hash(text: str) -> int:
 
 
 def parse_number(text: str | None, bits: int) -> int | None:
-    """Integer/Long/Short.parseXxx of that many bits; None where Java throws. Digits may be of any script, as in Java."""
+    """Parse a number as Java's Integer, Long or Short of that many bits; None if Java throws.
+
+    Digits may be of any script, as in Java.
+    """
     if text is not None and not text.isascii():  # Java looks at UTF-16 units, so it knows no digit beyond 0xFFFF
         text = "".join(str(unicodedata.decimal(c, c)) if ord(c) < 0x10000 else c for c in text)
     if text is None or not _NUMBER.fullmatch(text):

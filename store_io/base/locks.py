@@ -1,4 +1,4 @@
-"""What is done once, or by one at a time: by the threads of a process, or by processes that lock a file."""
+"""Work that is done once, or by one at a time: by the threads of a process, or by processes that lock a file."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ def made_once(most: int | None = None) -> Callable[[Callable[..., _T]], _MadeOnc
 
 
 def lock_named(handle: int, path: str, wait: bool = False) -> bool:
-    """Lock an open file; False if the path is no longer this file's: another process may remove a file that is not locked yet.
+    """Lock an open file; return False if the path is no longer this file's.
 
-    What is locked then protects nothing, because the next process opens another file of that name. Begin anew.
+    Another process may remove a file that is not locked yet. The lock then protects nothing, because the next process opens
+    another file of that name. Begin anew.
     wait: until nobody else holds the lock. Raises BlockingIOError if another process holds it, OSError if the file system has no
     locks.
     """

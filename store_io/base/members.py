@@ -6,7 +6,7 @@ import numpy as np
 
 
 def among(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Which of the values are among the wanted ones, as `np.isin` says."""
+    """Say which of the values are among the wanted ones, as `np.isin` does."""
     if not len(wanted):
         return np.zeros(len(values), np.bool_)
     wanted = np.sort(wanted)

@@ -34,9 +34,10 @@ _OPEN = 8  # parts of a map
 
 
 def packed(values: Iterable[V], weigh: Callable[[V], int] | None = None) -> Sequence[V]:
-    """The values in their order: a list where they are `FEW`, else packed. They must not be changed any more.
+    """Return the values in their order: a list if they are `FEW`, else packed. They must not be changed any more.
 
-    weigh: how many things each holds, where these may be many."""
+    weigh: how many things each value holds, if these may be many.
+    """
     going = iter(values)
     first: list[V] = []
     inside = 0
@@ -54,8 +55,10 @@ def weight_of_row(row: dict[str, Any]) -> int:
 
 
 def in_parts(items: Iterable[V], most: int, weigh: Callable[[V], int] | None, most_inside: int) -> Iterator[tuple[list[V], int]]:
-    """So many items at a time, fewer where there is much in each: no more than so much in all, but for an item alone. With how
-    much is in them."""
+    """Yield (a part of the items, the weight of the part): at most `most` items and `most_inside` weight.
+
+    An item that weighs more is a part alone.
+    """
     going = iter(items)
     if weigh is None:
         while part := list(islice(going, most)):
@@ -109,7 +112,7 @@ def opened(result: Any) -> Any:
 
 
 class ByPlace(Sequence[V]):
-    """A sequence that has its values one by one: `_at` gives the one at a place, 0 to its length less one."""
+    """A sequence that has its values one by one. `_at` gives the value at a place, 0 to its length less one."""
 
     def _at(self, place: int) -> V:
         raise NotImplementedError
@@ -140,7 +143,10 @@ class _EqualByValues(ByPlace[V]):
 
 
 class PackedList(_EqualByValues[V]):
-    """A list that can be read from its start to its end with one part of it open, and by place more slowly; it grows by parts."""
+    """A list that can be read from its start to its end with one part open; it grows by parts.
+
+    Reading by place is slower.
+    """
 
     def __init__(self, values: Iterable[V] = (), weigh: Callable[[V], int] | None = None):
         """weigh: as `packed` has it."""
@@ -177,8 +183,10 @@ class PackedList(_EqualByValues[V]):
 
 
 class GrowingList(_EqualByValues[V]):
-    """A list that grows at its end: a plain list until it has more than `FEW` values, then packed but for the newest ones.
-    Values must not be changed any more."""
+    """A list that grows at its end: plain up to `FEW` values, then packed but for the newest ones.
+
+    Values must not be changed any more.
+    """
 
     def __init__(self, values: Iterable[V] = ()):
         self._packed: PackedList[V] = PackedList()
@@ -208,7 +216,7 @@ class GrowingList(_EqualByValues[V]):
 
 
 class PackedWhenMany(Generic[V]):
-    """Packs the lists that many things hold, from the one on with which they are many. Those of a few values stay as they are."""
+    """Packs the lists that many things hold, from the one on with which they are many. Lists of a few values stay as they are."""
 
     def __init__(self) -> None:
         self._held = 0
@@ -229,7 +237,7 @@ def in_order(rows: Iterable[R]) -> Iterator[R]:
 
 
 class PackedMap(Mapping[K, V], Generic[K, V]):
-    """A map that grows by whole parts, each of neighbouring keys: no key of another part lies between two keys of one.
+    """A map that grows by whole parts of neighbouring keys. No key of another part lies between two keys of one part.
 
     A pass in the order of the keys opens each part once; asking for keys at random opens parts again and again.
     """
@@ -241,9 +249,13 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
         weigh: Callable[[V], int] | None = None,
         packs: bool = False,
     ) -> None:
-        """close: what is packed of a value; reopen: makes it anew of its key and that. Without them all of it is packed.
+        """Make an empty map.
 
-        weigh: how many things a value holds, where these may be many.  packs: pack them even where they are few."""
+        close: returns the form of a value that is packed; reopen: makes the value of its key and that form. Without them the
+        value itself is packed.
+        weigh: how many things a value holds, if these may be many.
+        packs: pack even few values.
+        """
         self._close, self._reopen, self._weigh = close, reopen, weigh
         self.packs = packs  # whether its parts are packed
         self._inside = 0
@@ -282,7 +294,10 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             self._add(dict(part), sum(map(self._weigh, part.values())) if self._weigh is not None and not self.packs else 0)
 
     def _add(self, part: dict[K, V], inside: int) -> None:
-        """inside: how much is in it; not asked for where parts are packed."""
+        """Add a part.
+
+        inside: its weight; not used if parts are packed.
+        """
         first = min(part)
         before = self._parts.get(first)
         if before is None:
@@ -445,7 +460,7 @@ def items_of(one: Mapping[K, V]) -> Iterator[tuple[K, V]]:
 
 
 def joined(first: Mapping[K, V], second: PackedMap[K, V]) -> PackedMap[K, V]:
-    """Both maps as one; where a key is in both, the second one counts."""
+    """Return both maps as one; if a key is in both, the second one counts."""
     if not first:
         return second
     return second.of_same((key, second[key] if key in second else first[key]) for key in keys_of(first, second))

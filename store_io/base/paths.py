@@ -1,4 +1,4 @@
-"""What a path or an address is, by its text. Standard library only: the command line is read before anything is installed."""
+"""Reads paths and addresses by their text. Standard library only: the command line is read before anything is installed."""
 
 from __future__ import annotations
 

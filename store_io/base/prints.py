@@ -20,7 +20,7 @@ def fold_byte(value, byte):  # type: ignore[no-untyped-def]
 
 @kept()
 def fold_bytes(value, data, at, end):  # type: ignore[no-untyped-def]
-    """The same after these bytes."""
+    """Continue the hash `value` over these bytes."""
     for i in range(at, end):
         value = fold_byte(value, data[i])
     return value
@@ -28,7 +28,7 @@ def fold_bytes(value, data, at, end):  # type: ignore[no-untyped-def]
 
 @kept()
 def fold_number(value, number):  # type: ignore[no-untyped-def]
-    """The same after the eight bytes of a number, big-endian."""
+    """Continue the hash `value` over the eight bytes of a number, big-endian."""
     for shift in range(56, -8, -8):
         value = fold_byte(value, (number >> shift) & 0xFF)
     return value
@@ -57,7 +57,7 @@ class Stretches:
 
 @dataclass
 class Prints:
-    """Of each stretch that has any members: its number, how many they are, and the sum of their hashes."""
+    """The number, the count of members and the sum of their hashes of each stretch that has any members."""
 
     stretch: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     count: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -84,11 +84,11 @@ class PrintSums:
 
     @property
     def prints(self) -> Prints:
-        """Of the stretches with any."""
+        """Return the prints of the stretches with any members."""
         stretch = np.flatnonzero(self._count)
         return Prints(stretch, self._count[stretch], self._total[stretch])
 
 
 def prints_of(numbers: np.ndarray, hashes: np.ndarray) -> Prints:
-    """Of members by the numbers of their stretches."""
+    """Return the prints of members by the numbers of their stretches."""
     return Prints(numbers, np.ones(len(numbers), np.int64), hashes) + Prints()

@@ -21,7 +21,7 @@ def union(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def subtract(ranges: Ranges, holes: Ranges) -> Ranges:
-    """What of `ranges` lies in none of `holes`; both sorted and disjoint."""
+    """Return the parts of `ranges` that lie in none of `holes`; both are sorted and disjoint."""
     left: Ranges = []
     place = 0
     for start, end in ranges:
@@ -39,7 +39,7 @@ def subtract(ranges: Ranges, holes: Ranges) -> Ranges:
 
 
 def intersect(ranges: Ranges, others: Ranges) -> Ranges:
-    """What lies in both; both sorted and disjoint."""
+    """Return the parts that lie in both; both are sorted and disjoint."""
     found: Ranges = []
     i = j = 0
     while i < len(ranges) and j < len(others):
@@ -59,7 +59,7 @@ def total(ranges: Ranges) -> int:
 
 
 def inside(values: np.ndarray, bounds: tuple[int | None, int | None]) -> np.ndarray:
-    """Which values lie in the half-open range; None: no bound on that side."""
+    """Say which values lie in the half-open range; None: no bound on that side."""
     low, high = bounds
     mask = np.ones(len(values), bool)
     if low is not None:

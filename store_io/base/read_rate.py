@@ -1,4 +1,4 @@
-"""How fast all tasks of one machine read together, so that a broker beside them keeps its share of the disk.
+"""Bounds how fast all tasks of one machine read together, so that a broker beside them keeps its share of the disk.
 
 One small file in the machine's folder for temporary files holds the moment from which the next read may begin. Each read moves it
 on by the time that it takes at its rate, under a lock, and then sleeps until its own moment, whichever process of this user it
@@ -36,7 +36,7 @@ class ReadRate:
     sleep: Callable[[float], None] = time.sleep
 
     def wait(self, size: int) -> None:
-        """Sleep until this many bytes may be read. Raises OSError where the file cannot be used."""
+        """Sleep until this many bytes may be read. Raises OSError if the file cannot be used."""
         handle = self._locked()
         try:
             now, content = self.now(), os.pread(handle, _MOMENT.size, 0)

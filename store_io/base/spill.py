@@ -52,7 +52,7 @@ class Spilled:
         return self.read_part(0, self._size)
 
     def read_part(self, start: int, size: int) -> bytes:
-        """So many of the bytes, from one of them on. Raises NotReadBack."""
+        """Return `size` of the bytes, from `start` on. Raises NotReadBack."""
         try:
             data = os.pread(self._file.descriptor, size, self._at + start)
         except OSError as problem:
@@ -108,7 +108,7 @@ def part_of(data: Spilled | bytes, start: int, size: int) -> bytes:
 
 
 def spill(data: bytes) -> Spilled | bytes:
-    """Put these bytes into a temporary file; the bytes themselves where that cannot be written."""
+    """Put these bytes into a temporary file; return the bytes themselves if it cannot be written."""
     try:
         return _files.add(data)
     except OSError:  # a full disk above all: what was found must not be lost for it

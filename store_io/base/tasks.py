@@ -36,7 +36,7 @@ class Task(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class PackedTask:
-    """A large task in little memory, until it runs. What it is when it was pickled is the task itself."""
+    """A large task in little memory, until it runs. Once pickled it is the task itself."""
 
     store: int
     not_after: float
@@ -88,13 +88,13 @@ def too_late(task: Task) -> bool:
 
 
 def run_task(task: Task) -> Any:
-    """The task's result, as `read_wholly` gives it, or `NotRead`. A task of a repair raises StoreError where it fails; one of an
+    """The task's result, as `read_wholly` gives it, or `NotRead`. A task of a repair raises StoreError if it fails; one of an
     audit never does."""
     return NotRead() if too_late(task) else read_wholly(task.run)
 
 
 def read_wholly(run: Callable[[], Any]) -> Any:
-    """What `run` gives, in a PartlyRead where a read has failed."""
+    """Return the result of `run`, in a PartlyRead if a read has failed."""
     with failed_reads() as failed:
         result = run()
     return PartlyRead(result, dict(failed)) if failed else result

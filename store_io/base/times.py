@@ -21,12 +21,15 @@ def iso_time(milliseconds: int) -> str | None:
 
 
 def time_text(milliseconds: int) -> str:
-    """The same for a sentence; the number itself where no calendar holds it."""
+    """Return the time for a sentence; the number itself if no calendar holds it."""
     return iso_time(milliseconds) or f"{milliseconds} ms"
 
 
 def timestamps(milliseconds: np.ndarray) -> pa.Array:
-    """Times of ms since 1970, in UTC; null outside of 1970 to 2261, which is what all kinds of timestamps can hold."""
+    """Return times of ms since 1970, in UTC, as timestamps.
+
+    Times outside of 1970 to 2261 are null: all kinds of timestamps can hold the others.
+    """
     import pyarrow as pa  # not for those who only want a text
 
     outside = (milliseconds < 0) | (milliseconds > LAST_TIME_MS)

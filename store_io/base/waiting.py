@@ -29,7 +29,10 @@ def check() -> None:
 
 
 def pause(attempts: int) -> None:
-    """Wait after so many attempts, a half to all of the pause's length: many that failed together do not come back together."""
+    """Wait for a half to all of the pause's length after so many attempts.
+
+    So many that failed together do not come back together.
+    """
     seconds = min(LONGEST_SECONDS, FIRST_SECONDS * 2 ** (attempts - 1)) * random.uniform(0.5, 1)
     ends = time.monotonic() + seconds
     while (left := ends - time.monotonic()) > 0:

@@ -24,14 +24,17 @@ def count_text(number: int, noun: str = "", plural: str = "") -> str:
 
 
 def clause(sentence: str) -> str:
-    """A catalogue sentence as a part of a longer one: no full stop, no capital but that of a name, as CommitLog or RocksDB."""
+    """Return a catalogue sentence as a part of a longer one, without its full stop and first capital.
+
+    The capital of a name, as CommitLog or RocksDB, stays.
+    """
     text = sentence.rstrip(".")
     first, _, _ = text.partition(" ")
     return text if first == "Ext" or first[1:] != first[1:].lower() else text[:1].lower() + text[1:]
 
 
 def seen(name: str) -> str:
-    """The name; in quotes where it is empty, or begins or ends with a space, which nobody would see."""
+    """Return the name; in quotes if it is empty, or begins or ends with a space, which nobody would see."""
     return name if name and name == name.strip(" ") else f'"{name}"'
 
 

@@ -37,7 +37,7 @@ SCHEMAS = {name: arrow_schema(columns) for name, columns in SOURCES.items() if n
 
 
 def scan_queue_entries(scan: EntryScan, queue: QueueFiles, source: ByteSource | None = None) -> Iterator[pa.RecordBatch]:
-    """A queue's entries in the order of its files. Raises StoreError where a file cannot be read or has changed."""
+    """Yield a queue's entries in the order of its files. Raises StoreError if a file cannot be read or has changed."""
     source = source or open_source(scan.location)
     unit = unit_bytes(queue.batch)
     with closing(OpenFiles(source)) as opened:
@@ -87,7 +87,7 @@ def _queue_batch(
 
 
 def _ext_columns(codes: np.ndarray, ext: ExtUnits) -> tuple[pa.Array, pa.Array]:
-    """(tags codes, store times in ms) of the ext units to which these tags codes lead; null where they lead to none."""
+    """Return (tags codes, store times in ms) of the ext units to which these tags codes lead. A code without a unit has null."""
     found = np.zeros((2, len(codes)), np.int64)
     missing = np.ones(len(codes), bool)
     addresses = np.flatnonzero(codes <= queue_layout.EXT_ADDRESS_MAX)
@@ -103,7 +103,7 @@ def _ext_columns(codes: np.ndarray, ext: ExtUnits) -> tuple[pa.Array, pa.Array]:
 
 
 def scan_index_entries(scan: EntryScan, file: MappedFile, source: ByteSource | None = None) -> Iterator[pa.RecordBatch]:
-    """An index file's entries by number. Raises StoreError where it cannot be read or has changed."""
+    """Yield an index file's entries by number. Raises StoreError if it cannot be read or has changed."""
     source = source or open_source(scan.location)
     slots = scan.rules.index_slots
     header = read_header(source, file.path)
@@ -140,7 +140,7 @@ def scan_index_entries(scan: EntryScan, file: MappedFile, source: ByteSource | N
 
 
 def scan_extents(scan: EntryScan, file: MappedFile) -> Iterator[pa.RecordBatch]:
-    """What each byte range of a segment is, ascending; the ranges tile the file. Raises StoreError as above."""
+    """Yield the kind of each byte range of a segment, ascending; the ranges tile the file. Raises StoreError as above."""
     task = SegmentTask(0, file.path, file.start, file.size, scan.location, scan.rules, probe=False, digest=False)
     summary = scan_segment(task)
     if summary.problem:
@@ -164,7 +164,10 @@ def scan_extents(scan: EntryScan, file: MappedFile) -> Iterator[pa.RecordBatch]:
 
 
 def data_windows(source: ByteSource, file: MappedFile, unit: int, first: int = 0) -> Iterator[tuple[int, bytes]]:
-    """(position, bytes) of what a file holds from `first` on, in whole units of windows; holes of a sparse file are left out."""
+    """Yield (position, bytes) of a file's content from `first` on, in whole units of windows.
+
+    Holes of a sparse file are left out.
+    """
     window = WINDOW_BYTES // unit * unit
     with source.open(file.path) as stream:
         if stream.size != file.size:

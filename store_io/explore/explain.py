@@ -84,8 +84,12 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Check:
-    """What one check says of the record. who: "audit", or the release and its phase.  reason: of STOP_REASONS, "" where it
-    passes.  expected, actual: the two values, where there are two."""
+    """The result of one check of the record.
+
+    who: "audit", or the release and its phase.
+    reason: of STOP_REASONS, "" if it passes.
+    expected, actual: the two values, if there are two.
+    """
 
     who: str
     passes: bool
@@ -105,7 +109,7 @@ class EqualRange(NamedTuple):
 
 
 class ScanEnd(NamedTuple):
-    """Where a scan ends, and why."""
+    """The end of a scan, with its reason."""
 
     phy_offset: int
     reason: str
@@ -113,16 +117,18 @@ class ScanEnd(NamedTuple):
 
 @dataclass
 class Explanation:
-    """All that is said of one physical offset. Positions are bytes in `file`; None where no file holds the offset.
+    """All that is said of one physical offset. Positions are bytes in `file`; None if no file holds the offset.
 
-    kind: one of this module's words.  sentence: the answer in one.  record_start, record_size: physical offset and bytes of
-    the record that is shown; size 0 where it is not known.  around: bytes at the offset itself, from `around_start` on, where it
-    is not the beginning of the record shown.  extent: the range of bytes of one kind that holds the
-    offset.  stop: where the release's scan of this segment ends; in a DLedger log where the log ends, None where that is not
-    known here.  start: of a DLedger log, what a start does with this file; else "".  healing: of damage, the change that makes a
-    record whole, or why there is none.
-    searched: what was looked through for entries, in sentences.  fields: of the header before the record, if it has one, which
-    lie at negative places; then of the record.
+    kind: one of this module's words.
+    sentence: the answer in one.
+    record_start, record_size: physical offset and bytes of the record that is shown; size 0 if it is not known.
+    around: bytes at the offset itself, from `around_start` on, if it is not the beginning of the record shown.
+    extent: the range of bytes of one kind that holds the offset.
+    stop: the end of the release's scan of this segment; in a DLedger log the log's end, None if that is not known here.
+    start: for a DLedger log, the effect of a start on this file; else "".
+    healing: for damage, the change that makes a record whole, or why there is none.
+    searched: sentences on the places that were looked through for entries.
+    fields: those of the header before the record, if it has one, which lie at negative places; then those of the record.
     """
 
     phy_offset: int
@@ -157,7 +163,7 @@ def explain(request: AuditRequest, phy_offset: int, redaction: Redaction = SHOW_
 
 
 class _Watch:
-    """What the audit's walk of a segment meets around one position. A sink of `scan_segment`."""
+    """The messages that the audit's walk of a segment meets around one position. A sink of `scan_segment`."""
 
     want_keys = False
 
@@ -267,7 +273,10 @@ class _Explainer:
         said.after = next((found for f in files if f.start > n and (found := self._first_of(f))), None)
 
     def _cut_short(self) -> tuple[str, str] | None:
-        """Kind and sentence, where a file of the log is there that should hold the offset, but is too short or cannot be read."""
+        """Return (kind, sentence) if a file of the log should hold the offset, but cannot.
+
+        It is too short, or cannot be read.
+        """
         n, size, tree = self.n, self.rules.segment_bytes, self.copy.tree
         folder = ledger_folder(self.rules)
         for entry in [*tree.children(COMMITLOG), *(tree.children(f"{folder}/{DATA}") if folder else [])]:
@@ -332,7 +341,7 @@ class _Explainer:
             )
 
     def _in_refused(self, file: MappedFile, window: SegmentWindow, extent: Extent) -> None:
-        """Damage or a filler. Shows the frame at the offset where there is one, else that at the range's start."""
+        """Explain damage or a filler. Shows the frame at the offset if there is one, else that at the range's start."""
         said, n, base = self.said, self.n, file.start
         position = n - base
         framing = framing_of(self.rules, file.path)
@@ -366,7 +375,10 @@ class _Explainer:
     # ---- the record --------------------------------------------------------------------------------------------------
 
     def _frame(self, file: MappedFile, window: SegmentWindow, position: int) -> None:
-        """Explain the frame at this position of the segment: a filler, or a record with the header before it, if it has one."""
+        """Explain the frame at this position of the segment.
+
+        It is a filler, or a record with the header before it, if it has one.
+        """
         said, base = self.said, file.start
         check = RecordCheck.audit_of(base, self.rules, file.path)
         audit = check.verdict(window, position, file.size)
@@ -402,7 +414,10 @@ class _Explainer:
     # ---- what would make it whole ------------------------------------------------------------------------------------
 
     def _healing(self, file: MappedFile, summary: SegmentSummary) -> list[Healing]:
-        """Of the damaged record at the offset; of the whole range, where it lies in none. By this segment and those beside it."""
+        """Return the healing of the damaged record at the offset, or of the whole range.
+
+        This segment and those beside it are asked.
+        """
         position = self.n - file.start
         if self.said.kind not in (DAMAGE, FILLER) and not self._alone(summary, position):
             return []
@@ -422,7 +437,7 @@ class _Explainer:
         return bool((here & (rows["records"] == 1)).any())
 
     def _shown(self, healing: Healing) -> Healing:
-        """Without bytes of texts and of who sent them, where these may not be shown."""
+        """Return the healing without bytes of texts and of hosts, if these may not be shown."""
         if self.redaction.mode == NONE or healing.change is None:
             return healing
         changes = [c if c.field in OPEN_FIELDS else replace(c, old=b"", new=b"") for c in (healing.change, *healing.others)]

@@ -21,7 +21,10 @@ from store_io.source.byte_source import ByteSource
 
 @dataclass(frozen=True)
 class HeaderCheck:
-    """What one check of the header says. expected, actual: the two values, where it fails."""
+    """The result of one check of the header.
+
+    expected, actual: the two values, if it fails.
+    """
 
     name: str
     passes: bool
@@ -30,7 +33,10 @@ class HeaderCheck:
 
 
 class HeaderReader:
-    """index: the group's own index files; none where the log is no DLedger's."""
+    """Reads entry headers.
+
+    index: the group's own index files; none if the log is no DLedger's.
+    """
 
     def __init__(self, source: ByteSource, index: Sequence[MappedFile]):
         self.source, self.index = source, tuple(index)

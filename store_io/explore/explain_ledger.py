@@ -1,4 +1,4 @@
-"""What the start of a broker with a DLedger log does with the place that is explained.
+"""The effect of a start with a DLedger log on the place that is explained.
 
 Its recovery follows entry headers and checks no message, so where a message fails a check says nothing of the log's end
 (dledger.md 3, 6). The last data files are read for that; where recovery begins before them, only an audit knows the end.
@@ -34,7 +34,7 @@ class LedgerStart(NamedTuple):
 
 
 def ledger_start(copy: OpenedCopy, location: StoreLocation, file: MappedFile, phy_offset: int) -> LedgerStart | None:
-    """What a start does with this file; None where recovery is that of an ordinary log. Raises StoreError."""
+    """Return the effect of a start on this file; None if recovery is that of an ordinary log. Raises StoreError."""
     files = copy.loaded.ledger
     if files is None or not copy.ledger_data:
         return None

@@ -39,12 +39,15 @@ NEAR_ENTRIES = 256  # of an index file, on both sides of where the order of its 
 
 @dataclass(frozen=True)
 class Pointer:
-    """An entry that leads to the record, or the place where one is expected.
+    """An entry that leads to the record, or the place at which one is expected.
 
-    kind: "queue", "batch", "lmq", "other queue", "index".  number: of the entry in its queue or index file.  position: the
-    entry's byte in the file; None in a database, where it has a key instead.
-    state: "equal"; "differs"; "into the middle" (of the record); "absent" (another entry, or none, is where the record's
-    belongs).  values: the entry's fields.  differences: sentences.
+    kind: "queue", "batch", "lmq", "other queue", "index".
+    number: the entry's, in its queue or index file.
+    position: the entry's byte in the file; None in a database, in which it has a key instead.
+    state: "equal"; "differs"; "into the middle" (of the record); "absent" (another entry, or none, is in the place of the
+    record's).
+    values: the entry's fields.
+    differences: sentences.
     """
 
     kind: str
@@ -59,8 +62,11 @@ class Pointer:
 
 @dataclass(frozen=True)
 class Target:
-    """The physical range to which entries may lead. message: of the record there, None where it cannot be read.
-    known: whether a record begins at `start`."""
+    """The physical range to which entries may lead.
+
+    message: that of the record there, None if it cannot be read.
+    known: a record begins at `start`.
+    """
 
     start: int
     end: int
@@ -83,8 +89,10 @@ def queues_of(message: Message, rules: BrokerRules) -> list[tuple[str, QueueKey,
 
 
 class QueueSearch:
-    """Entries of ConsumeQueues that lead into the target, and what is where the message's own belongs.
-    searched: after `run`, what was read, in a sentence."""
+    """Entries of ConsumeQueues that lead into the target, and those in the place of the message's own.
+
+    searched: after `run`, a sentence on what was read.
+    """
 
     def __init__(self, copy: OpenedCopy, target: Target):
         self.copy, self.target, self.searched = copy, target, ""
@@ -193,7 +201,7 @@ class QueueSearch:
             yield f"it is entry {number}, the message says {offset}"
 
     def _absent(self, kind: str, key: QueueKey, offset: int) -> Pointer:
-        """What is where the message's entry belongs."""
+        """Return the pointer for the place of the message's missing entry."""
         files = self.copy.queue_files.get(key, ())
         unit = unit_bytes(False)
         for file in files:
@@ -210,7 +218,9 @@ class QueueSearch:
 
 class IndexSearch:
     """Entries of index files that lead into the target, and how many of the message's keys have none.
-    searched: after `run`, what was read, in a sentence."""
+
+    searched: after `run`, a sentence on what was read.
+    """
 
     def __init__(self, copy: OpenedCopy, target: Target, redaction: Redaction):
         self.copy, self.target, self.redaction, self.searched = copy, target, redaction, ""

@@ -28,7 +28,10 @@ MAX_PROPERTIES = 500
 
 
 def concealed(redaction: Redaction, name: str, data: bytes) -> str | None:
-    """What is shown in a value's place; None: the value may be shown. name: "BODY", "BORNHOST", or a property's."""
+    """Return the text to show in a value's place; None: the value may be shown.
+
+    name: "BODY", "BORNHOST", or a property's.
+    """
     if redaction.mode == NONE or name in OPEN_PROPERTIES:
         return None
     if name == "BODY":
@@ -38,8 +41,12 @@ def concealed(redaction: Redaction, name: str, data: bytes) -> str | None:
 
 @dataclass(frozen=True)
 class Field:
-    """at: bytes from the record's first.  size: as the record says; data: at most SHOWN_BYTES of them, empty where concealed.
-    wrong: why a check blames this field, or ""."""
+    """One field of a record.
+
+    at: bytes from the record's first.
+    size: as the record says; data: at most SHOWN_BYTES of them, empty if concealed.
+    wrong: why a check blames this field, or "".
+    """
 
     name: str
     at: int
@@ -80,9 +87,11 @@ _TRANSACTIONS = {0: "none", layout.SYS_PREPARED: "prepared", layout.SYS_COMMIT: 
 
 
 def annotate(frames: Frames, position: int, limit: int, phy_offset: int, verdict: Verdict, redaction: Redaction) -> list[Field]:
-    """The fields of the frame at `position` of a segment of `limit` bytes, in order, those that lie in the segment.
+    """Return the fields of a frame, in order: those that lie in the segment.
 
-    verdict: whose complaint is shown at the field to blame.  redaction: what of the values may be shown.
+    position: the frame's, in a segment of `limit` bytes.
+    verdict: its complaint is shown at the field to blame.
+    redaction: decides which values may be shown.
     """
     fields: list[Field] = []
     open_texts = redaction.mode == NONE or boundaries_hold(verdict)
@@ -101,7 +110,7 @@ def annotate(frames: Frames, position: int, limit: int, phy_offset: int, verdict
 
 
 def boundaries_hold(verdict: Verdict) -> bool:
-    """Whether the fields of what a check refused lie where they say: else a topic may hold a piece of a body."""
+    """Say whether the fields of a refused record lie at their stated places. Else a topic may hold a piece of a body."""
     return verdict.kind == VALID or verdict.computed_size > 0 and verdict.reason != "size_mismatch"
 
 
@@ -141,7 +150,10 @@ _NUMBERS: Mapping[str, Callable[[int], str]] = {
 
 
 class _Frame:
-    """The frame at `position` of a segment of `limit` bytes, read field by field. Raises _End where one leads out of it."""
+    """The frame at `position` of a segment of `limit` bytes, read field by field.
+
+    Raises _End if a field leads out of the segment.
+    """
 
     def __init__(self, frames: Frames, position: int, limit: int, redaction: Redaction):
         self.frames, self.position, self.limit, self.redaction = frames, position, limit, redaction
@@ -216,7 +228,7 @@ class _Frame:
 
 
 def unpack_prefix(data: bytes, kind: int, most: int = 4 * TEXT_CHARACTERS) -> bytes | None:
-    """The first bytes, at most `most`, of what a compressed body's first bytes unpack to; None where they do not.
+    """Unpack the first bytes of a compressed body to at most `most` bytes; None if they do not unpack.
 
     kind: the compression type of SYSFLAG. Source: CompressionType, ZlibCompressor, Lz4Compressor, ZstdCompressor.
     """
@@ -234,7 +246,7 @@ def unpack_prefix(data: bytes, kind: int, most: int = 4 * TEXT_CHARACTERS) -> by
 
 
 def _text(data: bytes) -> str:
-    """The bytes as a quoted text where they are one; "" where they are not."""
+    """Return the bytes as a quoted text if they are one, else ""."""
     try:
         text = data[: 4 * TEXT_CHARACTERS].decode("utf-8")
     except UnicodeDecodeError as why:
@@ -303,7 +315,10 @@ def offset_msg_id(store_host: bytes, phy_offset: int) -> str:
 
 
 def derived(message: Message, phy_offset: int, rules: BrokerRules, redaction: Redaction) -> list[DerivedValue]:
-    """What a broker derives from a message whose fields could all be read: ids, tags code, what it is."""
+    """Return the values that a broker derives from a message: ids, tags code, its kind.
+
+    All fields of the message could be read.
+    """
     properties = message.properties
     parts = [DerivedValue("offset message id", offset_msg_id(message.store_host, message.phy_offset))]
     code = tags_code_of(message.topic, properties, message.store_time, rules.delays)

@@ -1,4 +1,4 @@
-"""Where the last messages of a segment that meet some conditions begin: so many physical offsets, and nothing else of them.
+"""Finds the last messages of a segment that meet some conditions: so many physical offsets, and nothing else of them.
 
 The boundaries of messages are known from a segment's start alone, so a segment is read whole; of the log only its end is.
 """

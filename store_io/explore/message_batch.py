@@ -38,10 +38,13 @@ Pieces = tuple[np.ndarray, np.ndarray, np.ndarray]  # (bytes, where each row's p
 
 @dataclass
 class MessageBatch:
-    """Rows of one segment, and what else their columns are made of.
+    """Rows of one segment, and the further sources of their columns.
 
-    keys: (topic, queue id) by topic reference.  inner: places in an inner batch, -1 for none.  own_properties: of messages whose
-    properties are not in the segment's bytes.  bodies, body_status: where they are wanted.  loss: what a start takes.
+    keys: (topic, queue id) by topic reference.
+    inner: places in an inner batch, -1 for none.
+    own_properties: those of messages whose properties are not in the segment's bytes.
+    bodies, body_status: given if they are wanted.
+    loss: the messages that a start takes.
     """
 
     rows: np.ndarray
@@ -98,7 +101,7 @@ class MessageBatch:
         return pa.array(np.ascontiguousarray(self.rows[name]))
 
     def constant(self, text: str) -> pa.Array:
-        """The same text for each row."""
+        """Return this text for each row."""
         return pa.repeat(pa.scalar(text, pa.string()), len(self.rows))
 
     def time(self, name: str) -> pa.Array:
@@ -106,7 +109,10 @@ class MessageBatch:
         return timestamps(self.rows[name])
 
     def property_texts(self, name: str, located: str = "") -> pa.Array:
-        """One property of each row; null without. located: the decoder's name for it, where it has looked for it."""
+        """Return one property of each row; null without.
+
+        located: the decoder's name for it, if it has looked for it.
+        """
         buffer, start, size = self.properties
         if located and self.own_properties is None:
             value_size = self.rows[located + "_len"].astype(np.int64)
@@ -160,7 +166,7 @@ def _status_names(batch: MessageBatch) -> pa.Array:
 
 
 def _losses(batch: MessageBatch) -> pa.Array:
-    """What a start makes of each row; null where it stays, or nobody asked."""
+    """Return the kind of loss of each row; null if it stays, or nobody asked."""
     if not batch.loss:
         return pa.nulls(len(batch.rows), pa.string())
     codes = batch.loss.of_rows(batch.rows, batch.keys)
@@ -168,7 +174,7 @@ def _losses(batch: MessageBatch) -> pa.Array:
 
 
 def _integers(texts: pa.Array) -> pa.Array:
-    """Texts as int32 where they are one as Java reads it; few different ones are expected."""
+    """Return texts as int32, if they are one as Java reads it; few different ones are expected."""
     if texts.null_count == len(texts):
         return pa.nulls(len(texts), pa.int32())
     coded = texts.dictionary_encode()
@@ -232,7 +238,7 @@ def _property_maps(buffer: np.ndarray, start: np.ndarray, size: np.ndarray) -> p
 
 @kept()
 def _find_property(buffer, start, size, name, value_start, value_size):  # type: ignore[no-untyped-def]
-    """Where the value of the property of that name is in each row's properties; size 0: nowhere. The last one counts."""
+    """Find the place of the value of that property in each row's properties; size 0: nowhere. The last one counts."""
     for row in range(len(start)):
         value_start[row], value_size[row] = 0, 0
         at, end = start[row], start[row] + size[row]

@@ -1,4 +1,4 @@
-"""Which messages are wanted: the same few conditions wherever messages are read. All that are given must hold."""
+"""The conditions on wanted messages: the same few wherever messages are read. All that are given must hold."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MessageFilter:
         return (low is None or low < base_offset + size) and (high is None or high > base_offset)
 
     def narrowed(self, other: MessageFilter) -> MessageFilter:
-        """What both want."""
+        """Return the filter of the messages that both want."""
         return MessageFilter(
             _both(self.topics, other.topics),
             _both(self.queue_ids, other.queue_ids),

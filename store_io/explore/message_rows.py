@@ -167,7 +167,7 @@ class _Reading:
         return self._chosen
 
     def _of_transactions(self, rows: np.ndarray) -> np.ndarray:
-        """Which rows are part of a transaction: by their topics, or as committed messages."""
+        """Say which rows are part of a transaction: by their topics, or as committed messages."""
         refs = [number for number, (topic, _) in enumerate(self.topics.keys) if topic in TRANSACTION_TOPICS]
         found: np.ndarray = np.isin(rows["topic_ref"], refs) | (
             rows["sys_flag"] & layout.SYS_TRANSACTION_MASK == layout.SYS_COMMIT
@@ -185,7 +185,7 @@ class _Reading:
         return found
 
     def _tagged(self, rows: np.ndarray, tags: frozenset[str]) -> np.ndarray:
-        """Which rows have one of these tags."""
+        """Say which rows have one of these tags."""
         if not len(rows):
             return np.zeros(0, bool)
         column = self.batch(rows).property_texts("TAGS", "tags")
@@ -314,7 +314,7 @@ class _Inner:
         self.held += INNER_BYTES + len(inner.properties) + len(inner.body[0] or b"")
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """What was gathered, if anything."""
+        """Yield the gathered messages, if there are any."""
         if not self._found:
             return
         runs = [list(run) for _, run in groupby(self._found, lambda one: id(one.row))]  # each of one inner batch

@@ -130,7 +130,7 @@ def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) 
 
 
 def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
-    """The same with uncompressed bodies."""
+    """Return the batch with uncompressed bodies."""
     flags = batch.column("sys_flag").to_pylist()
     found = [
         (None, TOO_LARGE) if body is None else decode_body(body, flag, max_body_bytes)
@@ -144,7 +144,7 @@ def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
 
 
 class SingleMessages:
-    """Single messages of one segment that is open, by physical offset. Those asked for should ascend: reads are shared."""
+    """Single messages of one segment that is open, by physical offset. The offsets asked for should ascend: reads are shared."""
 
     def __init__(self, opened: ByteFile, rules: BrokerRules, file: MappedFile):
         self._check = RecordCheck.audit_of(file.start, rules, file.path)

@@ -37,7 +37,10 @@ class QueueFiles:
 
 @dataclass(frozen=True)
 class OpenStore:
-    """What `open_store` gives. rules: of the release, under the settings of broker.conf or of the files themselves."""
+    """A store that `open_store` has opened.
+
+    rules: of the release, under the settings of broker.conf or of the files themselves.
+    """
 
     location: StoreLocation
     rules: BrokerRules
@@ -48,7 +51,7 @@ class OpenStore:
         return open_source(self.location)
 
     def segments(self) -> list[MappedFile]:
-        """The CommitLog's segments by name. Raises StoreError where one cannot be read, or the log is of another kind."""
+        """Return the CommitLog's segments by name. Raises StoreError if one cannot be read, or the log is of another kind."""
         self._readable(COMMITLOG)
         found = [f for f in segments_of(self._tree(), self.rules) if f.start + f.size <= _LARGEST_OFFSET]
         other = [] if found else unmodelled(self.listing, self.rules)
@@ -73,7 +76,7 @@ class OpenStore:
         return found
 
     def index_files(self) -> list[MappedFile]:
-        """The index files by name. Raises StoreError where one cannot be read."""
+        """Return the index files by name. Raises StoreError if one cannot be read."""
         self._readable(INDEX)
         return numbered_files(self._tree(), INDEX)
 
@@ -92,7 +95,7 @@ class OpenStore:
 
 
 def check_store(location: StoreLocation) -> None:
-    """Raise what `open_store` would where there is no store, without listing what is in it."""
+    """Raise the errors of `open_store` for a place without a store, without listing its content."""
     check_roots(location)
     check_names(location, open_source(location).names())
 
@@ -112,15 +115,21 @@ def open_store(location: StoreLocation, release: str = NEWEST_RELEASE, broker_co
 
 @dataclass(frozen=True)
 class SegmentTimes:
-    """A segment and the store times, ms, of its first message and of the next segment's; None where there is none to be read."""
+    """A segment and two store times, ms: of its first message and of the next segment's.
+
+    A time is None if there is none to be read.
+    """
 
     file: MappedFile
     first: int | None
     next_first: int | None
 
     def may_hold(self, store_times: Range) -> bool:
-        """Whether it can hold messages of these store times if the broker's clock never went back by more than an hour and no
-        stored time is damaged. Not for a search that must miss nothing."""
+        """Say whether it can hold messages of these store times, if clock and stored times are sound.
+
+        The broker's clock must never have gone back by more than an hour, and no stored time may be damaged. Not for a search
+        that must miss nothing.
+        """
         low, high = store_times
         if self.first is None:
             return True
@@ -143,7 +152,7 @@ def segments_at(store: OpenStore, store_times: Range) -> list[MappedFile]:
 
 
 def first_store_time(source: ByteSource, rules: BrokerRules, segment: MappedFile) -> int | None:
-    """Store time, ms, of the segment's first message; None where there is none, or one that stores another physical offset."""
+    """Return the store time, ms, of the segment's first message; None without one, or if it stores another physical offset."""
     with source.open(segment.path) as file:
         header = framing_of(rules, segment.path).header_bytes
         data = file.read(header, layout.BODY_POSITION)

@@ -1,4 +1,4 @@
-"""What producers put into messages, hidden or hashed before it leaves the store's own copy.
+"""Hides or hashes the texts that producers put into messages before they leave the store's own copy.
 
 Topics, queues, offsets, sizes and times stay: they show a store's shape, not what its messages say.
 """
@@ -56,7 +56,7 @@ class Redaction:
         return HIDDEN if self.mode == HIDE else self._token(value.encode("utf-8", "surrogatepass"))
 
     def data(self, value: bytes | None) -> bytes | None:
-        """A body as it may be shown: nothing of it where it is hidden, its token's letters where it is hashed."""
+        """Return a body as it may be shown: nothing if it is hidden, its token's letters if hashed."""
         if value is None or self.mode == NONE:
             return value
         return None if self.mode == HIDE else self._token(value).encode("ascii")
@@ -66,7 +66,7 @@ class Redaction:
         return {name: value if name in OPEN_PROPERTIES else self.text(value) or "" for name, value in values.items()}
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """The same columns of one message, values as they may be shown."""
+        """Return the columns of one message with values as they may be shown."""
         if self.mode == NONE:
             return dict(row)
         return {name: self._value(name, value) for name, value in row.items()}
@@ -83,7 +83,7 @@ class Redaction:
         return value
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The same columns and types, values as they may be shown. Columns are known by their names."""
+        """Return a batch with the same columns and types, values as they may be shown. Columns are known by their names."""
         if self.mode == NONE:
             return batch
         arrays = [self._column(field, column) for field, column in zip(batch.schema, batch.columns, strict=True)]

@@ -1,4 +1,4 @@
-"""What to read of a store, as plain values that travel to where it is read. Imports nothing heavy: planners load it."""
+"""Scans of a store as plain values that travel to the place of reading. Imports nothing heavy: planners load it."""
 
 from __future__ import annotations
 
@@ -47,13 +47,16 @@ class MessageScan:
     only_lost: bool = False
 
     def of(self, file: MappedFile, loss: SegmentLoss | None = None) -> MessageScan:
-        """The same of this segment."""
+        """Return the scan of this segment."""
         return replace(self, path=file.path, base_offset=file.start, size=file.size, loss=loss)
 
 
 @dataclass(frozen=True)
 class EntryScan:
-    """What to read, and where. Picklable. phy_offsets: only entries that lead there."""
+    """The entries to read. Picklable.
+
+    phy_offsets: only entries that lead there.
+    """
 
     location: StoreLocation
     rules: BrokerRules

@@ -36,10 +36,11 @@ _OFFSETS = (  # and by how much they may be ahead of the log
 
 @dataclass(frozen=True)
 class StoredCheckpoint:
-    """The file as it is. `fields`: as a broker reads them, zeros where the file is missing or short.
+    """The checkpoint file of a store.
 
-    after_fields: positions of the first byte that is not zero after the known fields and after the last such one; None
-    where all are zero.
+    fields: as a broker reads them; zeros if the file is missing or short.
+    after_fields: the position of the first byte after the known fields that is not zero, and the position after the last such
+    byte; None if all are zero.
     """
 
     present: bool = False
@@ -49,7 +50,7 @@ class StoredCheckpoint:
 
 
 def read_checkpoint(source: ByteSource, listing: StoreListing) -> StoredCheckpoint:
-    """The store's checkpoint; `present` is False where there is none. Raises as `ByteSource.open`."""
+    """Read the store's checkpoint; `present` is False if there is none. Raises as `ByteSource.open`."""
     if listing.get(layout.CHECKPOINT_FILE) is None:
         return StoredCheckpoint()
     with source.open(layout.CHECKPOINT_FILE) as file:
@@ -71,11 +72,13 @@ def checkpoint_findings(
     unclean: bool,
     keyed_queues: bool = False,
 ) -> list[Finding]:
-    """What is wrong with the checkpoint beside the log. Pure.
+    """Compare the checkpoint with the log and return the findings. Pure.
 
-    first_store_time, last_store_time: smallest and largest (ms) of the copy's messages, 0 without one.  log_end: physical offset
-    after the last message.  A healthy store's checkpoint gives nothing above a note: one that was killed young has zeros, a
-    copy of a running broker has one of another moment.  keyed_queues: in RocksDB; then logicsMsgTimestamp stays 0 (rocksdb.md 2).
+    first_store_time, last_store_time: the smallest and the largest store time (ms) of the copy's messages, 0 without one.
+    log_end: the physical offset after the last message.
+    keyed_queues: queues are in RocksDB; then logicsMsgTimestamp stays 0 (rocksdb.md 2).
+    A healthy store's checkpoint gives nothing above a note: a store that was killed young has zeros, a copy of a running broker
+    has a checkpoint of another moment.
     """
     if not checkpoint.present:
         severity = "" if last_store_time else NOTE

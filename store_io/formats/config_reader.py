@@ -77,8 +77,11 @@ NO_BACKUP = (
 
 @dataclass
 class BadFile:
-    """A file that is not what a broker writes, `start`: from where on.  refused: by the release's parser; else it is not known
-    what the release makes of it."""
+    """A file that is not what a broker writes.
+
+    start: the first byte that no broker writes there.
+    refused: the release's parser refuses the file; else it is not known what the release makes of it.
+    """
 
     name: str
     size: int
@@ -130,7 +133,7 @@ class Load:
 
 @dataclass
 class StoreConfig:
-    """What the managers hold after their load. topics: name -> settings; None where no topics.json was taken.
+    """The tables that the managers hold after their load.
 
     offsets: (group, topic, queue id) -> offset; `offset_file` gives the file that says so.  delay_offsets: level -> offset,
     as stored.  read_from: file -> itself, or the .bak that was read in its place.  files: all that were read.  loads: file ->
@@ -168,7 +171,7 @@ class StoreConfig:
 
     @property
     def known_topics(self) -> frozenset[str] | None:
-        """Every topic that the broker knows; None where the table cannot say that a topic was deleted."""
+        """Return every topic that the broker knows; None if the table cannot say that a topic was deleted."""
         done = self.loads.get(TOPICS)
         if self.topics is None or done is not None and (done.hollow or done.problems):
             return None
@@ -209,7 +212,7 @@ _INTEGER_KEYS = {
 
 
 def read_bounded(source: ByteSource, name: str) -> bytes:
-    """A file of config/, or a .bak. Raises StoreError, also where it holds more than is read of such a file."""
+    """Return a file of config/, or a .bak. Raises StoreError, also if the file holds more than is read of such a file."""
     data = source.read_small(name, MAX_FILE_BYTES)
     values = sum(data.count(separator) for separator in _SEPARATORS)
     most = MAX_TOPIC_VALUES if name.removesuffix(BACKUP) == TOPICS else MAX_VALUES
@@ -219,13 +222,13 @@ def read_bounded(source: ByteSource, name: str) -> bytes:
 
 
 def read_object(source: ByteSource, name: str, rules: ConfigRules) -> Row:
-    """The object that a file holds, {} where the release's parser finds none. Raises ConfigFault or StoreError."""
+    """Return the object that a file holds; {} if the release's parser finds none. Raises ConfigFault or StoreError."""
     read, _ = _parse(name, read_bounded(source, name), rules)
     return read if isinstance(read, dict) else {}
 
 
 def held_by(source: ByteSource, name: str, rules: ConfigRules) -> dict[str, Row] | None:
-    """The entries of a file of topics or groups, with all their settings; None where the release takes none from it."""
+    """Return the entries of a file of topics or groups, with all their settings; None if the release takes none."""
     path = name.removesuffix(BACKUP)
     table = _TABLE_NAMES[path]
     try:
@@ -238,9 +241,9 @@ def held_by(source: ByteSource, name: str, rules: ConfigRules) -> dict[str, Row]
 
 
 def load(source: ByteSource, listing: StoreListing, path: str, rules: ConfigRules) -> Load:
-    """ConfigManager.load: the file's content, where that is empty or cannot be decoded that of its .bak.
+    """Load a file, or its .bak if the file is empty or cannot be decoded (ConfigManager.load).
 
-    Never raises over bytes. Of a file that could not be read nobody knows what it holds: then its .bak is not taken either.
+    Never raises over bytes. Nobody knows the content of a file that could not be read: then its .bak is not taken either.
     """
     done = Load()
     for name in (path, path + BACKUP):
@@ -267,7 +270,7 @@ def load(source: ByteSource, listing: StoreListing, path: str, rules: ConfigRule
 
 
 def taken_from(name: str, data: bytes, rules: ConfigRules) -> Load:
-    """What the release makes of such a text; `Load.name` is empty where it takes nothing. Never raises over bytes."""
+    """Return the load of such a text by the release; `Load.name` is empty if it takes nothing. Never raises over bytes."""
     done = Load()
     if data:
         _take(done, name, data, rules)
@@ -354,8 +357,11 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
 
 
 def _import_files(config: StoreConfig, rules: BrokerRules) -> None:
-    """What a release that keeps its tables in a database takes from the files: one whose version is greater than the
-    database's. Without a database that is 0. The file itself is read for its version first: its .bak does not help then."""
+    """Take newer files into the database in which a release keeps its tables.
+
+    A file is newer if its version is greater than the database's, which is 0 without a database. The file itself is read for its
+    version first: its .bak does not help then.
+    """
     for path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS):
         done = config.loads.get(path)
         held = config.held.get(path, HeldTable(config.database))
@@ -391,7 +397,10 @@ def _held_tables(source: ByteSource, listing: StoreListing, rules: BrokerRules) 
 
 
 def _look_at_backup(source: ByteSource, listing: StoreListing, config: StoreConfig, path: str) -> None:
-    """What the .bak of a file that is taken would be worth. No release opens it then, so a large one is not read either."""
+    """Note a .bak that no release could take, beside a file that is taken.
+
+    No release opens it then, so a large one is not read here either.
+    """
     name, done = path + BACKUP, config.loads.get(path)
     entry = listing.get(name)
     if done is None or done.name != path:
@@ -421,7 +430,10 @@ def _note(config: StoreConfig, path: str, done: Load) -> None:
 
 
 def _find_damaged(config: StoreConfig, done: Load, step: str) -> None:
-    """Findings for what is not as a broker writes it. step: what to do where the .bak does not help."""
+    """Add findings on files that are not as a broker writes them.
+
+    step: the next step if the .bak does not help.
+    """
     for bad in done.bad:
         config.findings.append(_finding(bad, NOTE if done.name else "", step))
     if done.odd is not None:
@@ -429,7 +441,7 @@ def _find_damaged(config: StoreConfig, done: Load, step: str) -> None:
 
 
 def _finding(bad: BadFile, severity: str, step: str) -> Finding:
-    """Of everything from where the bytes stop being what a broker writes."""
+    """Return the finding on a bad file, from its first byte that no broker writes to its end."""
     message = f"{bad.name}: does not hold what a broker writes ({bad.reason})."
     return Finding(
         "config_damaged",
@@ -445,7 +457,7 @@ def _finding(bad: BadFile, severity: str, step: str) -> Finding:
 
 
 def is_offset(value: Any, offset: int) -> bool:
-    """Whether a value of such a file is this offset, as a number or as a text, which fastjson takes as well."""
+    """Say whether a value of such a file is this offset. fastjson takes a text for a number as well."""
     try:
         return integer(value, 64) == offset
     except ConfigFault:
@@ -453,10 +465,10 @@ def is_offset(value: Any, offset: int) -> bool:
 
 
 def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
-    """Consumer groups whose offset lies beyond the end that their queue would have. Sorted.
+    """Return the consumer groups whose offset lies beyond the end that their queue would have. Sorted.
 
-    ends: queue -> maximum offset. A queue that is not there counts as empty where its topic is still configured; offsets of
-    topics that were deleted lie around in healthy stores.
+    ends: queue -> maximum offset. A queue that is not there counts as empty if its topic is still configured; offsets of deleted
+    topics lie around in healthy stores.
     """
     found = []
     for (group, topic, queue_id), offset in config.offsets.items():

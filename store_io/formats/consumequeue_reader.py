@@ -43,7 +43,7 @@ def entries_of(data: bytes | bytearray | memoryview | np.ndarray, batch: bool = 
 
 
 def valid_entries(rows: np.ndarray) -> np.ndarray:
-    """Which entries recover() takes: an address, a size, and in a BatchConsumeQueue a base and a count."""
+    """Say which entries recover() takes. They have an address and a size, and in a BatchConsumeQueue a base and a count."""
     good = (rows["phy_offset"] >= 0) & (rows["size"] > 0)
     if rows.dtype == BATCH_DTYPE:
         good &= (rows["base"] >= 0) & (rows["count"] > 0)
@@ -54,7 +54,7 @@ def valid_entries(rows: np.ndarray) -> np.ndarray:
 
 
 def entry_address(files: Iterable[MappedFile], number: int, batch: bool = False) -> tuple[str, int]:
-    """(path, position) of an entry, by its number in the queue. Raises LookupError where no file holds it."""
+    """Return (path, position) of an entry, by its number in the queue. Raises LookupError if no file holds it."""
     unit = unit_bytes(batch)
     for file in files:
         first = file.start // unit
@@ -64,9 +64,9 @@ def entry_address(files: Iterable[MappedFile], number: int, batch: bool = False)
 
 
 def read_entries(source: ByteSource, files: Sequence[MappedFile], first: int, last: int, batch: bool = False) -> np.ndarray:
-    """Entries [first, last) of a queue as ENTRY_DTYPE or BATCH_DTYPE; zeros where no file holds one.
+    """Return entries [first, last) of a queue as ENTRY_DTYPE or BATCH_DTYPE; zeros for an entry that no file holds.
 
-    Where files overlap (a name twice) the first one counts. The caller bounds the range.
+    If files overlap (a name twice), the first one counts. The caller bounds the range.
     """
     unit = unit_bytes(batch)
     rows = np.zeros(max(0, last - first), BATCH_DTYPE if batch else ENTRY_DTYPE)
@@ -97,10 +97,12 @@ def read_file_entries(source: ByteSource, path: str, first: int, count: int, bat
 class QueueTask:
     """One queue to scan. Picklable.
 
-    files: as load() maps them, in its order (none where it refuses them).  audit_files: all files of the queue that can be
-    read, in order of their names; empty: the same.  ext_files: as load() maps them where enableConsumeQueueExt is on.
-    log_min: first physical offset of the CommitLog, -1 without one.  last_only: only what recover() reads, the last three files.
-    known: (path, entries, digest) of what an earlier run has compared.
+    files: as load() maps them, in its order; none if it refuses them.
+    audit_files: all files of the queue that can be read, in order of their names; empty: the same as `files`.
+    ext_files: as load() maps them if enableConsumeQueueExt is on.
+    log_min: the first physical offset of the CommitLog, -1 without one.
+    last_only: only the part that recover() reads, the last three files.
+    known: (path, entries, digest) of the part that an earlier run has compared.
     """
 
     store: int
@@ -143,11 +145,13 @@ class QueueGroup:
 
 @dataclass
 class _FileFacts:
-    """What one pass over a file leaves of it.
+    """The facts that one pass over a file finds.
 
-    prefix: entries from the first slot, which is taken untested, to the first invalid one after it; prefix_phy: the largest
-    phy_offset among them; prefix_end: what max_phy_offset becomes by the last of them.  first_valid: whether slot 0 passes
-    the test.  ext_address: the last ext address in a valid prefix; 1: none.
+    prefix: the number of entries from the first slot, which is taken untested, to the first invalid one after it.
+    prefix_phy: the largest phy_offset among them.
+    prefix_end: max_phy_offset after the last of them.
+    first_valid: whether slot 0 passes the test.
+    ext_address: the last ext address in a valid prefix; 1: none.
     """
 
     prefix: int = 0
@@ -162,10 +166,10 @@ class _FileFacts:
 
 
 def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummary:
-    """What recover() leaves of the queue, and which of its slots are used. Never raises over bytes.
+    """Scan a queue; return its state after recover(), and the slots that are used. Never raises over bytes.
 
-    A file that cannot be read, or that changed, gives `problem` alone. `used` holds at most MAX_RANGES ranges: holes after
-    the last but one of them are not kept apart. `deleted` names ext files too.
+    A file that cannot be read, or that changed, gives `problem` alone. `used` holds at most MAX_RANGES ranges: holes after the
+    last but one of them are not kept apart. `deleted` names ext files too.
     """
     summary = QueueSummary(task.key, task.batch, files=list(task.files))
     try:
@@ -232,7 +236,7 @@ class _Audit:
 
 
 def _nonzero_rows(data: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Which entries have a byte that is not zero."""
+    """Say which entries have a byte that is not zero."""
     if rows.dtype == BATCH_DTYPE:
         return np.asarray(data[: len(rows) * layout.BATCH_ENTRY_BYTES].reshape(-1, layout.BATCH_ENTRY_BYTES).any(axis=1))
     found: np.ndarray = (rows["phy_offset"] | rows["tags_code"] | rows["size"]) != 0
@@ -284,8 +288,10 @@ def _scan_file(source: ByteSource, task: QueueTask, file: MappedFile, audit: _Au
 
 
 class _UsedDigest:
-    """The digest of a file's bytes up to its last entry that is not zero, taken on the way of the whole file's; and whether the
-    part that an earlier run has compared is still the same."""
+    """The digest of a file's bytes up to its last entry that is not zero, beside the whole file's digest.
+
+    It also says whether the part that an earlier run has compared is still the same.
+    """
 
     def __init__(self, digest: PieceDigest, task: QueueTask, file: MappedFile):
         self._digest, self._unit = digest, unit_bytes(task.batch)
@@ -314,7 +320,10 @@ class _UsedDigest:
 
 
 def _end_prefix(facts: _FileFacts, at: int, log_min: int) -> None:
-    """Zeros from position `at` on. As the file's first slot they are taken untested, with phy_offset and end 0."""
+    """End the prefix with the zeros from position `at` on.
+
+    If they are the file's first slot they are taken untested, with phy_offset and end 0.
+    """
     if at == 0:
         facts.prefix, facts.prefix_phy, facts.prefix_end = 1, 0, 0
         facts.edges, facts.below, facts.parted = ((0, 0, 0),), int(log_min > 0), False
@@ -402,9 +411,9 @@ NO_ROOM = -32769  # in place of a unit's size: the file ends where one would hav
 
 
 def ext_units(file: ByteFile) -> Iterator[tuple[int, int, np.ndarray]]:
-    """(position, unit size, units as rows of bytes) for each stretch of equally large units, from the file's start on.
+    """Yield (position, unit size, units as rows of bytes) for each stretch of equally large units of a file.
 
-    The last one given has no rows: position is where the walk ends, size what is there (0: unwritten, negative: full,
+    The last item has no rows. Its position is the end of the walk, its size the stored one there (0: unwritten, negative: full,
     positive: a unit that leads past the file's end, NO_ROOM).
     """
     at, base, data = 0, 0, np.zeros(0, np.uint8)

@@ -19,12 +19,13 @@ _LINK_POSITION = layout.ENTRY_BYTES - 4
 
 
 class ChainsOnTheWay:
-    """Entries put one after the other, as a broker does, while a file is read from its first byte to its last.
+    """Entries put one after the other, as a broker does, while a file is read from first byte to last.
 
     In a sound file each entry has the link that putKey gives it, and in the end the slots are those of the file: nothing has to
-    be read again. In any other, `follow_back` finds what is wrong; it reads the entries from the last to the first.
+    be read again. In any other file `follow_back` finds the fault; it reads the entries from the last to the first.
 
-    slots: how many the file has.  count: entries that it should hold.
+    slots: the number of slots of the file.
+    count: the number of entries that it should hold.
     """
 
     def __init__(self, slots: int, count: int):
@@ -51,7 +52,7 @@ class ChainsOnTheWay:
         return self._stored.view(">i4").astype(np.int32)
 
     def used(self, count: int) -> int | None:
-        """How many slots are in use, where the file has `count` entries, and all links and slots are right; else None."""
+        """Return the number of slots in use. None unless the file has `count` entries and all links and slots are right."""
         if self._next <= self._count or self._count != count or not np.array_equal(self._heads, self.slots):
             return None
         return int(np.count_nonzero(self._heads))
@@ -59,9 +60,9 @@ class ChainsOnTheWay:
 
 @kept(native, layout)
 def _follow_on(at: Address, first: int, last: int, heads: Address, slots: int) -> int:
-    """Put entries first to last, of which the first is where `at` begins. Gives the first whose link is not putKey's; `last` + 1
-    if all are right.
+    """Put entries first to last into `heads`. Return the first whose link is not putKey's; `last` + 1 if all are right.
 
+    at: the begin of the first entry.
     heads: the newest entry per slot.
     """
     for number in range(first, last + 1):

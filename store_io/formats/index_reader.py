@@ -77,7 +77,7 @@ def read_header(source: ByteSource, path: str) -> IndexHeader:
 
 
 def entry_position(slots: int, number: int) -> int:
-    """Where an entry is in its file."""
+    """Return the position of an entry in its file."""
     return layout.HEADER_BYTES + layout.SLOT_BYTES * slots + layout.ENTRY_BYTES * number
 
 
@@ -87,7 +87,7 @@ def entry_position(slots: int, number: int) -> int:
 def scan_index_file(task: IndexTask, source: ByteSource | None = None) -> IndexFileSummary:
     """The file's summary. Never raises over bytes; a file that cannot be read, or changed, gives `problem` alone.
 
-    A file of another length than the settings say is not looked into: nobody knows where its entries begin.
+    A file of another length than the settings say is not looked into: the begin of its entries is not known.
     """
     try:
         with (source or open_source(task.location)).open(task.path) as file:
@@ -102,7 +102,10 @@ def scan_index_file(task: IndexTask, source: ByteSource | None = None) -> IndexF
 
 @dataclass(frozen=True)
 class _Fault:
-    """What is wrong with bytes [start, end) of the file. severity: empty for the code's own."""
+    """A fault of bytes [start, end) of the file.
+
+    severity: empty for the code's own.
+    """
 
     code: str
     start: int
@@ -173,7 +176,10 @@ class _Scan:
         return end
 
     def _whole_entries(self, at: int, size: int) -> int:
-        """So many of `size` bytes at `at` that they end with an entry, or all."""
+        """Return the size of a read that ends with an entry.
+
+        At most `size` bytes from `at` on; all of them if no entry ends there.
+        """
         entries = (at + size - self.table) // layout.ENTRY_BYTES
         fewer = self.table + layout.ENTRY_BYTES * entries - at
         return fewer if entries > 0 and fewer > 0 and at + size < self.file.size else size
@@ -202,7 +208,10 @@ class _Scan:
     # ---- how many entries -------------------------------------------------------------------------------------------
 
     def _entry_count(self, slots: np.ndarray, last: int) -> int:
-        """How many entries the file holds: what two of three say: the header, the largest number in a slot, the last data."""
+        """Return the number of entries that the file holds, as two of three sources say.
+
+        The sources are the header, the largest number in a slot, and the last data.
+        """
         stored = self.header.index_count - 1
         at = layout.INDEX_COUNT_POSITION
         newest = max(0, int(slots.max())) if len(slots) else 0
@@ -223,7 +232,10 @@ class _Scan:
     # ---- chains -----------------------------------------------------------------------------------------------------
 
     def _replay(self, slots: np.ndarray, count: int) -> int:
-        """Follow all chains at once, from the newest entry to the first; gives how many slots are in use, -1: not known."""
+        """Follow all chains at once, from the newest entry to the first.
+
+        Return the number of slots in use, -1 if that is not known.
+        """
         sources = np.zeros(len(slots), np.int32)
         faults = np.zeros((MAX_FINDINGS, 5), np.int64)
         found = 0
@@ -246,7 +258,7 @@ class _Scan:
         return int(np.count_nonzero(sources))
 
     def _give_up(self, faults: np.ndarray, stopped: int, count: int) -> int:
-        """So much is wrong that another number of slots may explain it."""
+        """Report a file in which so much is wrong that another number of slots may explain it."""
         slots = infer_slots(self.file)
         if slots is not None and slots != self.slots:
             expected, actual = f"maxHashSlotNum={self.slots}", f"chains of {slots} slots"
@@ -283,7 +295,7 @@ class _Scan:
             i += n
 
     def _is_older(self, slot: int, expected: int, actual: int) -> bool:
-        """Whether the number in a slot is that of an earlier entry of its chain, as the slot held it once."""
+        """Say whether the number in a slot is that of an earlier entry of its chain. The slot held it once."""
         if not self.may_be_torn or not 0 < actual < expected:
             return False
         key_hash = int(self._entries(actual, actual + 1)["key_hash"][0])
@@ -292,7 +304,7 @@ class _Scan:
     # ---- header -----------------------------------------------------------------------------------------------------
 
     def _check_header(self, count: int, used: int) -> None:
-        """The header's fields against the first and the last entry. Where these look wrong themselves, they are to blame."""
+        """Check the header's fields against the first and the last entry. If these look wrong themselves, they are to blame."""
         h = self.header
         counted = h.index_count - 1 == count
         first = self._entries(1, min(3, count + 1))
@@ -389,7 +401,7 @@ class _Scan:
         )
 
     def _torn_as_note(self) -> None:
-        """Pages that were not written yet when the broker died, or when a running one was copied: one note for all of them."""
+        """Add one note for all pages that were not written yet. The broker died then, or was copied while it ran."""
         if self.torn:
             start, end = min(r[0] for r in self.torn), max(r[1] for r in self.torn)
             expected, actual = "all pages of one moment", "pages of several"
@@ -397,7 +409,7 @@ class _Scan:
 
 
 def _data_end(data: np.ndarray) -> int:
-    """The position after the last byte that is not zero; 0 where all are."""
+    """Return the position after the last byte that is not zero; 0 if all are."""
     for high in range(len(data), 0, -_LOOKED_AT_BYTES):
         low = max(0, high - _LOOKED_AT_BYTES)
         if data[low:high].max():
@@ -406,7 +418,10 @@ def _data_end(data: np.ndarray) -> int:
 
 
 def _entry_to_blame(header: int, entry: int, neighbours: np.ndarray, order: int) -> bool:
-    """Whether an end's entry is wrong rather than the header, by the entry beside it. order: 1 where that one comes later."""
+    """Say whether an end's entry is wrong rather than the header, by the entry beside it.
+
+    order: 1 if the entry beside it comes later.
+    """
     if not len(neighbours):
         return False
     beside = int(neighbours[0])
@@ -426,10 +441,10 @@ def _counts_from_begin(finding: Finding) -> bool:
 
 
 def without_header_echoes(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:
-    """A file's findings without those that blame the header for what is known to be an entry's fault, or the reverse.
+    """Return a file's findings without those that blame the header for an entry's fault, or the reverse.
 
-    findings: all of one file, also those that came from comparing its entries with messages, which alone decides. Every
-    segment is compared by itself: where one shows that the header's begin time is wrong, what others say of it goes.
+    findings: all of one file, also those that came from comparing its entries with messages, which alone decides. Every segment
+    is compared by itself: if one shows that the header's begin time is wrong, the others' findings on it go.
     """
     begins = [f for f in findings if _begin_time(f)]
     if begins:

@@ -1,4 +1,4 @@
-"""Where something lies, as a finding says it."""
+"""The place of a finding."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Place(NamedTuple):
-    """Where a finding says that something is: a path below the store root, and a byte; None: a key, no byte."""
+    """The place of a finding: a path below the store root, and a byte, or None for a key."""
 
     path: str
     position: int | None

@@ -1,4 +1,4 @@
-"""Where a store keeps its ConsumeQueues, as a scan of the CommitLog asks for them: in files, or in RocksDB.
+"""Opens a store's ConsumeQueues as a scan of the CommitLog asks for them: in files, or in RocksDB.
 
 Only the scan asks through these two interfaces. What else reads queues has a form of its own for each kind: of queues in RocksDB
 `formats.rocksdb`, `rules.rocksdb` and the check `audit.checks.derived.queue_database`; of queues in files `consumequeue_reader`,
@@ -39,16 +39,16 @@ class QueueEntries(Protocol):
     """The entries of one queue, by number. Rows: STORED_ENTRY_DTYPE, or STORED_BATCH_DTYPE of a BatchConsumeQueue."""
 
     def read(self, first: int, count: int) -> np.ndarray:
-        """Entries [first, first + count); zeros where there is none."""
+        """Return entries [first, first + count); a missing entry is zeros."""
 
     def read_into(self, first: int, data: np.ndarray) -> None:
-        """Fill these bytes with the entries from `first` on; zeros where there is none."""
+        """Fill these bytes with the entries from `first` on; a missing entry is zeros."""
 
     def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         """(numbers, rows) of those that lead to physical offsets in [low, high), ordered by these and then by number."""
 
     def place(self, number: int) -> Place:
-        """Of an existing entry."""
+        """Return the place of an existing entry."""
 
 
 class QueueStore(Protocol):
@@ -60,17 +60,19 @@ class QueueStore(Protocol):
 
     @property
     def entries_at_once(self) -> int:
-        """How many entries of one queue to read at once. Few where a read is cheap: those of all queues are to stay in the
-        processor's cache."""
+        """Return the number of entries of one queue to read at once.
+
+        If a read is cheap the number is small: those of all queues are to stay in the processor's cache.
+        """
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:
         """Whether the queue is there."""
 
     def entries(self, key: QueueKey, batch: bool = False) -> QueueEntries:
-        """Those of an existing queue."""
+        """Return the entries of an existing queue."""
 
     def ext_units(self, key: QueueKey) -> ExtUnits | None:
-        """The filter data of the queue's entries; None where it has none."""
+        """Return the filter data of the queue's entries; None without any."""
 
     def close(self) -> None:
         """Give back what is open."""
@@ -165,7 +167,7 @@ class _LightQueuesApart:
 
 
 def open_queue_store(rules: BrokerRules, source: ByteSource, paths: QueuePaths) -> QueueStore:
-    """The queues as a broker with these settings keeps them; in files where its kind of store is not known."""
+    """Open the queues as a broker with these settings keeps them. They are in files if the kind of store is not known."""
     if light_from_rocksdb(rules) and paths.database is not None:
         return _LightQueuesApart(FileQueueStore(source, paths), KeyedQueueStore(source, paths.database, paths.stored))
     if rules.rocksdb_queues or paths.database is not None:
@@ -223,7 +225,10 @@ class QueueFileEntries:
         return number[order], entry[order]
 
     def _holding(self, low: int, high: int) -> list[MappedFile]:
-        """The files that can hold entries of that range, judged by some entries of each and the first of the next."""
+        """Return the files that can hold entries of that range.
+
+        Some entries of each file and the first of the next are looked at.
+        """
         if self._bounds is None:
             samples = []
             for file in self._files:
@@ -242,14 +247,17 @@ class QueueFileEntries:
 
 
 def is_used(entries: np.ndarray | np.void) -> np.ndarray:
-    """Which entries lead to a message: not unwritten, no pre-blank slot."""
+    """Say which entries lead to a message: not unwritten, no pre-blank slot."""
     size = entries["size"]
     used: np.ndarray = (size != 0) & ~((entries["phy_offset"] == 0) & (size == layout.PRE_BLANK_SIZE))
     return used
 
 
 class ExtUnit(NamedTuple):
-    """What a unit says of its entry's message. store_time: ms."""
+    """The facts that a unit holds about its entry's message.
+
+    store_time: ms.
+    """
 
     tags_code: int
     store_time: int
@@ -263,12 +271,12 @@ class ExtUnits:
         self.data, self.start = np.zeros(0, np.uint8), 0
 
     def place(self, offset: int) -> Place:
-        """Of an existing unit."""
+        """Return the place of an existing unit."""
         file = next(f for f in self._files if f.start <= offset < f.start + f.size)
         return Place(file.path, offset - file.start)
 
     def at(self, offset: int) -> ExtUnit | None:
-        """The unit there; None where there is none. Source: ConsumeQueueExt.get."""
+        """Return the unit at an offset, or None. Source: ConsumeQueueExt.get."""
         file = next((f for f in self._files if f.start <= offset < f.start + f.size), None)
         end = offset + layout.EXT_UNIT_HEADER_BYTES
         if file is None or end > file.start + file.size:

@@ -64,13 +64,15 @@ TAIL_WINDOW_BYTES = 1 << 20
 
 
 def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSource | None = None) -> dict[str, Setting]:
-    """Every modelled key: as broker.conf has it, or the release's default; without a broker.conf sizes, controller mode,
-    queues, tables and other databases in RocksDB as the files show them.
+    """Return every modelled key: as broker.conf has it, or the release's default.
 
+    Without a broker.conf sizes, controller mode, queues, tables and other databases in RocksDB are taken as the files show them.
     A broker whose file is silent about a size takes the default, whatever the files are (contract.md), so nothing is inferred
-    then. broker_conf: the file's text; None where there is none. Keys that are not modelled are ignored. What a release makes of
-    a text settles `broker_rules`; here it is as the newest one takes it.
-    Raises UsageError naming key and value where no broker works with a value.
+    then.
+
+    broker_conf: the file's text; None without one. Keys that are not modelled are ignored. `broker_rules` settles what a release
+    makes of a text; here it is as the newest one takes it.
+    Raises UsageError naming key and value if no broker works with a value.
     """
     settings = default_settings() | (given_settings(broker_conf, NEWEST_RELEASE) if broker_conf is not None else {})
     if broker_conf is None:
@@ -97,7 +99,7 @@ def read_settings(broker_conf: str | None, listing: StoreListing, source: ByteSo
 
 
 def read_given(broker_conf: str, release: str) -> dict[str, Any]:
-    """What this release takes of a broker.conf, by key. Raises UsageError."""
+    """Return the values that this release takes of a broker.conf, by key. Raises UsageError."""
     return {
         key: setting.value
         for key, setting in sorted(given_settings(broker_conf, release).items())
@@ -131,7 +133,7 @@ def _tables_in_second_version(listing: StoreListing) -> bool:
 
 
 def _offsets_of_light_queues(listing: StoreListing) -> bool:
-    """Whether config/ holds the file of offsets that a broker with light queues writes, and not the one that others write."""
+    """Say whether config/ holds the offsets file of a broker with light queues, and not the one that others write."""
     light, plain = (
         any((entry := listing.get(path + end)) is not None and entry.kind == "file" and entry.size for end in ("", ".bak"))
         for path in (LMQ_OFFSETS, CONSUMER_OFFSETS)
@@ -140,7 +142,10 @@ def _offsets_of_light_queues(listing: StoreListing) -> bool:
 
 
 def _ledger_settings(listing: StoreListing, settings: dict[str, Setting]) -> dict[str, Setting]:
-    """What the folders of DLedger groups say where no setting does: a log there is read as one, not as missing."""
+    """Return the settings that folders of DLedger groups show if no setting says otherwise.
+
+    So a log there is read, and not taken as missing.
+    """
     folders = ledger_folders(listing.files, with_data=True)
     enabled = settings["enableDLegerCommitLog"]
     found = {}
@@ -169,7 +174,7 @@ def mapped_files(listing: StoreListing) -> dict[str, Chosen]:
 
 
 def _file_sizes(listing: StoreListing) -> dict[str, int]:
-    """Sizes of mapped files, where most of a kind have the same one."""
+    """Return the sizes of mapped files, of each kind in which most files have the same one."""
     kinds = mapped_files(listing)
     found = {
         "mappedFileSizeCommitLog": agreed_size(kinds[COMMITLOG]),
@@ -189,7 +194,7 @@ def _below(listing: StoreListing, folder: str) -> list[StoreFile]:
 def agreed_size(files: Sequence[StoreFile], unit: int = 1) -> int:
     """The size that more than half of the files with a number as their name have; 0 without one.
 
-    Where no size has that, the distance between neighbouring names decides, if a file has it as its size.
+    If no size has that many, the distance between neighbouring names decides, if a file has it as its size.
     """
 
     def known() -> Iterator[tuple[str, int, int]]:
@@ -210,10 +215,10 @@ def agreed_size(files: Sequence[StoreFile], unit: int = 1) -> int:
 
 
 def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: dict[str, Setting]) -> dict[str, int]:
-    """maxHashSlotNum and maxIndexNum, from an index file's size and content.
+    """Return maxHashSlotNum and maxIndexNum, from an index file's size and content.
 
-    The size alone fits many pairs: the entries show where they begin, and index files without any entry are explained by the
-    default proportion of slots to entries.
+    The size alone fits many pairs: the entries show their begin, and index files without any entry are explained by the default
+    proportion of slots to entries.
     """
     files = [
         e
@@ -251,7 +256,7 @@ def _index_numbers(listing: StoreListing, source: ByteSource | None, settings: d
 
 
 def _proportional_slots(room: int) -> int:
-    """The number of slots nearest to the default proportion (one to four) that makes up the size exactly; 0: none does."""
+    """Return the number of slots nearest to the default proportion (one to four) that makes up the size exactly. 0: none does."""
     step = index_layout.ENTRY_BYTES // index_layout.SLOT_BYTES
     wanted = room // (index_layout.SLOT_BYTES + 4 * index_layout.ENTRY_BYTES)
     total = room // index_layout.SLOT_BYTES
@@ -259,7 +264,7 @@ def _proportional_slots(room: int) -> int:
 
 
 def infer_slots(file: ByteFile) -> int | None:
-    """How many hash slots an index file has, by its entries; None where they do not show it.
+    """Return the number of hash slots of an index file, by its entries; None if they do not show it.
 
     The last byte that is not zero lies in the last entry, and entries end at the file's end, so there is one candidate for the
     header's count and one for each other count that the header's offsets allow. The chains of the first entries decide.
@@ -307,7 +312,7 @@ def _last_data_end(file: ByteFile) -> int:
 
 
 def _chain_score(file: ByteFile, slots: int) -> float:
-    """What part of the first entries is chained as that many slots would have it."""
+    """Return the part of the first entries that is chained as that many slots would have it."""
     table = index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * slots
     rows = np.frombuffer(file.read(table + index_layout.ENTRY_BYTES, SAMPLE_ENTRIES * index_layout.ENTRY_BYTES), np.uint8)
     rows = rows[: len(rows) // index_layout.ENTRY_BYTES * index_layout.ENTRY_BYTES].reshape(-1, index_layout.ENTRY_BYTES)

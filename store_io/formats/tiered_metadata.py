@@ -31,7 +31,7 @@ class TieredMetadata:
 
 
 def read_tiered(source: ByteSource) -> TieredMetadata:
-    """What the file claims. What cannot be parsed, or is no file, has a `fault`. Raises Unreadable."""
+    """Read the claims of the metadata file. A file that cannot be parsed, or is no file, has a `fault`. Raises Unreadable."""
     found = TieredMetadata()
     try:
         data = source.read_small(TIERED_METADATA, MAX_METADATA_BYTES)

@@ -91,7 +91,7 @@ class CopyUnderWay:
         return _GrowingLocation(self.writer.root, (), self)
 
     def finish(self) -> Copied:
-        """Wait for the last byte. Raises what the first file that failed has raised, StoreChanged where the copy was stopped."""
+        """Wait for the last byte. Raises the error of the first file that failed, StoreChanged if the copy was stopped."""
         wait_for(self._copied, return_when=FIRST_EXCEPTION)
         if self._failure is not None:
             raise self._failure
@@ -100,12 +100,12 @@ class CopyUnderWay:
         return self.plan.copied
 
     def flush(self) -> None:
-        """Wait until the large files are on the disk as they were copied. Raises WriteFailed where one is not."""
+        """Wait until the large files are on the disk as they were copied. Raises WriteFailed if one is not."""
         for flushed in self._flushed:
             flushed.result()
 
     def wait(self, path: str, position: int) -> None:
-        """Return when the file's bytes up to that position are there. Raises StoreChanged where they never will be."""
+        """Return when the file's bytes up to that position are copied. Raises StoreChanged if they never will be."""
         if not self.copies(path):
             raise StoreChanged(f"{path}: no file that is copied")
         with self._changed:

@@ -1,4 +1,4 @@
-"""What a repair gives up: messages that the copy shows to have been there and that the new store does not hold.
+"""The messages that a repair gives up: the copy shows that they were there, and the new store does not hold them.
 
 An audit of the new store says so again (`store_io/audit/checks/repaired_store.py`).
 """
@@ -24,12 +24,17 @@ def given_up(
     findings: Iterable[Finding],
     is_cut: Callable[[int], bool] = lambda phy_offset: False,
 ) -> Row:
-    """messages: all that are given up.  missing: those that the copy does not hold.  cut: valid ones that it holds.  earlier:
-    what the repair that made the copy had given up.  signs: codes of findings that show missing messages without a number; named
-    only where nothing gives one.
+    """Return the report's row on messages that are given up.
 
-    leftovers, findings: of the copy's audit.  answered, dropped: the repair's rows.  is_cut: whether the message with a physical
-    offset, to which an entry leads, is among those that are cut.
+    messages: all of them.
+    missing: those that the copy does not hold.
+    cut: valid ones that it holds.
+    earlier: those that the repair which made the copy had given up.
+    signs: codes of findings that show missing messages without a number; named only if nothing gives one.
+
+    leftovers, findings: of the copy's audit.
+    answered, dropped: the repair's rows.
+    is_cut: whether the message with a physical offset, to which an entry leads, is among those that are cut.
     """
     missing = places_missing(leftovers, missing_offsets(answered, dropped), is_cut)
     signs, earlier = set(), 0

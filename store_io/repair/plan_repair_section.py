@@ -75,7 +75,7 @@ def _run_tasks(tasks: Sequence[Task], _: str) -> list[Any]:
 
 
 def steps_tasks(outcome: AuditOutcome, location: StoreLocation, not_after: float = 0) -> list[StepsTask]:
-    """A task for each policy; none where no repair is needed, or none can be planned, or the store is too large."""
+    """Return a task for each policy. None if no repair is needed, or none can be planned, or the store is too large."""
     if not _wanted(outcome) or _message_bytes(outcome) > MOST_BYTES:
         return []
     text, size, helps = plan_text(outcome.plan), _message_bytes(outcome), config_helps(outcome)

@@ -1,4 +1,4 @@
-"""What plan.json says of a repair by each policy, and which of the two is recommended: the one place that decides it.
+"""Decides which of the two repairs in plan.json is recommended; no other module does.
 
 An audit's text, its page and a rescue all read the recommendation from the section `repair` of the plan, so that they print the
 same command. `ways` makes the section.
@@ -31,10 +31,14 @@ _CONFIG_CODES = frozenset(
 
 @dataclass(frozen=True)
 class RepairProposal:
-    """What the section says of one policy. refused: why it does not go, None if it does.  worked_out: whether that was tried.
+    """The section's answer about one policy.
 
-    options: words of the command besides --policy.  changes: whether the new store is anything else than a copy.
-    unserved: messages of an earlier life of their queue, which get no entry.  config_left: why files of config/ are not mended.
+    refused: why it does not go, None if it does.
+    worked_out: whether that was tried.
+    options: words of the command besides --policy.
+    changes: the new store is anything else than a copy.
+    unserved: messages of an earlier life of their queue, which get no entry.
+    config_left: why files of config/ are not mended.
     """
 
     policy: str

@@ -57,8 +57,11 @@ class Audited:
 
     @property
     def file_views(self) -> Mapping[QueueKey, QueueView]:
-        """The same of the queues in files: where they are written twice and consumers are served from RocksDB, what of a queue
-        is matched is what lies there. Without light queues that files do not get."""
+        """Return the views of the queues in files.
+
+        If queues are written twice and consumers are served from RocksDB, a queue's matched entries are those in files. Light
+        queues that files do not get are left out.
+        """
         twins, copy = self.copy.twins, self.copy
         if twins is None:
             return self.views
@@ -73,7 +76,7 @@ class Audited:
 
     @property
     def light_views(self) -> Mapping[QueueKey, QueueView]:
-        """Of light queues that are in RocksDB alone, where all others are in files, too."""
+        """Return the views of light queues that are in RocksDB alone, if all others are in files, too."""
         return {key: view for key, view in self.views.items() if self._is_light(view)}
 
     def _is_light(self, view: QueueView) -> bool:
@@ -104,10 +107,10 @@ class Audited:
         return {s.path for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)}
 
     def scan_of(self, segment: SegmentSummary) -> SegmentTask:
-        """A scan of the segment alone, for a sink that takes its messages.
+        """Return a scan of the segment alone, for a sink that takes its messages.
 
-        Where this audit found no damage, every checksum of a body was right and is not taken again: the audit of the new store
-        does that.
+        If this audit found no damage, every checksum of a body was right and is not taken again: the audit of the new store does
+        that.
         """
         damaged = any(e.kind == EXTENT_DAMAGED for e in segment.extents)
         return replace(

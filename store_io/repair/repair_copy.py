@@ -1,4 +1,4 @@
-"""What a repair copies to work on: every file and folder of the source, whatever an audit makes of them (`copy_under_way`)."""
+"""The copy on which a repair works: every file and folder of the source, whatever an audit says of them (`copy_under_way`)."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ SPARE_BYTES = 64 << 20  # beyond what is known to be needed
 
 @every_read()
 def check_source(location: StoreLocation, broker_conf: str | None) -> None:
-    """Raise StoreError where a repair is pointless: no segment holds a byte, or no segment has the configured size, and where
-    no repair is written for what the store holds."""
+    """Raise StoreError if a repair is pointless, or not written for the content of the store.
+
+    It is pointless if no segment holds a byte, or no segment has the configured size.
+    """
     listing = list_store(location)
     settings = read_settings(broker_conf, listing, open_source(location))
     if settings["enableDLegerCommitLog"].value:
@@ -60,8 +62,11 @@ def check_source(location: StoreLocation, broker_conf: str | None) -> None:
 
 @every_read()
 def mode_beside(location: StoreLocation) -> int:
-    """The widest permissions of a file with data of messages beside the new store: who cannot read a segment of the source,
-    by its mode or those of the folders around it, cannot read that file either. 0644 if the source has no modes."""
+    """Return the widest permissions of a file with data of messages beside the new store.
+
+    Who cannot read a segment of the source, by its mode or those of the folders around it, cannot read that file either. 0644 if
+    the source has no modes.
+    """
     source, mode = open_source(location), 0o644
     tops = [entry.path for entry in source.names() if entry.path == COMMITLOG or entry.path.startswith(FOLDER_PREFIX)]
     segments = [entry.path for top in tops for entry in source.walk_tree(top) if entry.kind == "file"]
@@ -91,7 +96,10 @@ class Copied:
 
 @dataclass(frozen=True)
 class CopyPlan:
-    """What is copied. by_path: its folders and regular files, with the times that the copy's files get."""
+    """The files to copy.
+
+    by_path: the source's folders and regular files, with the times that the copy's files get.
+    """
 
     source: ByteSource
     by_path: Mapping[str, StoreFile]
@@ -107,9 +115,9 @@ class CopyPlan:
 
 
 def plan_copy(location: StoreLocation, writer: StoreWriter) -> CopyPlan:
-    """All that lies there, to be copied.
+    """Plan the copy of all that lies in the source.
 
-    Raises StoreError where one CommitLog cannot be made of several folders, WriteFailed where too little is free.
+    Raises StoreError if one CommitLog cannot be made of several folders, WriteFailed if too little is free.
     """
     source = open_source(location)
     files = _files(location, source)
@@ -128,15 +136,16 @@ def plan_copy(location: StoreLocation, writer: StoreWriter) -> CopyPlan:
 
 
 def needed_bytes(location: StoreLocation) -> int:
-    """What a repair of this copy takes of a medium at most. Raises StoreError."""
+    """Return the bytes that a repair of this copy takes of a medium at most. Raises StoreError."""
     source = open_source(location)
     return _needed(source, _files(location, source)) + SPARE_BYTES
 
 
 def removed(location: StoreLocation, made: StoreLocation, moved: Container[str]) -> list[str]:
-    """What the source holds and the new store lacks: names that a broker does not write first.
+    """Return the names that the new store lacks; names that no broker writes come first.
 
-    Left out are the abort marker, files of a queue or index that are made anew, and what was only given another name (`moved`).
+    Left out are the abort marker, files of a queue or index that are made anew, and files that were only given another name
+    (`moved`).
     """
     here, there = _files(location, open_source(location)), _files(made, open_source(made))
     gone = [e for e in here.values() if e.path not in there and e.path not in moved]

@@ -49,7 +49,7 @@ def judge_new_store(
 
 
 class _Accepted:
-    """Which findings above a note may stay."""
+    """The findings above a note that may stay."""
 
     def __init__(self, before: Audited, log: LogPlan, made: Rebuilt):
         self.none_stays, self.timers_made = not log.messages, bool(made.timers and made.timers["rebuilt"])

@@ -64,7 +64,7 @@ def correct_offsets(work: Work, final: Audited, log_end: int) -> Row:
 def beyond(
     config: StoreConfig, source: ByteSource, listing: StoreListing, ends: Mapping[QueueKey, int], log_end: int
 ) -> list[Row]:
-    """Rows of the report: whose offset it is, its value, and where the queue ends."""
+    """Return rows of the report: whose offset it is, its value, and the end of the queue."""
     found: list[Row] = []
     for row in config_reader.groups_beyond(config, ends):
         place = f"{row['offset']} of {seen(row['topic'])} queue {row['queue_id']}"
@@ -174,7 +174,7 @@ def _set_groups(table: dict[str, Any], groups: Sequence[Row]) -> int:
 
 
 def _as_written(held: Any) -> Any:
-    """The table with integers for keys where a broker writes them, without quotes."""
+    """Return the table with integers for keys that a broker writes without quotes."""
     if isinstance(held, dict):
         return {int(key) if _INTEGER.fullmatch(key) else key: _as_written(value) for key, value in held.items()}
     return held

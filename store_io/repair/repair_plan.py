@@ -61,7 +61,7 @@ class RepairPlan:
 
     @property
     def broker_conf(self) -> str | None:
-        """A properties file that says what this plan's settings were; None where they came from the files themselves."""
+        """Return a properties file with this plan's settings; None if they came from the files themselves."""
         if "inferred" in self.origins.values():
             return None
         return properties_text({key: value for key, value in self.settings.items() if self.origins[key] == "broker.conf"})
@@ -81,7 +81,7 @@ def plan_text(plan: Row) -> str:
 
 
 def read_plan(data: bytes) -> RepairPlan:
-    """The plan. Raises UsageError where the text is no plan, StoreError where no repair can follow it."""
+    """Read a plan. Raises UsageError if the text is no plan, StoreError if no repair can follow it."""
     try:
         plan = parsed(partial(json.loads, parse_constant=_no_constant), data.decode("utf-8"))
     except ValueError as error:
@@ -119,7 +119,7 @@ def _no_constant(name: str) -> Any:
 
 
 def checked_path(path: Any) -> str:
-    """The path, where it is one inside a store. Raises UsageError."""
+    """Return the path, if it is one inside a store. Raises UsageError."""
     if not isinstance(path, str) or not is_inner_path(path):
         raise UsageError(f"the plan names {path!r}, which is no path inside a store")
     return path
@@ -207,7 +207,7 @@ def _check_broker(broker: Row) -> None:
 
 
 def other_settings(plan: RepairPlan, given: Mapping[str, Any]) -> list[str]:
-    """Where a broker.conf with these settings, and defaults for all others, is not what the plan was made with: sentences."""
+    """Return sentences on settings with which the plan was not made: those of a broker.conf, and defaults for all others."""
     wrong = []
     for key in sorted(plan.settings.keys() | given.keys()):
         then, now = plan.settings.get(key, ALL_DEFAULTS[key]), given.get(key, ALL_DEFAULTS[key])
@@ -218,7 +218,7 @@ def other_settings(plan: RepairPlan, given: Mapping[str, Any]) -> list[str]:
 
 
 def differences(plan: RepairPlan, found: Row) -> list[str]:
-    """Where the audit of the copy differs from the plan: sentences."""
+    """Return sentences on differences between the audit of the copy and the plan."""
     inputs = {row["file"]: (row["size"], row["digest"]) for row in found["inputs"]}
     wrong = []
     for path in sorted(plan.inputs.keys() | inputs.keys()):

@@ -30,8 +30,12 @@ MOST_ENDS = 40  # queues that are listed for whoever checks the new store after 
 
 @dataclass
 class Begun:
-    """What is known before the log is edited. audit: of the copy on which the release starts, with the donor's messages and
-    healed records.  messages: valid ones of the copy as it was.  donor, healed: rows of the report."""
+    """The facts that are known before the log is edited.
+
+    audit: of the copy on which the release starts, with the donor's messages and healed records.
+    messages: the number of valid ones in the copy as it was.
+    donor, healed: rows of the report.
+    """
 
     copied: Copied
     audit: Audited
@@ -43,7 +47,10 @@ class Begun:
 
 @dataclass
 class Ended:
-    """How it ended. offsets: the report's part on offsets beyond the new ends; empty where nothing is put in place."""
+    """The end of a repair.
+
+    offsets: the report's part on offsets beyond the new ends; empty if nothing is put in place.
+    """
 
     final: Audited
     verdict: NewStoreVerdict
@@ -113,7 +120,10 @@ def _decided(work: Work, begun: Begun, ended: Ended) -> Row:
 
 
 def _unfindable(work: Work, ended: Ended) -> Iterator[Row]:
-    """Rows on messages of which no folder of a queue can be made, and what a broker does that comes to them."""
+    """Yield rows on messages of which no folder of a queue can be made.
+
+    A row also says how a broker acts that comes to such a message.
+    """
     prediction = ended.final.prediction
     at_next_start = prediction is not None and bool(prediction.skips)
     for (topic, _), rows in ended.made.unfindable.items():
@@ -122,13 +132,16 @@ def _unfindable(work: Work, ended: Ended) -> Iterator[Row]:
 
 
 def _healed_at(healed: Row | None) -> list[Row]:
-    """Where healed records are, for a later audit of the new store."""
+    """Return the places of healed records, for a later audit of the new store."""
     records = [row for row in healed["records"] if row["topic"] is not None][:MOST_HEALED] if healed is not None else []
     return [{"phy_offset": row["phy_offset"], "bytes": row["end"] - row["start"]} for row in records]
 
 
 def unsaved_of(work: Work, begun: Begun, said: Row) -> Unsaved:
-    """What the new store does not hold, by name. said: the report."""
+    """Return the messages that the new store does not hold, by name.
+
+    said: the report.
+    """
     location, end = work.request.location, begun.log.own_end
     missing, not_named = find_missing(
         begun.audit.evidence.leftovers, said["answered"], said["dropped"], said["given_up"]["missing"], work.lay_beyond
@@ -139,7 +152,7 @@ def unsaved_of(work: Work, begun: Begun, said: Row) -> Unsaved:
 
 
 def queue_ends(ended: Ended) -> QueueEnds:
-    """What a start of the new store makes of its queues."""
+    """Return the ends of queues after a start of the new store."""
     p = ended.final.prediction
     queues = p.settled.queues if p is not None and p.settled is not None else {}
     rows = ((*key, queue.min_offset, queue.max_offset) for key, queue in queues.items())

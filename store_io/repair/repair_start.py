@@ -34,9 +34,9 @@ _TWINS_AT_ODDS = (RefusalKind.DOUBLE_WRITE_ENDS_DIFFER, RefusalKind.FILES_END_EA
 
 
 def unblock(work: Work, audit: Audited) -> Audited:
-    """The audit of the copy on which the release starts; under policy salvage, of the copy in which each file of the log has the
-    configured length. Notes refusals in `work`.
+    """Return the audit of the copy on which the release starts. Notes refusals in `work`.
 
+    Under policy salvage it is that of the copy in which each file of the log has the configured length.
     Raises StoreError if a setting stops the release, and NoStart if the policy wants a start, and no change leads to one.
     """
     _check_settings(audit)
@@ -146,7 +146,10 @@ def _resized(work: Work, audit: Audited, segments: Sequence[SegmentSummary], rea
 
 
 def _beyond(before: Iterable[SegmentSummary], audit: Audited, size: int) -> Iterator[Beyond]:
-    """What lay after the configured length of each of these files, if no other file of the log is named for that place."""
+    """Yield the messages that lay after the configured length of each of these files.
+
+    A file is left out if another file of the log is named for that place.
+    """
     after = {s.path: s for s in audit.segments}
     bases = {s.base_offset for s in audit.segments}
     for segment in before:
@@ -200,8 +203,10 @@ def _of_group(audit: Audited, path: str) -> bool:
 
 
 def _is_of_database(work: Work, path: str) -> bool:
-    """Whether a refusal that names it is about a database of ConsumeQueues: one that does not open, or that lies in the wrong
-    folder."""
+    """Say whether a refusal that names this path is about a database of ConsumeQueues.
+
+    It does not open, or lies in the wrong folder.
+    """
     folders = rocksdb_layout.FOLDER, rocksdb_layout.SEPARATE_FOLDER
     top, _, name = path.partition("/")
     in_database = work.rules.rocksdb_queues or work.rules.combined_queues
@@ -209,7 +214,10 @@ def _is_of_database(work: Work, path: str) -> bool:
 
 
 def _opened_by(work: Work, folder: str) -> list[str]:
-    """The files without which a start finds no database there (rocksdb.md 3); in the folder where none belongs all of it."""
+    """Return the files without which a start finds no database there (rocksdb.md 3).
+
+    In a folder that should hold none these are all.
+    """
     files = database_files(work.tree, folder)
     own = folder == database_folder(work.rules)
     return [f for f in files if name_of(f) == rocksdb_layout.CURRENT or f.endswith(".log")] if own else files

@@ -47,7 +47,10 @@ class Step:
     sha256: str = ""
 
     def row(self, number: int) -> Row:
-        """As plan and report have it. number: from 1."""
+        """Return the step as plan and report have it.
+
+        number: from 1.
+        """
         found = {
             "number": number, "action": self.action, "file": self.file, "start": self.start, "end": self.end,
             "reason": self.reason, "kept": _known(self.kept), "lost": _known(self.lost),
@@ -57,7 +60,10 @@ class Step:
 
 @dataclass
 class Steps:
-    """The steps so far. planned: those of the plan, as rows; None where the plan has none for this repair."""
+    """The steps so far.
+
+    planned: those of the plan, as rows; None if the plan has none for this repair.
+    """
 
     planned: Sequence[Row] | None = None
     done: list[Step] = field(default_factory=list)
@@ -67,7 +73,7 @@ class Steps:
         self.take(Step(action, file, **more))
 
     def take(self, step: Step) -> None:
-        """One more, before it is carried out. Raises StoreError where the plan has another one under its number."""
+        """Take a step, before it is carried out. Raises StoreError if the plan has another one under its number."""
         self.done.append(step)
         if self.planned is None:
             return
@@ -81,7 +87,7 @@ class Steps:
             )
 
     def finish(self) -> None:
-        """Raise StoreError where the plan has steps that were not carried out."""
+        """Raise StoreError if the plan has steps that were not carried out."""
         if self.planned is not None and len(self.planned) > len(self.done):
             row = self.planned[len(self.done)]
             raise StoreError(f"{_NOT_ITS_PLAN}: step {row['number']}, {_said(row)}, is in the plan and nothing asks for it")
@@ -110,7 +116,7 @@ def _known(numbers: Mapping[str, int]) -> Row:
 
 
 def bytes_at(tree: Tree, path: str) -> dict[str, int]:
-    """What goes with a file, or with a folder and all that is in it: for `lost`."""
+    """Return the bytes that go with a file, or with a folder and all that is in it: for `lost`."""
     inside = [e for e in tree.all if e.path.startswith(path + "/")] if tree.is_folder(path) else []
     own = tree.by_path.get(path)
     return {"bytes": sum(e.size for e in [*inside, *([own] if own is not None else [])] if e.kind == "file")}

@@ -76,11 +76,11 @@ def repair(
     progress: Callable[[str], None] = lambda sentence: None,
     copying: CopyUnderWay | None = None,
 ) -> RepairOutcome:
-    """Repair into `request.target`. Raises StoreError where nothing could be done; then nothing is left.
+    """Repair into `request.target`. Raises StoreError if nothing could be done; then nothing is left.
 
     keep: takes the report of a repair that succeeded, just before the new store is put in place; no other run places anything
-    there meanwhile.  forget: takes the report back where that failed.  progress: takes a phrase for what is done next.
-    copying: the copy, where it was started before.
+    there meanwhile.  forget: takes the report back if that failed.  progress: takes a phrase for what is done next.
+    copying: the copy, if it was started before.
     """
     with started(request) if copying is None else contextlib.nullcontext(copying) as copying:
         writer = copying.writer
@@ -107,10 +107,10 @@ def repair(
 def preview(
     request: RepairRequest, run_tasks: RunTasks, scratch: str, progress: Callable[[str], None] = lambda sentence: None
 ) -> RepairOutcome:
-    """What `repair` would do, down to every number of its report, by doing it on a `TrialWriter`.
+    """Work out `repair`, down to every number of its report, by doing it on a `TrialWriter`.
 
-    The report also has `free_bytes`, and `other_policy`: how many messages that one would keep.  scratch: a folder for what is
-    worked out (rebuilt queues and index files, a donor's messages), which goes when this is done.
+    The report also has `free_bytes`, and `other_policy`: how many messages that one would keep.
+    scratch: a folder for rebuilt queues and index files, and a donor's messages, which goes when this is done.
     """
     check_source(request.location, request.plan.broker_conf)
     try:
@@ -127,7 +127,7 @@ def preview(
 
 @every_read()
 def work_out(request: RepairRequest, run_tasks: RunTasks, scratch: str) -> RepairOutcome:
-    """As `preview`, of this policy alone."""
+    """Work out a repair as `preview` does, by this policy alone."""
     check_source(request.location, request.plan.broker_conf)
     with TrialWriter.below(scratch, request.target, request.location) as writer:
         work = Work(request, writer, run_tasks, lambda sentence: None)
@@ -183,7 +183,7 @@ def _begin(work: Work, copying: CopyUnderWay) -> Begun:
 
 
 def _unblocked(work: Work, audit: Audited) -> Audited:
-    """As `unblock`; if the release stops at the log itself, the refusal says what salvage would keep."""
+    """Unblock the start; if the release stops at the log itself, the refusal says what salvage would keep."""
     try:
         return unblock(work, audit)
     except NoStart as problem:
@@ -253,7 +253,10 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
 
 
 def _other_policy(work: Work, begun: Begun, trial: TrialWriter) -> Row:
-    """What the other policy would keep of the messages, by the same audit where the release starts on the copy as it is."""
+    """Return the messages that the other policy would keep.
+
+    If the release starts on the copy as it is, this audit shows them.
+    """
     other = SALVAGE if work.request.policy == BROKER else BROKER
     try:
         if begun.audit.starts and not work.refusals:

@@ -1,4 +1,4 @@
-"""What the steps of one repair share: the request, the writer, the runner of tasks, and what the first audit settled."""
+"""The parts that the steps of one repair share: the request, the writer, the runner of tasks, and the first audit's facts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,15 @@ RunTasks = Callable[[Sequence[Task], str], list[Any]]
 
 @dataclass(frozen=True)
 class RepairRequest:
-    """What to do. target: a new folder.  uploaded: the URI at which its files are afterwards, "" where they stay.  settings: a
-    sentence for the report on where they come from.  empty_config: with fix_config, a table of which nothing can be read begins
-    empty.  heal_risk: damaged records are healed where the risk is below it; None: none is.  with_earlier: messages of an earlier
-    life of a queue that are in no queue get entries, too."""
+    """The request for a repair.
+
+    target: a new folder.
+    uploaded: the URI at which its files are afterwards, "" if they stay.
+    settings: a sentence for the report on their origin.
+    empty_config: with fix_config, a table of which nothing can be read begins empty.
+    heal_risk: damaged records are healed if the risk is below it; None: none is.
+    with_earlier: messages of an earlier life of a queue that are in no queue get entries, too.
+    """
 
     name: str
     location: StoreLocation
@@ -53,7 +58,7 @@ class RepairRequest:
 
     @property
     def place(self) -> str:
-        """Where the new store is in the end."""
+        """Return the final place of the new store."""
         return self.uploaded or self.target
 
     @property
@@ -81,8 +86,10 @@ class RepairRequest:
 
     @property
     def steps(self) -> list[Row] | None:
-        """The plan's steps for this repair; None if it has none, as with other options than those which the plan recommends, and
-        with a donor, whose bytes no plan holds fast."""
+        """Return the plan's steps for this repair, or None.
+
+        The plan has none for other options than those which it recommends, and none with a donor, whose bytes no plan holds fast.
+        """
         planned = self.plan.repair.get(self.policy)
         if planned is None or self.donor is not None:
             return None
@@ -93,9 +100,12 @@ class RepairRequest:
 
 @dataclass
 class RepairOutcome:
-    """What was done. exit_code: 0 done and consistent; 10 or 20: the result was not consistent, and nothing was put in place.
+    """The outcome of a repair.
 
-    report: NEW.repair.json, plain data.  unsaved: what the new store does not hold, by name.  ends: of the new store's queues.
+    exit_code: 0 done and consistent; 10 or 20: the result was not consistent, and nothing was put in place.
+    report: NEW.repair.json, plain data.
+    unsaved: the messages that the new store does not hold, by name.
+    ends: those of the new store's queues.
     """
 
     exit_code: int
@@ -106,16 +116,22 @@ class RepairOutcome:
 
 @dataclass(frozen=True)
 class QueueEnds:
-    """What a broker that has started on the new store must say of its queues. shown: (topic, queue id, minimum, maximum) of
-    those with most messages; count: of all."""
+    """The ends of queues that a broker must show after its start on the new store.
+
+    shown: (topic, queue id, minimum, maximum) of those with most messages; count: of all.
+    """
 
     shown: tuple[tuple[str, int, int, int], ...]
     count: int
 
 
 class Beyond(NamedTuple):
-    """What lay after the configured length of a file of the log, which a repair gives it. file: of the copy.  start: the position
-    from which on it is not in the new store.  messages, bytes: valid ones."""
+    """The bytes that lay after the configured length of a file of the log, which a repair gives it.
+
+    file: that of the copy.
+    start: the position from which on it is not in the new store.
+    messages, bytes: valid ones.
+    """
 
     file: MappedFile
     start: int
@@ -162,7 +178,7 @@ class Work:
 
     @property
     def location(self) -> StoreLocation:
-        """Where the new store is read while it is made."""
+        """Return the place at which the new store is read while it is made."""
         return self.writer.location
 
     @property
@@ -189,7 +205,7 @@ class Work:
         self.writer.remove(path)
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
-        """The tasks' results. Raises StoreError where one has failed, or a read of it."""
+        """Return the tasks' results. Raises StoreError if one has failed, or a read of it."""
         results = self.run_tasks(tasks, describe)
         for result in results:
             if isinstance(result, PartlyRead):

@@ -39,7 +39,7 @@ MOST_HASHES = 100  # of one message, which rarely has more than a few keys
 class Missing:
     """Messages of one queue that the copy shows and does not hold: queue offsets from `first` to before `end`.
 
-    phy_offset, size: where an entry says that its message was; None where nothing does.
+    phy_offset, size: the message's place as an entry says; None if nothing does.
     """
 
     topic: str
@@ -52,11 +52,12 @@ class Missing:
 
 @dataclass(frozen=True)
 class Unsaved:
-    """What a repair of this copy could not save.
+    """The messages that a repair of this copy could not save.
 
-    missing: in the order of topics, queues and offsets.  not_named: how many more there are, of which only the number is known.
-    cut: valid messages of the copy that the new log leaves out.  segments: of the copy, those with such messages, each with the
-    position from which on they are left out.
+    missing: in the order of topics, queues and offsets.
+    not_named: how many more there are, of which only the number is known.
+    cut: valid messages of the copy that the new log leaves out.
+    segments: those of the copy with such messages, each with the position from which on they are left out.
     """
 
     location: StoreLocation
@@ -79,10 +80,12 @@ def find_missing(
     count: int,
     is_cut: Callable[[int], bool] = lambda phy_offset: False,
 ) -> tuple[tuple[Missing, ...], int]:
-    """(those with a name, how many have none).
+    """Return (missing messages with a name, how many have none).
 
-    leftovers: of the copy's audit.  answered, dropped: the repair's rows.  count, is_cut: as `given_up` has them. An LMQ queue
-    only leads to messages of others, so it names one where no other queue does.
+    leftovers: of the copy's audit.
+    answered, dropped: the repair's rows.
+    count, is_cut: as `given_up` has them.
+    An LMQ queue only leads to messages of others, so it names one only if no other queue does.
     """
     ranges = missing_offsets(answered, dropped)
     found: list[Missing] = []
@@ -103,8 +106,9 @@ def find_missing(
 def segments_beyond(
     segments: Iterable[SegmentSummary], location: StoreLocation, log_end: int, beyond: Iterable[Beyond]
 ) -> tuple[tuple[MappedFile, int], ...]:
-    """(each segment of the copy that reaches beyond the new end or the configured length, the position at which that begins).
+    """Return (segment, position) of each segment of the copy that reaches beyond the new end or the configured length.
 
+    position: the begin of the part beyond.
     segments: as the repair's audit has them; one that the repair has renamed or added is not in the copy.
     """
     own, found = Tree(list_store(location).files).by_path, {b.file.path: (b.file, b.start) for b in beyond if b.messages}
@@ -130,8 +134,11 @@ def missing_rows(unsaved: Unsaved) -> Iterator[Row]:
 
 
 def key_hashes(unsaved: Unsaved) -> dict[int, list[int]]:
-    """By the physical offset of a missing message, what the copy's index files hold of its keys; they may also have been lost
-    with the message. At most MOST_HASHES of one message: all entries of a bad file may lead to one. Raises StoreError."""
+    """Return, by the physical offset of a missing message, the hashes of its keys in the copy's index files.
+
+    They may also have been lost with the message. At most MOST_HASHES of one message: all entries of a bad file may lead to one.
+    Raises StoreError.
+    """
     places = np.unique(np.array([row.phy_offset for row in unsaved.missing if row.phy_offset is not None], np.int64))
     found: dict[int, dict[int, None]] = {}  # the hashes in the order of the index
     if not len(places):
@@ -150,8 +157,10 @@ def key_hashes(unsaved: Unsaved) -> dict[int, list[int]]:
 
 
 def cut_rows(unsaved: Unsaved) -> Iterator[Row]:
-    """Valid messages of the copy beyond the new end of the log, in its order, as `sendable` shapes them; one window of a segment
-    and the bodies of one batch are held at a time. Raises StoreError."""
+    """Yield valid messages of the copy beyond the new end of the log, in its order, as `sendable` shapes them.
+
+    One window of a segment and the bodies of one batch are held at a time. Raises StoreError.
+    """
     if not unsaved.cut:
         return
     source, shown = open_source(unsaved.location), read_redaction(None)

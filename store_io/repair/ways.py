@@ -73,7 +73,7 @@ class Way(RepairFigures):
 
     @property
     def report(self) -> Row:
-        """Of a way that goes."""
+        """Return the report of a way that goes."""
         assert self.outcome is not None
         return self.outcome.report
 
@@ -98,7 +98,7 @@ class Way(RepairFigures):
 
     @property
     def not_kept(self) -> int:
-        """How many entries of tables of config/ are in a form that is not taken, and in no table of the new store."""
+        """Count the entries in forms of config/ that are not taken. No table of the new store has them."""
         return sum(int(form["count"]) for row in self.report["config"] for form in row["not_kept"])
 
     @property
@@ -109,11 +109,11 @@ class Way(RepairFigures):
 
     @property
     def run_seconds(self) -> float:
-        """What a run takes, about: the same work, and the writing."""
+        """Estimate the seconds of a run: the same work, and the writing."""
         return self.seconds + self.written / WRITING_SPEED
 
     def problem(self) -> str:
-        """Why it cannot be taken; "" where it can."""
+        """Say why the way cannot be taken; "" if it can."""
         if self.outcome is None:
             return self.refused
         return "" if self.consistent else "the new store would not be consistent: " + "; ".join(self.report["problems"][:3])
@@ -190,7 +190,8 @@ def section_of(way: Way) -> Row:
 
 
 def _unserved(report: Row) -> int:
-    """How many messages of an earlier life of their queue get no entry: those that were in no queue before are no loss."""
+    """Count the messages of an earlier life of their queue that get no entry. Messages that were in no queue before are no
+    loss."""
     return sum(row["end"] - row["first"] for row in report["unserved"] if row["reason"] == EARLIER)
 
 

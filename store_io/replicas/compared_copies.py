@@ -114,7 +114,7 @@ class ComparedCopies:
         )
 
     def most(self, number: int, wanted: State) -> int:
-        """The most messages that one other copy has where this one has that state."""
+        """Return the most messages of one other copy for which this copy has that state."""
         counts = (
             sum(total.messages for states, _, total in self.totals(holder) if states[number] == wanted)
             for holder in self.others(number)
@@ -128,7 +128,7 @@ class ComparedCopies:
         return pieces[place] if place >= 0 and start < pieces[place].end else None
 
     def place(self, number: int, start: int, end: int) -> tuple[str, int, int]:
-        """(file, start, end) of the first file's part of a physical range, of a file that the copy has or would have."""
+        """Return (file, start, end) of the first file's part of a physical range. The copy has that file, or would have it."""
         copy = self.copies[number]
         for segment in copy.segments:
             low, high = segment.base_offset, segment.base_offset + segment.size

@@ -24,7 +24,10 @@ _PATHS = {
 
 
 def config_rows(copies: Sequence[Copy]) -> tuple[list[Row], list[str]]:
-    """Return a row for each table of a copy of which another copy has more, and sentences about what could not be compared."""
+    """Return a row for each table of which another copy has more.
+
+    The second list has sentences about tables that could not be compared.
+    """
     rows: list[Row] = []
     problems: list[str] = []
     for table, paths in _PATHS.items():
@@ -44,7 +47,7 @@ def config_rows(copies: Sequence[Copy]) -> tuple[list[Row], list[str]]:
 
 
 def _row(table: str, store: str, holder: str, own: NewestTable, other: NewestTable) -> Iterator[Row]:
-    """The row of what the holder has more; none where that is nothing."""
+    """Yield the row of the entries that the holder has more; no row without any."""
     lacks = sorted((key for key in other.entries if key not in own.entries), key=str)
     behind: list[tuple[int, Any]] = []
     if table in ("offsets", "delay_offsets"):

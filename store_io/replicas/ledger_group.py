@@ -21,7 +21,7 @@ def ledger_of(audit: StoreAudit) -> Row | None:
 
 
 def quorum_sentence(copies: Sequence[Row]) -> str:
-    """Which copies could be elected, and up to where a quorum is proven; "" where fewer than two have a DLedger log."""
+    """Say which copies could be elected, and up to which place a quorum is proven. "" if fewer than two have a DLedger log."""
     known = [row for row in copies if row["dledger"] is not None]
     if len(known) < 2:
         return ""

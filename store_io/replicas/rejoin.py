@@ -17,10 +17,10 @@ COPIES, CUTS, REFUSED, KEEPS = "copies", "cuts", "refused", "keeps_its_log"
 
 
 def rejoin_rows(compared: ComparedCopies, left: int, right: int, same_until: int | None) -> list[Row] | None:
-    """What the first would do as slave of the second, and the other way round; None where that is not known of both, or a
-    start of one of them never ends.
+    """Return two rows: the first copy as slave of the second, and the other way round.
 
-    same_until: up to which physical offset both hold the same messages; None where that is not known.
+    None if one of the two is not known, or a start of one of the copies never ends.
+    same_until: the physical offset up to which both hold the same messages; None if that is not known.
     """
     copies = compared.copies[left], compared.copies[right]
     controllers = [copy.audit.prediction.controller if copy.audit.prediction is not None else None for copy in copies]
@@ -66,7 +66,7 @@ def _outcome(copy: Copy, prediction: Prediction, point: int | None) -> str:
 
 
 def _between_records(copy: Copy, point: int) -> bool:
-    """Whether a record or a filler that can be read begins there in this copy, or it has no file there."""
+    """Say whether a record or a filler that can be read begins there in this copy. A copy without a file there counts, too."""
     segment = next((s for s in copy.segments if s.base_offset <= point < s.base_offset + s.size), None)
     if segment is None:
         return True

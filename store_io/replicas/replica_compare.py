@@ -38,10 +38,14 @@ _HEADER = layout.STORE_HOST_POSITION + layout.IPV6_EXTRA_BYTES  # up to the last
 
 @dataclass(frozen=True)
 class OtherCopy:
-    """What a task must know of another copy, within its own segment's range. Picklable.
+    """The facts that a task needs of another copy, within its own segment's range. Picklable.
 
-    equal: its segment is the same, by digest.  files: its segments there, ascending, none over another.  starts, kinds: ranges
-    as in `LogMap`.  start: where its log begins; end: the end of its last message.  unreadable: half-open physical ranges.
+    equal: its segment is the same, by digest.
+    files: its segments there, ascending, none over another.
+    starts, kinds: ranges as in `LogMap`.
+    start: the begin of its log.
+    end: the end of its last message.
+    unreadable: half-open physical ranges.
     """
 
     copy: int
@@ -323,8 +327,11 @@ def _take_heads(heads: np.ndarray, hit: np.ndarray, starts: np.ndarray, at: int,
 
 
 def _same_message(rows: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Whether headers found in these messages' places are theirs, one field being damaged at the most: the same body by its
-    CRC, and two of queue offset, producer's time and broker's time. Different messages share none of the times."""
+    """Say whether headers found in these messages' places are theirs, with one damaged field at the most.
+
+    They are if the body is the same by its CRC, and two of queue offset, producer's time and broker's time are the same.
+    Different messages share none of the times.
+    """
 
     def number(at: int, kind: str) -> np.ndarray:
         width = np.dtype(kind).itemsize
@@ -341,7 +348,10 @@ def _same_message(rows: np.ndarray, heads: np.ndarray) -> np.ndarray:
 
 
 def field_at(row: np.void, at: int) -> str:
-    """The name of the field that holds byte `at` of a message, as its columns locate the parts; below 0: its frame's header."""
+    """Return the name of the field that holds byte `at` of a message, as its columns locate the parts.
+
+    Below 0 it is the frame's header.
+    """
     if at < 0:
         return "FRAMEHEADER"
     for name, column in (("BODY", "body"), ("TOPIC", "topic"), ("PROPERTIES", "props")):

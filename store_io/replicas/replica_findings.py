@@ -1,4 +1,4 @@
-"""What the comparison says of one copy, as findings. A copy that only ends earlier, or begins later, has none."""
+"""Findings of the comparison about one copy. A copy that only ends earlier, or begins later, has none."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class ReplicaFindings:
         )  # fmt: skip
 
     def _disputed(self, number: int, piece: ReplicaRange) -> Iterator[Finding]:
-        """A message in two forms: the damaged one is that with another fault, or else the one that fewer copies have."""
+        """Yield the finding on a message in two forms.
+
+        The damaged form is the one with another fault, else the one that fewer copies have.
+        """
         against = [other for other, state in enumerate(piece.states) if state == State.DISPUTED]
         theirs = {other: self.compared.piece_at(other, piece.start) for other in against}
         others_doubtful = [self._doubtful(other, piece.start, found) for other, found in theirs.items()]
@@ -80,7 +83,7 @@ class ReplicaFindings:
         )  # fmt: skip
 
     def _doubtful(self, number: int, start: int, piece: ReplicaRange | None) -> str:
-        """What else is wrong with a message that a copy holds: words, or nothing."""
+        """Return in words a further fault of a message that a copy holds, or nothing."""
         if piece is not None and piece.malformed:
             return "and the properties here do not have the form that a broker writes"
         if start in self._contradicted[number]:

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def replica_groups(audits: Sequence[StoreAudit], absent: Sequence[tuple[str, str]] = ()) -> list[ReplicaGroup]:
-    """The groups of two and more of these audits, each of which has ended; in the order of their first copies.
+    """Return the groups of two and more of these audits, in the order of their first copies. Each audit has ended.
 
-    absent: (group, name) of stores of which there is no audit. Like audits that failed at once, they are named and not compared.
+    absent: (group, name) of stores without an audit. Like audits that failed at once, they are named and not compared.
     """
     members: dict[str, list[StoreAudit]] = defaultdict(list)
     missing: dict[str, list[str]] = defaultdict(list)
@@ -120,7 +120,7 @@ class ReplicaGroup:
         )
 
     def _known(self, other: OtherCopy, segment: SegmentSummary) -> int | None:
-        """What another copy has in the place of all messages of a segment, where no byte is needed to know it."""
+        """Return the state of another copy for all messages of a segment, if no byte is needed to know it."""
         messages = [e for e in segment.extents if e.kind == EXTENT_MESSAGE]
         if other.equal or not messages:
             return State.EQUAL

@@ -1,4 +1,4 @@
-"""What a comparison of copies finds of one segment: which of its messages other copies do not hold, in pieces and by queue."""
+"""The comparison of one segment: the messages that other copies do not hold, in pieces and by queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_PIECES = 1000  # of one segment; later ones are only counted
 
 
 class State(IntEnum):
-    """What another copy has in a message's place."""
+    """The state of another copy in a message's place."""
 
     EQUAL = 0  # the same bytes
     EXPIRED = 1  # nothing: its log begins later, as retention or a late start of a slave leaves it
@@ -38,7 +38,10 @@ def state_name(state: int) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a message's bytes differ from another copy's: half-open physical offsets, and the field of the first of them."""
+    """A place in which a message's bytes differ from another copy's.
+
+    The offsets are physical and half-open; the field is that of the first byte.
+    """
 
     start: int
     end: int
@@ -103,9 +106,11 @@ class QueueTotal:
 
 @dataclass
 class ReplicaPart:
-    """What one segment has that others do not. totals: (states, queue) -> messages; pieces_dropped: beyond the bound.
+    """The messages of one segment that other copies do not have.
 
-    problem: a sentence; of which copy, in `problem_copy`. Everything else is then void.
+    totals: (states, queue) -> messages.
+    pieces_dropped: the number of pieces beyond the bound.
+    problem: a sentence about copy `problem_copy`. Everything else is then void.
     """
 
     copy: int

@@ -143,7 +143,7 @@ def _first_row(compared: ComparedCopies, first: _First) -> Row:
 
 
 def _lack_rows(compared: ComparedCopies, number: int) -> Iterator[Row]:
-    """What each other copy has and this one lacks, or has otherwise, by queue and as ranges."""
+    """Yield a row per other copy: the messages that this copy lacks or has otherwise, by queue and as ranges."""
     for holder in compared.others(number):
         queues: dict[QueueKey, QueueTotal] = {}
         for states, key, total in compared.totals(holder):

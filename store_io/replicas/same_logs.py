@@ -46,10 +46,10 @@ def same_logs(
     audits: Sequence[OpenedLog],
     each: Callable[[Callable[[_Edges], set[_Header]], Iterable[_Edges]], Iterable[set[_Header]]] = map,
 ) -> list[list[int]]:
-    """Return the places of audits that are copies of one log, two or more together, in the order of the first of each.
+    """Return the places of audits that are copies of one log, two or more together. The first copies give the order.
 
-    audits: opened ones. A store that is named twice, perhaps through a link, is no copy of itself. What cannot be read makes its
-    audit incomplete.
+    audits: opened ones. A store that is named twice, perhaps through a link, is no copy of itself. A file that cannot be read
+    makes its audit incomplete.
     each: as `map`, perhaps by several threads.
     """
     files = [{file.start: file for file in reversed(audit.segment_files) if file.size} for audit in audits]
@@ -78,7 +78,7 @@ def same_logs(
 
 
 def _real(address: str) -> str:
-    """Follow the links in the address of a local file, so that a store has one address whatever name leads to it."""
+    """Follow the links in the address of a local file. So a store has one address, whatever name leads to it."""
     return address if is_uri(address) else os.path.realpath(address)
 
 

@@ -1,4 +1,4 @@
-"""What the BROKER would do, release by release. Pure functions of summaries; each cites its Java method.
+"""The rules of the BROKER, release by release. Pure functions of summaries; each cites its Java method.
 
 * `releases`: release and settings -> the rule set that all others take as an argument.
 * `settings`: values of broker.conf, what a release takes them for, and which of them harm.

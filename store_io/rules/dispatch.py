@@ -1,4 +1,4 @@
-"""What dispatch makes of a walk's runs: entries of ConsumeQueues and of the index, in the log's order (recovery.md 7.3, 8.2)."""
+"""Dispatches a walk's runs: into entries of ConsumeQueues and of the index, in the log's order (recovery.md 7.3, 8.2)."""
 
 from __future__ import annotations
 
@@ -26,13 +26,16 @@ Filter = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], tuple[np.nda
 
 @dataclass(frozen=True)
 class Choice:
-    """Which runs of a walk are dispatched. threshold: where to cut a run inside which the decision falls."""
+    """The choice of runs of a walk that are dispatched.
+
+    threshold: the place at which to cut a run inside of which the decision falls.
+    """
 
     accepts: Filter
     threshold: int
 
     def takes(self, phy_offset: int) -> bool:
-        """Whether a message there is dispatched, where that is known."""
+        """Say whether a message there is dispatched, if that is known."""
         at = np.array([phy_offset], np.int64)
         return bool(self.accepts(at, at, at + 1, at + 1)[0][0])
 
@@ -47,7 +50,10 @@ EVERYTHING = Choice(_everything, 0)
 
 
 def recovery_choice(rules: BrokerRules, checkpoint: Checkpoint, unclean: bool, m: int) -> Choice | None:
-    """What recovery dispatches; None: nothing (recovery.md 4, 5). m: the largest physical offset that any queue reaches."""
+    """Return the choice of messages that recovery dispatches; None: nothing (recovery.md 4, 5).
+
+    m: the largest physical offset that any queue reaches.
+    """
     if not unclean:
         if not rules.dispatches_after_clean_exit:
             return None
@@ -119,7 +125,7 @@ class Dispatch:
         return queue
 
     def stopped(self) -> str:
-        """Why the broker puts no more entries into queues in files; "" where nothing keeps it from that."""
+        """Say why the broker puts no more entries into queues in files; "" if nothing keeps it from that."""
         if self._in_files.stopped_by is None:
             return ""
         at, (topic, _) = self._in_files.stopped_by
@@ -156,7 +162,7 @@ class Dispatch:
             raise Refused(_bad_light_offset(summary, *fault))
 
     def _chosen(self, scan: ScanId, rows: np.ndarray, numbers: np.ndarray, choice: Choice) -> np.ndarray:
-        """Which of these runs (or index runs) are dispatched; a cut is asked for where the decision falls inside one."""
+        """Return which of these runs (or index runs) are dispatched. A cut is asked for if the decision falls inside one."""
         yes, inside = choice.accepts(*_ends(rows[numbers]))
         if inside.any():
             self.needs.phy_cuts[scan].add(choice.threshold)
@@ -199,7 +205,10 @@ class Dispatch:
 
 
 def _ends(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Per run or index run, where its first and last record begin and end: (first, last, first end, last end)."""
+    """Return (first, last, first end, last end) of each run or index run.
+
+    They are the begin and end of its first and last record.
+    """
     first, last = rows["first_phy_offset"], rows["last_phy_offset"]
     if "last_end" in (rows.dtype.names or ()):
         return first, last, rows["first_end"], rows["last_end"]

@@ -89,11 +89,14 @@ class FileQueues:
             self._pack_many()
 
     def close(self) -> None:
-        """Pack what is open, where they are many or hold much."""
+        """Pack the open queues, if they are many or hold much."""
         self._pack_many(sum(map(QueueState.weight, self._open.values())) > packed.FEW_INSIDE)
 
     def _pack_many(self, much: bool = False) -> None:
-        """Pack what is open, where they are many. much: pack them if they are few, too."""
+        """Pack the open queues, if they are many.
+
+        much: pack them if they are few, too.
+        """
         opened = self._open
         if self._packed is not None:
             self._packed.put(opened)

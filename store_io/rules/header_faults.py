@@ -40,9 +40,10 @@ def compressed_as(head: bytes, kind: int) -> bool:
 def header_faults(
     sys_flag: int, body_length: int, properties_length: int, body_crc: int, head: bytes, inner: bool
 ) -> list[HeaderFault]:
-    """What is wrong in a message that passes every check.
+    """Return the faults in the header of a message that passes every check.
 
-    head: the body's first bytes.  inner: it has INNER_NUM; queues in RocksDB give a batch no INNER_BASE, and consumers need none.
+    head: the body's first bytes.
+    inner: it has INNER_NUM; queues in RocksDB give a batch no INNER_BASE, and consumers need none.
     """
     found = []
     for name, length in ((BODY_LENGTH, body_length), (PROPERTIES_LENGTH, properties_length)):

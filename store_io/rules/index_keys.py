@@ -1,4 +1,4 @@
-"""Which keys a message has in the index, and the hashes of its entries (recovery.md 8.2).
+"""The keys that a message has in the index, and the hashes of its entries (recovery.md 8.2).
 
 Compiled loops (`commitlog_kernel`, `index_merge`, `segment_runs`, `dataset_rows`) follow the same rule over columns.
 Source: IndexService.buildIndex and buildKey, IndexFile.indexKeyHashMethod.
@@ -16,7 +16,7 @@ UNIQUE_KEY, KEYS, TAGS = "UNIQ_KEY", "KEYS", "TAGS"
 
 
 def index_keys(message: Message) -> list[str]:
-    """The keys in the order in which they are put, without the tag key; none of a message that was rolled back."""
+    """Return the keys in the order in which they are put, without the tag key. A message that was rolled back has none."""
     if message.sys_flag & layout.SYS_TRANSACTION_MASK == layout.SYS_ROLLBACK:
         return []
     keys = [message.properties[UNIQUE_KEY]] if UNIQUE_KEY in message.properties else []
@@ -41,7 +41,7 @@ def has_key(properties: Mapping[str, str], key: str) -> bool:
 
 
 def key_text(topic: str, key: str) -> str:
-    """What is hashed."""
+    """Return the text to be hashed."""
     return f"{topic}#{key}"
 
 

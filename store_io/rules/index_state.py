@@ -74,7 +74,7 @@ class IndexState:
         self.files: list[IndexFileState] = []
 
     def current(self) -> IndexFileState:
-        """The newest file; a new one where there is none or it is full (IndexService.retryGetAndCreateIndexFile)."""
+        """Return the newest file; a new one if there is none or it is full (IndexService.retryGetAndCreateIndexFile)."""
         last = self.files[-1] if self.files else None
         if last is not None and not last.full:
             return last
@@ -92,7 +92,7 @@ class IndexState:
         return self.current().end_phy
 
     def put_run(self, scan: object, number: int, run: np.void, marks: dict[tuple[int, int], tuple[int, int]]) -> None:
-        """Put all keys of a run that lies at or above `threshold()`. Raises NeedMarks where a file fills up inside it."""
+        """Put all keys of a run that lies at or above `threshold()`. Raises NeedMarks if a file fills up inside it."""
         keys = int(run["keys"])
         if keys == 0:
             return

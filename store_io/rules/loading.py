@@ -63,7 +63,7 @@ class LoadedStore:
 
 @lru_cache(1024)
 def why_no_folder(topic: str) -> str:
-    """Why a topic's name is that of no folder, so that no start finds its queues; "" where it is a folder's."""
+    """Say why a topic's name is that of no folder, so that no start finds its queues; else ""."""
     if not topic:
         return "an empty topic is no folder's name"
     if "\0" in topic:
@@ -75,7 +75,7 @@ def why_no_folder(topic: str) -> str:
 
 
 def why_not_made(topic: str, rules: BrokerRules) -> str:
-    """Why a broker fails to make the first file of a queue of this topic; "" where it does not (recovery.md 7.3)."""
+    """Say why a broker fails to make the first file of a queue of this topic; else "" (recovery.md 7.3)."""
     return _why_not_made(topic, rules.splits_folder_names)
 
 
@@ -92,8 +92,11 @@ def _why_not_made(topic: str, splits: bool) -> str:
 
 
 def when_dispatch_ends(topic: str, rules: BrokerRules, at_next_start: bool) -> str:
-    """What a broker does that puts a message of this topic into its queue, which no repair can make, a clause; "" where it goes
-    on. at_next_start: the next start does so; else one that reads the message again."""
+    """Return a clause on a broker that puts a message of this topic into its queue. "" if dispatch continues.
+
+    No repair can make such a queue.
+    at_next_start: the next start does so; else one that reads the message again.
+    """
     if not why_no_folder(topic) or not why_not_made(topic, rules):
         return ""
     which = "the next start" if at_next_start else "a start that reads it again, as the first one after a crash may,"
@@ -123,8 +126,10 @@ class Tree:
         self._remembered = 0
 
     def children(self, folder: str) -> list[StoreFile]:
-        """What lies directly in the folder, by name; [] where there is none. A name twice (two paths) is listed twice. Of the
-        store itself, "", what lies in a folder without a name is left out: only an object store can hold it."""
+        """Return the names directly in the folder, in order; [] without a folder. A name twice (two paths) is listed twice.
+
+        In the store itself, "", files in a folder without a name are left out: only an object store can hold them.
+        """
         found = self._children.get(folder)
         if found is None:
             found = [entry for place in self._places_of(folder) for entry in self._directly_in(place)]
@@ -135,7 +140,10 @@ class Tree:
         return found
 
     def _places_of(self, folder: str) -> list[str]:
-        """How paths of files in this folder begin: more than one way where a part of the store lies in several folders."""
+        """Return the beginnings of paths of files in this folder.
+
+        There are several if a part of the store lies in several folders.
+        """
         if not folder:
             return [""]
         top, slash, rest = folder.partition("/")
@@ -213,7 +221,10 @@ def load_file_queue(
 
 
 def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], named: Container[str] = frozenset()) -> LoadedStore:
-    """What the release's load() maps and deletes, or why it refuses, by names and lengths alone. named: topics in the table."""
+    """Return the files that the release's load() maps and deletes, or why it refuses, by names and lengths alone.
+
+    named: topics in the table.
+    """
     loaded = LoadedStore()
     loaded.segments, loaded.deleted, loaded.refusal = load_file_queue(tree, COMMITLOG, rules.segment_bytes, rules)
     for batch in (False, True):
@@ -242,9 +253,10 @@ def load_store(tree: Tree, rules: BrokerRules, batch_topics: frozenset[str], nam
 def _loaded_queues(
     tree: Tree, rules: BrokerRules, batch: bool, topics: tuple[frozenset[str], Container[str]], loaded: LoadedStore
 ) -> Iterator[tuple[QueueKey, LoadedQueue]]:
-    """The queues below consumequeue/, or batchconsumequeue/, by key. topics: those of type BatchCQ, and all in the table.
+    """Yield the queues below consumequeue/, or batchconsumequeue/, by key.
 
-    What load() deletes there, and why it refuses, goes to `loaded`.
+    topics: those of type BatchCQ, and all in the table.
+    loaded: gets the files that load() deletes there, and why it refuses.
     """
     batch_topics, named = topics
 
@@ -272,8 +284,10 @@ def _loaded_queues(
 
 
 def _by_topic(tree: Tree, kind: str) -> Iterator[tuple[str, list[tuple[StoreFile, StoreFile, int]]]]:
-    """(topic, [(folder of the topic, what lies there, the queue id that its name is)]), by topic; several folders may have one
-    topic's name."""
+    """Yield (topic, [(folder of the topic, a child of it, the queue id that the child's name is)]), by topic.
+
+    Several folders may have one topic's name.
+    """
     folders = [topic for topic in tree.children(kind) if is_folder(topic)]
     for name, topics in groupby(folders, key=lambda topic: name_of(topic.path)):
         numbered = [

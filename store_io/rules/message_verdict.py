@@ -26,7 +26,7 @@ class Frames(Protocol):
     """Random access to a segment's bytes by position, through a bounded window."""
 
     def read(self, start: int, end: int) -> bytes:
-        """Bytes [start, end); shorter where the file is."""
+        """Return bytes [start, end), fewer if the file ends before."""
 
     def crc32(self, start: int, end: int) -> int:
         """CRC-32 of bytes [start, end), unsigned, in bounded memory."""
@@ -91,11 +91,14 @@ class Message:
 
 @dataclass(slots=True)
 class Verdict:
-    """kind: VALID; END (a filler); BAD; HALF (only the size disagrees with the fields).
+    """The answer of a check about one frame.
 
-    size: total size where VALID or HALF.  reason: of `finding_codes.STOP_REASONS`, empty where VALID.
-    parsed_to: position after the fields that were read (reput continues there after HALF).
-    computed_size: what the fields add up to, where all of them could be read; else 0.  expected, actual: the two values.
+    kind: VALID; END (a filler); BAD; HALF (only the size disagrees with the fields).
+    size: the total size if VALID or HALF.
+    reason: of `finding_codes.STOP_REASONS`, empty if VALID.
+    parsed_to: the position after the fields that were read (reput continues there after HALF).
+    computed_size: the sum of the fields, if all of them could be read; else 0.
+    expected, actual: the two values.
     """
 
     kind: str
@@ -136,7 +139,7 @@ def parse_properties(text: str, old_parser: bool = False) -> dict[str, str]:
 
 
 def tags_code_of(topic: str, properties: Mapping[str, str], store_time: int, delays: Mapping[int, int]) -> int | None:
-    """What a ConsumeQueue entry carries: the hash of TAGS, or a delayed message's deliver time. None: DELAY is no number.
+    """Return the code of a ConsumeQueue entry: the hash of TAGS, or a delayed message's deliver time. None: DELAY is no number.
 
     delays: the level table of that moment; an empty one caps every level to 0, so that the hash stays (pitfall P12).
     """
@@ -168,7 +171,7 @@ def check_frame(
     mode: str = BROKER,
     delays: Mapping[int, int] | None = None,
 ) -> Verdict:
-    """What the release's check returns for the record at `position` of a buffer that ends at `limit`.
+    """Return the verdict of the release's check on the record at `position` of a buffer that ends at `limit`.
 
     mode: BROKER, recovery, which looks at checksums as the settings say; AUDIT looks at all of them; REPUT, the catch-up, at
     none, and skips the body.  delays: the level table of the moment (default: as it is in recovery).
@@ -317,9 +320,10 @@ def audit_frame(
     delays: Mapping[int, int] | None = None,
     rules: BrokerRules = AUDIT_RULES,
 ) -> Verdict:
-    """What the audit says of the frame at `position`, which should store `phy_offset` as its own address.
+    """Return the audit's verdict on the frame at `position`, which should store `phy_offset` as its own address.
 
-    VALID: every check passes. END: a blank magic, whatever its size (the caller compares it with the bytes left).
+    VALID: every check passes.
+    END: a blank magic, whatever its size (the caller compares it with the bytes left).
     BAD with computed_size > 0: the frame's end is known although something in it is wrong.
     """
     verdict = check_frame(frames, position, limit, rules, AUDIT, delays)

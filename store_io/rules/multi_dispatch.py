@@ -1,4 +1,4 @@
-"""Which further queues a message enters by multi-dispatch (LMQ), and at which offsets (recovery.md 7.3).
+"""The further queues that a message enters by multi-dispatch (LMQ), and at which offsets (recovery.md 7.3).
 
 Source: MultiDispatch and ConsumeQueue.multiDispatchLmqQueue, read at 4.9.3, 4.9.8, 5.1.1, 5.1.2, 5.1.4, 5.2.0, 5.3.3.
 """
@@ -20,9 +20,13 @@ LMQ_PREFIX = "%LMQ%"  # of the names of light queues, which no table of topics n
 
 @dataclass
 class MultiDispatch:
-    """entries: (queue, queue offset) in order.  fault: the text that should be an offset and is no number, where a release
-    with multi-dispatch throws after these entries; None: there is none.  uneven: (names, offsets) where they differ in number,
-    so that a broker skips them all."""
+    """The further queues of one message.
+
+    entries: (queue, queue offset) in order.
+    fault: the text that should be an offset and is no number, if a release with multi-dispatch throws after these entries; None:
+    there is none.
+    uneven: (names, offsets) if they differ in number, so that a broker skips them all.
+    """
 
     entries: list[tuple[QueueKey, int]] = field(default_factory=list)
     fault: str | None = None
@@ -30,7 +34,10 @@ class MultiDispatch:
 
 
 def multi_dispatch(rules: BrokerRules, key: QueueKey, properties: bytes) -> MultiDispatch:
-    """What a message in queue `key` with these properties enters besides. Without enableMultiDispatch: what it would."""
+    """Return the further queues that a message in queue `key` with these properties enters.
+
+    Without enableMultiDispatch they are those that it would enter.
+    """
     topic, queue_id = key
     if _is_excluded(rules, topic):
         return MultiDispatch()

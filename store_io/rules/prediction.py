@@ -21,7 +21,7 @@ BrokerQueue = QueueState | RocksQueue
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The fields as the broker reads them; zeros where the file is missing or short."""
+    """The fields as the broker reads them; zeros if the file is missing or short."""
 
     physic_time: int = 0
     logics_time: int = 0
@@ -38,11 +38,11 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class ScanId:
-    """Which scan a fold speaks of: a segment (by its place in the list) read whole, or a walk from a position in it.
+    """The scan of which a fold speaks. It is a segment (by its place in the list) read whole, or a walk in it.
 
-    kind: "segment"; "from": the broker's walk begins at `start` (accelerated recovery); "reput": start()'s walk from
-    `start` on, in a log that ends at `limit`, beyond the segment perhaps; "elect": what an election checks, from `start` to
-    the first record that it refuses; "ha": what load() reads of messages after confirmOffset.
+    kind: "segment"; "from": the broker's walk begins at `start` (accelerated recovery); "reput": start()'s walk from `start` on,
+    in a log that ends at `limit`, beyond the segment perhaps; "elect": the election's check, from `start` to the first record
+    that it refuses; "ha": load()'s reading of messages after confirmOffset.
     """
 
     kind: str
@@ -91,7 +91,10 @@ class LogFile:
 
 
 def cut_files(files: Iterable[LogFile], end: int, deleted: list[str]) -> list[LogFile]:
-    """The files that a cut at this physical offset leaves, the last of them up to there; paths of the others go to `deleted`."""
+    """Return the files that a cut at this physical offset leaves, the last of them up to there.
+
+    deleted: gets the paths of the others.
+    """
     kept = []
     for file in files:
         if file.file.start + file.file.size > end:
@@ -140,7 +143,7 @@ def _queue_rows(queues: Mapping[QueueKey, BrokerQueue]) -> Sequence[Row]:
 
 
 def _or_else(queue: BrokerQueue) -> Row:
-    """The other answer of a queue where the release leaves two open: which one it is, a race inside the broker decides."""
+    """Return the other answer of a queue, if the release leaves two open. A race inside the broker decides which one it is."""
     other = queue.or_else if isinstance(queue, RocksQueue) else None
     if other is None:
         return {}
@@ -149,11 +152,12 @@ def _or_else(queue: BrokerQueue) -> Row:
 
 @dataclass
 class Fenced:
-    """What controller mode adds: the broker before the controller has answered, and what an election makes of it.
+    """The additions of controller mode: the broker before the controller has answered, and after an election.
 
-    confirm_offset: after load(); -1 in releases that do not keep it.  epochs: as the broker holds them, before.
-    elected, after_election: None where start() never ends, so that there is no election.
-    cut_at: physical offset at which the election cuts the log; None where it does not.
+    confirm_offset: after load(); -1 in releases that do not keep it.
+    epochs: as the broker holds them, before.
+    elected, after_election: None if start() never ends, so that there is no election.
+    cut_at: the physical offset at which the election cuts the log; None if it does not.
     """
 
     confirm_offset: int
@@ -184,10 +188,10 @@ class Fenced:
 
 @dataclass
 class Prediction:
-    """What the broker does. Where `starts` is False only `refusal` counts.
+    """The broker's acts at a start. If `starts` is False only `refusal` counts.
 
-    ledger: broker.dledger; None where there is no DLedger log.  ledger_end: where such a log's data end; `truncate_at` is its
-    committed position.
+    ledger: broker.dledger; None if there is no DLedger log.
+    ledger_end: the end of such a log's data; `truncate_at` is its committed position.
     """
 
     starts: bool
@@ -242,7 +246,7 @@ class Prediction:
 
     @property
     def settled(self) -> Memory | None:
-        """What is served in the end: after an election where there is one, else when start() has caught up."""
+        """Return the final state: after an election if there is one, else once start() has caught up."""
         elected = self.controller.after_election if self.controller is not None else None
         return elected or self.after_dispatch
 

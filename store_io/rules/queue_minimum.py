@@ -12,7 +12,7 @@ from store_io.rules.queue_state import CHUNK_ENTRIES, NeedCut, QueueFile, QueueR
 
 
 def correct_minimum(queue: QueueState, min_phy: int) -> None:
-    """correctMinOffset (recovery.md 7.4). Raises QueueRefusal where 5.0.0 to 5.4.0 throw."""
+    """correctMinOffset (recovery.md 7.4). Raises QueueRefusal if 5.0.0 to 5.4.0 throw."""
     if queue.batch:
         _by_batch(queue, min_phy)
     elif queue.rules.minimum_by_search:
@@ -55,7 +55,7 @@ def _by_walk(queue: QueueState, min_phy: int) -> None:
 
 
 def _leading_below(queue: QueueState, file: QueueFile, min_phy: int) -> int | None:
-    """Bytes of the leading entries of the queue's first file below the CommitLog's minimum, where its scan has counted them."""
+    """Return the bytes of leading entries of the first file below the CommitLog's minimum, if its scan has counted them."""
     edges = queue.edges
     if edges is None or queue.batch or file.path != edges.first_path or edges.log_min != min_phy or len(queue.pieces_of(file)):
         return None

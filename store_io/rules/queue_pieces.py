@@ -1,4 +1,6 @@
-"""What dispatch appended to one ConsumeQueue, as columns: a ConsumeQueue that was lost comes back in millions of pieces."""
+"""The pieces that dispatch appended to one ConsumeQueue, as columns: a ConsumeQueue that was lost comes back in millions of
+pieces.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,7 @@ class Pieces:
         return self._fresh[-1] if self._fresh else self._piece(self._rows[-1])
 
     def take_fresh(self) -> list[tuple[int, ...]]:
-        """The pieces that were appended one by one and are not among the rows yet, as rows; whoever takes them adds them."""
+        """Return as rows the pieces that were appended one by one and are not among the rows yet. The caller adds them."""
         rows: list[tuple[int, ...]] = []
         for piece in self._fresh or ():
             phys = (min(max(phy, _LEAST), _MOST) for phy in (piece.first_phy, piece.last_phy))
@@ -118,7 +120,7 @@ class Pieces:
         return self._numbers[start]
 
     def known_file(self, start: int) -> int:
-        """The number of the file that begins at this byte of the queue; -1 where it has none yet."""
+        """Return the number of the file that begins at this byte of the queue; -1 if it has none yet."""
         return self._numbers.get(start, -1) if self._numbers is not None else -1
 
     def of_file(self, start: int) -> FilePieces:
@@ -148,7 +150,7 @@ class Pieces:
         return twin
 
     def closed(self) -> tuple[Any, ...] | None:
-        """All but `scans`; None where nothing was written. See `reopened`."""
+        """Return all but `scans`; None if nothing was written. See `reopened`."""
         rows = self.rows
         return (rows, self.extra, self.starts, self._numbers) if self.starts else None
 
@@ -200,7 +202,7 @@ class FilePieces:
             self.ordered = bool((self.starts[1:] >= self.ends[:-1]).all())  # nothing was written over
 
     def covering(self, at: int, unit: int) -> Iterator[Piece]:
-        """Those that hold byte `at` of the file, the newest first."""
+        """Yield the pieces that hold byte `at` of the file, the newest first."""
         if not len(self.rows):
             return
         self._measure(unit)
@@ -213,13 +215,15 @@ class FilePieces:
             yield self._pieces._piece(self.rows[number])
 
     def next_start(self, at: int, end: int) -> int:
-        """The first byte after `at` at which a piece begins; `end` where none does before it."""
+        """Return the first byte after `at` at which a piece begins; `end` if none does before it."""
         later = self.rows["at"][self.rows["at"] > at]
         return min(int(later.min()), end) if len(later) else end
 
     def chain(self, at: int, unit: int, below: int) -> tuple[int, int, int] | None:
-        """(byte after the last, last_phy, last_size) of the pieces from byte `at` on that follow one another without a gap
-        and lie below the physical offset `below`; None where that must be looked at piece by piece."""
+        """Return (byte after the last, last_phy, last_size) of the pieces that follow one another from byte `at` on.
+
+        They follow without a gap and lie below the physical offset `below`. None if that must be looked at piece by piece.
+        """
         if not len(self.rows):
             return None
         self._measure(unit)

@@ -20,7 +20,7 @@ MOST_SLOW = 1 << 14
 
 
 def end_of(phy_offset: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """phy_offset + size; the largest number where a damaged one leads beyond it."""
+    """Return phy_offset + size; the largest number if a damaged size leads beyond it."""
     end = phy_offset + size
     return np.where((end < phy_offset) & (size > 0), np.iinfo(np.int64).max, end)
 
@@ -28,9 +28,9 @@ def end_of(phy_offset: np.ndarray, size: np.ndarray) -> np.ndarray:
 class QueuePuts:
     """Dispatch into all queues at once, segment by segment.
 
-    Of each ordinary queue what a put asks is in arrays: while its runs follow one another they never touch its QueueState.
-    Whatever else happens (a file begins, numbers are out of line) goes through `QueueState.put_run`. `settle` brings all
-    QueueStates up to date; nothing else may look at them before. None is kept of a queue into which nothing is put.
+    The values that a put asks of an ordinary queue are in arrays: while its runs follow one another they never touch its
+    QueueState. Anything else (a file begins, numbers are out of line) goes through `QueueState.put_run`. `settle` brings all
+    QueueStates up to date; nothing else may look at them before. A queue into which nothing is put has none.
     """
 
     def __init__(
@@ -94,8 +94,11 @@ class QueuePuts:
             self._close()
 
     def _before_stop(self, scan: ScanId, rows: np.ndarray, slots: np.ndarray) -> np.ndarray:
-        """Which of these runs get entries. A message whose own queue's file cannot be made is the last that a broker puts into
-        a queue (makeLogicsQueueError); a multi-dispatch queue of this kind is left out alone."""
+        """Say which of these runs get entries.
+
+        A message whose own queue's file cannot be made is the last that a broker puts into a queue (makeLogicsQueueError); a
+        multi-dispatch queue of this kind is left out alone.
+        """
         unmade = self.unmade[slots]
         stops = unmade & (rows["kind"] != RUN_LMQ) & (end_of(rows["last_phy_offset"], rows["last_size"]) > self.max_phy[slots])
         if not stops.any():
@@ -158,8 +161,10 @@ class QueuePuts:
                 self._flush()
 
     def _slots_of(self, summary: SegmentSummary, queues: np.ndarray) -> np.ndarray:
-        """The slot of each run's queue; queues come into being in the order of their first run, very many in that of their
-        keys."""
+        """Return the slot of each run's queue.
+
+        Queues come into being in the order of their first run, very many in that of their keys.
+        """
         kept = self._of_list.get(id(summary.queues))
         if kept is None:
             kept = self._of_list[id(summary.queues)] = (summary.queues, np.full(len(summary.queues), -1, np.int64))

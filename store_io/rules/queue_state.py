@@ -63,7 +63,7 @@ class QueueFile:
 
 
 class QueueEntry(NamedTuple):
-    """Where an entry leads, and the physical end that it is taken for: in a BatchConsumeQueue its message's start."""
+    """The place to which an entry leads, and its physical end: in a BatchConsumeQueue the message's start."""
 
     phy_offset: int
     phy_end: int
@@ -120,7 +120,7 @@ class QueueState:
         return kept
 
     def weight(self) -> int:
-        """How many things it holds, of those of which there may be many; a row of pieces is a fraction of one."""
+        """Return how many things the queue holds, of those of which there may be many. A row of pieces is a fraction of one."""
         return len(self.files) + len(self.pieces.extra) + len(self.pieces) // 8
 
     def closed(self) -> tuple[Any, ...]:
@@ -183,7 +183,7 @@ class QueueState:
     # ---- entries ---------------------------------------------------------------------------------------------------
 
     def entry(self, file: QueueFile, at: int) -> QueueEntry:
-        """The entry at byte `at` of the file; zeros where there is none.
+        """Return the entry at byte `at` of the file; zeros if there is none.
 
         Inside a piece only the first and the last entry are known; any other answers with values between those two.
         """
@@ -279,7 +279,7 @@ class QueueState:
         return at, phy_end
 
     def pieces_of(self, file: QueueFile) -> FilePieces:
-        """What dispatch wrote into the file."""
+        """Return the pieces that dispatch wrote into the file."""
         return self.pieces.of_file(file.start)
 
     def piece_at(self, file: QueueFile, at: int) -> Piece | None:
@@ -289,7 +289,7 @@ class QueueState:
     # ---- dispatch --------------------------------------------------------------------------------------------------
 
     def _file_for_append(self, start_offset: int) -> QueueFile:
-        """The file that takes the next entry; made where there is none, the queue's first one around `start_offset`."""
+        """Return the file that takes the next entry. It is made if there is none, the queue's first one around `start_offset`."""
         if not self.files or self.files[-1].full:
             size = self.file_bytes
             start = self.files[-1].start + size if self.files else start_offset - start_offset % size
@@ -297,7 +297,7 @@ class QueueState:
         return self.files[-1]
 
     def put_run(self, scan: object, number: int, run: np.void) -> None:
-        """Dispatch a run: putMessagePositionInfo for each of its records. Raises NeedCut where a decision falls inside it."""
+        """Dispatch a run: putMessagePositionInfo for each of its records. Raises NeedCut if a decision falls inside it."""
         if self.batch:
             self._put_batch_run(scan, number, run)
             return

@@ -34,10 +34,11 @@ from store_io.rules.start_segment import StartSearch
 
 @dataclass(eq=False)
 class Fold:
-    """One run of the fold. `run()` gives the prediction; `needs` is non-empty where it is not reliable yet.
+    """One run of the fold. `run()` gives the prediction; `needs` is non-empty if it is not reliable yet.
 
-    firsts: first records of segments, by place in the list, that were not scanned.  epochs: of a replica in controller mode.
-    marks: how far index and transactions in RocksDB reach.
+    firsts: first records of segments, by place in the list, that were not scanned.
+    epochs: those of a replica in controller mode.
+    marks: those of index and transactions in RocksDB.
     """
 
     rules: BrokerRules
@@ -173,7 +174,7 @@ class Fold:
         return self.log[0].file.start if self.log else -1
 
     def max_offset(self) -> int:
-        """What getMaxPhyOffset answers after load()."""
+        """Return the answer of getMaxPhyOffset after load()."""
         return self.log_end()
 
     def log_end(self) -> int:
@@ -210,12 +211,12 @@ class Fold:
         self._cut(m, end)
 
     def _with_marks(self, m: int) -> int:
-        """The smallest of a physical offset and all marks above 0, where the release asks for these."""
+        """Return the smallest of a physical offset and all marks above 0, if the release asks for these."""
         marks = [mark for mark in self.marks if mark is not None and mark > 0] if self.rules.dispatches_from_marks else []
         return min([m, *marks])
 
     def _accelerated_from(self, m: int) -> int:
-        """The physical offset at which an accelerated recovery begins to read; -1 where it is none."""
+        """Return the physical offset at which an accelerated recovery begins to read; -1 for any other recovery."""
         if not self.unclean or not self.rules.accelerated:
             return -1
         if self.checkpoint.logics_phy_offset <= 0 < self.checkpoint.physic_time:
@@ -238,7 +239,10 @@ class Fold:
         self.dispatch.puts.settle()
 
     def _first_scan(self, i: int, begin: int) -> ScanId:
-        """Where recovery begins to read, in the segment where it starts. begin: as `_accelerated_from` gives it."""
+        """Return the first scan of recovery, in the segment in which it starts.
+
+        begin: as `_accelerated_from` gives it.
+        """
         segment = self.segments[i]
         self.prediction.start_segment = self.log[i].name
         position = max(0, begin - segment.start)
@@ -247,7 +251,7 @@ class Fold:
         return ScanId("from", i, position) if position else ScanId("segment", i)
 
     def _read_on(self, scan: ScanId, choice: Choice | None) -> int | None:
-        """Read segment after segment and dispatch, up to where recovery stops: that physical offset; None: not scanned yet."""
+        """Read segment after segment and dispatch; return the physical offset at which recovery stops. None: not scanned yet."""
         p = self.prediction
         while True:
             i = scan.segment
@@ -269,8 +273,10 @@ class Fold:
             return self.segments[i].start + stop.position
 
     def recovered(self, scan: ScanId) -> SegmentSummary | None:
-        """What recovery reads there. None: it is asked for, and all after it as well: recovery continues there, or cuts it, and
-        then its messages are counted."""
+        """Return the scan that recovery reads there. None: it is asked for, and all after it as well.
+
+        Recovery continues there, or cuts it, and then its messages are counted.
+        """
         summary = self.scans.get(scan)
         if summary is None:
             later = (ScanId("segment", k) for k in range(scan.segment + 1, len(self.log)))
@@ -278,13 +284,16 @@ class Fold:
         return summary
 
     def _cut(self, m: int, end: int) -> None:
-        """Cut the log, and the queues where one may reach there. m: as it was before recovery."""
+        """Cut the log, and the queues if one may reach there.
+
+        m: as it was before recovery.
+        """
         if self.rules.truncates_by_new_maximum:
             m = self.max_cq_phy()
         self.truncate(end, m >= end)
 
     def truncate(self, end: int, queues: bool) -> None:
-        """Cut the log at this physical offset, and the queues too where asked (recovery.md 6)."""
+        """Cut the log at this physical offset, and the queues too if asked (recovery.md 6)."""
         if queues:
             self.truncate_queues(end)
         self.log[:] = cut_files(self.log, end, self.deleted)
@@ -299,7 +308,10 @@ class Fold:
     # ---- start() ---------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """What start() dispatches: 4.x from the ConsumeQueues' maximum on, later ones only by a setting (recovery.md 9)."""
+        """Follow the dispatch of start():
+
+        4.x from the ConsumeQueues' maximum on, later ones only by a setting (recovery.md 9).
+        """
         rules = self.rules
         if rules.dispatches_at_start:
             self.catch_up(max(self.min_offset(), 0, self.max_cq_phy()))
@@ -312,8 +324,11 @@ class Fold:
             self.correct_minimums()
 
     def catch_up(self, at: int) -> None:
-        """What is dispatched from this physical offset on: up to the log's end, or to confirmOffset where that limits it and
-        readUnCommitted is off. start() waits for what is confirmed alone, and only where it looks at the queues."""
+        """Dispatch from this physical offset on, up to the log's end, or to confirmOffset.
+
+        confirmOffset limits it if the broker waits for confirmation and readUnCommitted is off. start() waits for confirmed
+        messages alone, and only if it looks at the queues.
+        """
         rules = self.rules
         if rules.waits_for_confirm:
             self.dispatch_on(at, None if rules.reads_uncommitted else self.confirm.value)
@@ -326,8 +341,10 @@ class Fold:
             self.prediction.hangs_at = at
 
     def dispatch_on(self, at: int, confirmed: int | None = None) -> int:
-        """Dispatch as the dispatching thread does, from here to the log's end, or to what is confirmed; where it waits without
-        end, else -1."""
+        """Dispatch as the dispatching thread does, from here to the log's end, or to the confirmed offset.
+
+        Returns the offset at which it waits without end, else -1.
+        """
         end = self.log_end() if confirmed is None else min(confirmed, self.log_end())
         self.dispatched_to = at
         while at < end:

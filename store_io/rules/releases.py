@@ -19,7 +19,7 @@ from store_io.rules.settings.known_keys import reads
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseRules:
-    """What distinguishes one release from another, whatever its settings. The defaults are those of the oldest one."""
+    """The rules in which releases differ, whatever their settings. The defaults are those of the oldest one."""
 
     # load (recovery.md 1, 2, 8.1)
     skips_folders: bool = False  # among the files of a folder; else their length is wrong
@@ -180,7 +180,7 @@ Held = TypeVar("Held")
 
 
 def parse_release(text: str) -> Version:
-    """The release as numbers. Raises UsageError below the oldest known one, or where it is no release at all."""
+    """The release as numbers. Raises UsageError below the oldest known one, or if the text is no release at all."""
     parts = text.strip().split(".")
     if len(parts) != 3 or not all(p.isascii() and p.isdigit() and len(p) < 5 for p in parts):
         raise UsageError(f"release {text!r}: not of the form 5.3.3")
@@ -203,7 +203,7 @@ def parse_known(text: str) -> Version:
 
 
 def changed_until(version: Version, changes: Mapping[str, Mapping[str, Held]]) -> dict[str, Held]:
-    """What a table like `CHANGES` says of the newest release in it that is not above this one."""
+    """Return the values of a table like `CHANGES` at this version: later rows over earlier ones."""
     changed: dict[str, Held] = {}
     for release, news in changes.items():
         if parse_known(release) <= version:
@@ -219,9 +219,9 @@ def release_rules(version: Version) -> ReleaseRules:
 
 @dataclass(frozen=True)
 class Setting:
-    """One value and where it came from: "broker.conf", "default" or "inferred" (from the files' own sizes).
+    """One value and its origin: "broker.conf", "default" or "inferred" (from the files' own sizes).
 
-    text: as broker.conf has it, also where the release makes nothing of it; None where no broker.conf names it.
+    text: as broker.conf has it, also if the release makes nothing of it; None if no broker.conf names it.
     """
 
     value: Any
@@ -313,7 +313,7 @@ def default_settings() -> dict[str, Setting]:
 
 
 def taken_setting(key: str, text: str, version: Version) -> Setting:
-    """What the release makes of a value of broker.conf."""
+    """Return a value of broker.conf as the release takes it."""
     trims = release_rules(version).trims_texts
     value = taken_value(key, text, ALL_DEFAULTS[key], trims) if reads(key, version) else None
     return Setting(ALL_DEFAULTS[key], "default", text) if value is None else Setting(value, "broker.conf", text)
@@ -387,7 +387,7 @@ class BrokerRules(ReleaseRules):
 
     @property
     def is_slave(self) -> bool:
-        """Whether the log comes, or may come, from a master: its id is 0, and a negative one waits for its role.
+        """Say whether the log comes, or may come, from a master. A master's id is 0, and a negative one waits for its role.
 
         Source: MixAll.MASTER_ID, BrokerStartup.buildBrokerController (sets -1 with DLedger or a controller).
         """
@@ -410,7 +410,7 @@ class BrokerRules(ReleaseRules):
 
     @property
     def timer_precision(self) -> int:
-        """Of a slot of the timer wheel, ms."""
+        """Return the precision of a slot of the timer wheel, ms."""
         return int(self.value("timerPrecisionMs"))
 
     @property
@@ -441,7 +441,10 @@ class BrokerRules(ReleaseRules):
 
 
 def _only_kind(settings: Mapping[str, Setting]) -> str:
-    """The kind of queues that a combined store opens where it opens one alone and is made (rocksdb.md 8), else ""."""
+    """Return the kind of queues that a combined store opens if it opens one alone, else "".
+
+    A broker must be able to make that store (rocksdb.md 8).
+    """
     known = {"default", ROCKSDB_STORE_TYPE.lower()}
     kinds = {part.strip().lower() for part in str(settings["combineCQLoadingCQTypes"].value).split(";")} & known
     asked = {str(settings[key].value).lower() for key in ("combineCQPreferCQType", "combineAssignOffsetCQType")}

@@ -16,10 +16,10 @@ from store_io.rules.releases import BrokerRules
 
 @dataclass(frozen=True)
 class StartSearch:
-    """The search for it, in one store. What it would have to read first is put into `needs`.
+    """The search for the start segment, in one store. Records that it would have to read first are put into `needs`.
 
-    firsts: first records of segments, by place in the list, that were not scanned.  marks: how far index and transactions in
-    RocksDB reach; None: nobody can read it.
+    firsts: first records of segments, by place in the list, that were not scanned.
+    marks: those of index and transactions in RocksDB; None: nobody can read it.
     """
 
     rules: BrokerRules
@@ -49,7 +49,7 @@ class StartSearch:
         return 0
 
     def first(self, i: int) -> FirstRecord | None:
-        """The segment's first record; None where it must be read first."""
+        """Return the segment's first record; None if it must be read first."""
         summary = self.scans.get(ScanId("segment", i))
         if summary is not None:
             return summary.first
@@ -93,7 +93,7 @@ class StartSearch:
         return self.indexed(first) and self.queued(first)
 
     def queued(self, first: FirstRecord) -> bool:
-        """The same of queues in files alone."""
+        """Say whether, by the checkpoint, queues in files have all messages before this record."""
         checkpoint = self.checkpoint
         if self.rules.start_by_logics_offset:
             if checkpoint.logics_phy_offset > 0:
@@ -102,7 +102,10 @@ class StartSearch:
         return first.store_time <= checkpoint.min_time
 
     def indexed(self, first: FirstRecord) -> bool:
-        """The same of the index, and of what else RocksDB has; True where the settings do not ask for it."""
+        """Say whether the index, and the tables in RocksDB, have all messages before this record.
+
+        True if the settings do not ask for that.
+        """
         if any(mark is None or first.phy_offset > mark for mark in self.marks):
             return False
         if self.rules.value("messageIndexEnable") and self.rules.value("messageIndexSafe"):

@@ -49,7 +49,7 @@ def _last_parts(data, names, old_parser, found):  # type: ignore[no-untyped-def]
 
 
 def deciding_parts(data: bytes, old_parser: bool) -> bytes:
-    """Properties that hold of `data` only the last part of each name in DECIDING, so that each has the value it has in `data`."""
+    """Return properties with the last part of each name in DECIDING, so that each name has its value in `data`."""
     found = np.full((len(DECIDING), 2), -1, np.int64)
     _last_parts(np.frombuffer(data, np.uint8), _NAMES, old_parser, found)
     return layout.PROPERTY_END.join(data[start:end] for start, end in sorted(found.tolist()) if start >= 0)

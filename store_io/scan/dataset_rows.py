@@ -30,8 +30,12 @@ _QUEUE_KINDS = ["queue", "batch", "lmq"]
 
 
 class ScannedRows(NamedTuple):
-    """What the audit's walk accepts of one batch. columns: the messages.  items, kinds: rows by dispatch, one more for each
-    multi-dispatch queue of a message.  keys: (topic, queue id) by topic_ref."""
+    """One batch of messages that the audit's walk accepts.
+
+    columns: the messages.
+    items, kinds: the rows by dispatch, with a further row for each multi-dispatch queue of a message.
+    keys: (topic, queue id) by topic_ref.
+    """
 
     columns: Columns
     items: np.ndarray
@@ -135,7 +139,10 @@ def _flags(count: int, value: bool) -> pa.Array:
 
 @kept(message_columns)
 def _list_keys(rows, tagged, buffer, origin, hashes, of, number, kind, key_hash, start, size):  # type: ignore[no-untyped-def]
-    """Fill one element per index entry: its row, place, kind, hash, and where its text is in the buffer."""
+    """Fill an element per index entry.
+
+    An element has the entry's row, place, kind and hash, and the place of its text in the buffer.
+    """
     at = 0
     for i in range(len(rows)):
         row = rows[i]

@@ -1,4 +1,4 @@
-"""What is unusual in the headers of one segment's messages that pass every check: found in columns, judged one by one."""
+"""Unusual headers of one segment's messages that pass every check: found in columns, judged one by one."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class StoreHosts:
         self._runs = [(host, count, first.copy()) for host, count, first in self._runs]  # the next messages take the rows' place
 
     def _passed(self, count: int) -> None:
-        """So many more messages were fed. Each part counts its own changes."""
+        """Count messages that were fed. Each part of the segment counts its own changes."""
         if self._fed // PART_ROWS != (self._fed + count) // PART_ROWS:
             self._changes = 0
         self._fed += count

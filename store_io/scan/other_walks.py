@@ -39,7 +39,7 @@ Entered = Callable[[BrokerRules, np.void], MultiDispatch]
 
 @dataclass(frozen=True)
 class WalkRules:
-    """What of a broker's rules decides which records its recovery accepts, and what a scan says of them. Hashable."""
+    """The rules of a broker that decide which records its recovery accepts, and what a scan says of them. Hashable."""
 
     check: int
     delays: tuple[tuple[int, int], ...]
@@ -53,8 +53,10 @@ class WalkRules:
 
     @staticmethod
     def of(rules: BrokerRules, unclean: bool) -> WalkRules:
-        """Those of a scan after such an exit. Delays during recovery decide nothing: a walk that follows the audit's has its
-        tags codes."""
+        """Return the walk rules of a recovery scan after a clean or unclean exit.
+
+        Delays during recovery decide nothing: a walk that follows the audit's has its tags codes.
+        """
         return WalkRules(
             RecordCheck.broker(rules).settings,
             tuple(sorted(rules.delays.items())),
@@ -71,7 +73,7 @@ _LIGHT = tuple(field.name for field in fields(ReleaseRules) if field.name.starts
 
 
 def light_rules(rules: BrokerRules) -> tuple[bool, ...]:
-    """What decides which light queues a message enters."""
+    """Return the settings that decide which light queues a message enters."""
     return (bool(rules.value("enableLmq")), rules.multi_dispatch, *(getattr(rules, name) for name in _LIGHT))
 
 
@@ -88,8 +90,9 @@ class _Follower:
 
 
 class OtherWalks:
-    """Those that one scan follows. own: the scan's own rules, which its index runs are counted by.
+    """The other walks that one scan follows.
 
+    own: the scan's own rules, by which its index runs are counted.
     refused_from: for a check and messages of the window, how many of them its walk accepts.
     """
 
@@ -102,7 +105,10 @@ class OtherWalks:
         self.part = 0  # the number of that part of the segment which is being read
 
     def parts(self, found: list[tuple[int, int, int]], rows: np.ndarray, refused_from: RefusedFrom) -> list[tuple[int, int, int]]:
-        """The ranges (from, to, walk) of these messages, parted where a walk by other rules leaves them; `walk` has the part."""
+        """Return these ranges of messages, parted at each place at which a walk by other rules leaves them.
+
+        found: (from, to, walk); in the result `walk` includes the part.
+        """
         if not self._all:
             return found
         left = sorted(((refused_from(rows, one.check), one) for one in self._together), key=lambda place: place[0])
@@ -146,7 +152,10 @@ class OtherWalks:
             self._refuses(one, position)
 
     def judged(self, damaged: bool) -> None:
-        """What the audit's walk met was judged. damaged: messages were looked for after it, by their properties, too."""
+        """Note that the stop of the audit's walk was judged.
+
+        damaged: messages were looked for after it, by their properties, too.
+        """
         if damaged:
             self._parsed_apart()
 
@@ -166,7 +175,7 @@ class OtherWalks:
             one.stop = BrokerStop(STOP_KINDS[verdict.kind], position, verdict.reason)
 
     def answers(self) -> list[OtherWalk | None]:
-        """What became of each walk, in the order in which they were given."""
+        """Return the outcome of each walk, in the order in which the walks were given."""
         found: list[OtherWalk | None] = []
         for one in self._all:
             # Without index files the messages that put a key are counted, and tags are one for some releases alone.

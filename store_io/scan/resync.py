@@ -1,4 +1,4 @@
-"""What is where no valid message is: unwritten, a filler, or damage, and where messages continue after it.
+"""Judges a place without a valid message: unwritten, a filler, or damage; finds where messages continue after it.
 
 No local check can prove a message's boundary, so all that is found after damage is plausible at best. Order of trust:
 the sizes that the broken frame itself gives, where something valid follows there; else the next magic whose frame passes
@@ -31,7 +31,10 @@ TAIL_ZEROS = 2  # a whole message ends in at most so many zero bytes: a properti
 
 @dataclass
 class ResyncResult:
-    """What [start, resume) of a segment is. resume: where messages may continue; None: all of the segment is judged."""
+    """The verdict on [start, resume) of a segment.
+
+    resume: the position from which on messages may continue; None: the rest of the segment is judged.
+    """
 
     extents: list[Extent] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -40,10 +43,11 @@ class ResyncResult:
 
 @kept(layout)
 def _next_magic(data, low, high, base, header, filler_magic, filler_at):  # type: ignore[no-untyped-def]
-    """Index of the next frame's first byte in data[low:high], or -1.
+    """Return the index of the next frame's first byte in data[low:high], or -1.
 
-    A message's magic counts only where the record stores its own address, which must lie in `data` as well; base: the physical
-    offset of data[0].  header, filler_magic, filler_at: of the framing.
+    A message's magic counts only if the record stores its own address. That address must lie in `data` as well.
+    base: the physical offset of data[0].
+    header, filler_magic, filler_at: those of the framing.
     """
     most = len(data) - header - (layout.PHY_OFFSET_POSITION + 8)
     for i in range(low, high):
@@ -85,7 +89,7 @@ class Resync:
         return int.from_bytes(self._window.read(position, position + size), "big", signed=True)
 
     def _filler_size(self, position: int) -> int | None:
-        """The size that the filler there declares; None where none is."""
+        """Return the size that the filler at this position declares, or None without a filler."""
         return filler_size(self._framing, self._window.read(position, position + layout.FRAME_BYTES))
 
     def exact_filler(self, position: int) -> bool:
@@ -143,7 +147,10 @@ class Resync:
     # ---- judging -----------------------------------------------------------------------------------------------------
 
     def judge(self, start: int, verdict: Verdict, stray_chain: Callable[[int], StrayChain]) -> ResyncResult:
-        """Say what is at `start`, where the audit's check gave `verdict`. stray_chain: of the messages from a position on."""
+        """Judge the bytes at `start`, at which the audit's check gave `verdict`.
+
+        stray_chain: judges the messages from a position on.
+        """
         window, size = self._window, self._size
         if start >= size:
             return ResyncResult()
@@ -212,12 +219,12 @@ class Resync:
         return ResyncResult([Extent(EXTENT_FILLER, start, size)], findings)
 
     def _hidden(self, start: int, end: int) -> int | None:
-        """Where messages that belong here continue after the filler [start, end), if they do.
+        """Return the position after the filler [start, end) from which on messages that belong here continue, or None.
 
-        What is left of a segment may hold another one's old bytes (transientStorePoolEnable, and releases up to 4.9.0): messages
-        that store addresses elsewhere, and even a filler, which has no address and alone proves nothing: later fillers are passed
-        over. But where this filler lies on a message's first bytes, whose own address still follows, it is damage itself, and a
-        later filler is the segment's end.
+        The rest of a segment may hold another one's old bytes (transientStorePoolEnable, and releases up to 4.9.0). These are
+        messages that store addresses elsewhere, and even fillers. A filler has no address and alone proves nothing, so later
+        fillers are passed over. But if this filler lies on a message's first bytes, whose own address still follows, the filler
+        is damage itself, and a later filler is the segment's end.
         """
         found = self.next_valid(end)
         if self._stores_own_address(start):
@@ -252,7 +259,11 @@ class Resync:
         return ResyncResult([Extent(EXTENT_DAMAGED, start, end, reason="phy_offset")], [finding], end)
 
     def _hole(self, start: int, record_end: int | None, end: int, verdict: Verdict, zeros: int = 0) -> ResyncResult:
-        """Damage [start, end) whose first record ends at `record_end`, where that is known; so many zeros begin it."""
+        """Return the damage [start, end).
+
+        record_end: the end of its first record, or None if that is not known.
+        zeros: the number of zeros with which the damage begins.
+        """
         extent = Extent(EXTENT_DAMAGED, start, end, reason="unwritten" if zeros else verdict.reason, zeros=zeros)
         if zeros:
             finding = self._finding(codes.DAMAGED, start, end, verdict, "zeros, then other bytes, where messages should be")

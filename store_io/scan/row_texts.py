@@ -36,7 +36,10 @@ def in_window(window: SegmentWindow, rows: np.ndarray) -> bool:
 
 
 def record_bytes(window: SegmentWindow, rows: np.ndarray, at: np.ndarray | int, size: np.ndarray) -> Pieces:
-    """The bytes [at, at + size) of each record: in the window itself, or read one by one where it does not hold them."""
+    """Return the bytes [at, at + size) of each record.
+
+    They are in the window if it holds all of them; else each record is read by itself.
+    """
     starts = rows["position"] + at
     if in_window(window, rows):
         return window.buffer, starts - window.start
@@ -46,13 +49,16 @@ def record_bytes(window: SegmentWindow, rows: np.ndarray, at: np.ndarray | int, 
 
 
 def properties_of(window: SegmentWindow, rows: np.ndarray) -> Pieces:
-    """(bytes, per row what to take from a position in the segment to find it there): all rows' properties, at least."""
+    """Return (bytes, origins): bytes with at least the properties of all rows.
+
+    origins: per row, the number to take from a position in the segment to get the index in these bytes.
+    """
     buffer, starts = record_bytes(window, rows, rows["props_at"], rows["props_len"])
     return buffer, rows["position"] + rows["props_at"] - starts
 
 
 def part_texts(window: SegmentWindow, rows: np.ndarray, part: str) -> pa.Array:
-    """One property of each row that the decoder has located (tags, keys, uniq); null where it is not there."""
+    """Return one property of each row that the decoder has located (tags, keys, uniq); null for a row without it."""
     size = rows[part + "_len"].astype(np.int64)
     buffer, origin = properties_of(window, rows)
     return gather_texts(buffer, rows["position"] + rows[part + "_at"] - origin, size, size > 0)
@@ -70,7 +76,7 @@ def gather_texts(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid:
 
 
 def gather_bytes(buffer: np.ndarray, start: np.ndarray, size: np.ndarray, valid: np.ndarray) -> pa.Array:
-    """Pieces of a buffer, 2 GiB in all at most; null where they are not valid."""
+    """Return pieces of a buffer, 2 GiB in all at most; null for each piece that is not valid."""
     ends = np.zeros(len(size) + 1, np.int32)
     np.cumsum(size, out=ends[1:])
     data = np.empty(int(ends[-1]), np.uint8)

@@ -47,7 +47,10 @@ class EdgeTask:
 
 @dataclass
 class SegmentEdges:
-    """What the ends of one segment say. findings: the audit's, where what the segment begins with is no message."""
+    """The facts that the ends of one segment show.
+
+    findings: the audit's, if the segment does not begin with a message.
+    """
 
     path: str
     first: FirstRecord = field(default_factory=FirstRecord)

@@ -14,7 +14,7 @@ MAX_FINDINGS = 1_000  # per code, severity and segment; what is beyond is counte
 
 
 class Span(NamedTuple):
-    """Bytes [start, end) of a file; None where a key is its place."""
+    """Bytes [start, end) of a file; both are None if the place is a key."""
 
     path: str
     start: int | None
@@ -37,7 +37,7 @@ class Findings:
         self.dropped: dict[str, int] = {}
 
     def add(self, finding: Finding) -> None:
-        """Keep the finding, or count it where there are enough of its code and severity."""
+        """Keep the finding, or count it if there are enough of its code and severity."""
         if self.room(finding.code, finding.severity):
             self._count[finding.code, finding.severity] += 1
             self._kept.append(finding)
@@ -45,7 +45,10 @@ class Findings:
             self.dropped[finding.code] = self.dropped.get(finding.code, 0) + finding.count
 
     def add_beside(self, finding: Finding, gap: int) -> None:
-        """As `add`, but one that begins `gap` bytes after the last one of its code and file is folded into that."""
+        """Add a finding, or join it to the last finding of its code and file.
+
+        It is joined if it begins `gap` bytes after the end of that finding.
+        """
         last = self._last.get((finding.code, finding.file))
         if last is not None and self._kept[last].end == (finding.start or 0) - gap:
             kept = self._kept[last]

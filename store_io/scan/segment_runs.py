@@ -259,7 +259,7 @@ def _asked(answered: tuple[int, int], item_number: int, need: int) -> tuple[int,
 
 
 def inner_messages(items: np.ndarray, kinds: np.ndarray) -> int:
-    """How many more messages than records these are: those of an inner batch count one by one, as in the runs."""
+    """Count the messages inside of inner batches beyond one per record, as runs count them."""
     inner = (kinds == KIND_BATCH) | (kinds != of_rows.RUN_LMQ) & (items["flags"] & INNER_ALONE != 0)
     return int((np.maximum(items["batch_count"][inner], 0) - 1).sum())
 
@@ -278,7 +278,7 @@ class ItemRange:
 class RunBuilder:
     """Runs and index runs of one segment, batch by batch, in scan order.
 
-    probe: where the entries of the audit's messages are looked up; None: they are not.
+    probe: looks up the entries of the audit's messages; None: entries are not looked up.
     """
 
     def __init__(
@@ -360,10 +360,10 @@ class RunBuilder:
         return self._falls[: cursor[_FALLS]]
 
     def _cut_numbers(self, items: np.ndarray, kinds: np.ndarray, keys: Sequence[QueueKey]) -> tuple[np.ndarray, np.ndarray]:
-        """(for runs, for index runs): a number per item that differs where a cut lies between two of them, or empty arrays.
+        """Return (for runs, for index runs) a number per item. It differs between two items if a cut lies between them.
 
-        Counts of thresholds passed only grow along ascending physical offsets, and a run never takes in anything else, so
-        their sum serves for all of them.
+        Without cuts both arrays are empty. Counts of thresholds passed only grow along ascending physical offsets, and a run
+        never takes in anything else, so their sum serves for all of them.
         """
         if not self._cuts_on:
             return NO_NUMBERS, NO_NUMBERS

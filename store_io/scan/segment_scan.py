@@ -240,7 +240,10 @@ class _Scan:
         return self._finished()
 
     def _reads_messages(self) -> bool:
-        """Whether bytes of every message are read, not its row alone: for a sink, for timers, or for a rule about a property."""
+        """Say whether bytes of every message are read, not its row alone.
+
+        A sink, timers, and rules about a property need these bytes.
+        """
         all_rules = (self.rules, *self.task.others)
         return self.sink is not None or self.timers is not None or any(asks_of_properties(rules) for rules in all_rules)
 
@@ -376,7 +379,7 @@ class _Scan:
             self._malformed(row, text)
 
     def _bridge(self, row: np.void) -> None:
-        """A record that a repair put there, where it is one: it is no message."""
+        """Take a bridge, a record that a repair put there, out of the messages and note it."""
         topic, _ = self.topics.keys[row["topic_ref"]]
         if bridges.is_bridge(topic, row):
             self.messages -= 1
@@ -506,8 +509,12 @@ class _Scan:
             self._unconfirmed(walk.start, walk.limit)
 
     def _reput(self, position: int, log_end: int) -> None:
-        """start()'s walk: after HALF the offset moves by the size, but the buffer continues where the fields ended; after
-        BAD the rest of the buffer is skipped. Only bytes of dispatched messages count as read. log_end: a position as well."""
+        """Follow the walk of start() through this segment.
+
+        After HALF the offset moves by the size, but the buffer continues after the record's fields. After BAD the rest of the
+        buffer is skipped. Only bytes of dispatched messages count as read.
+        log_end: a position as well.
+        """
         check, limit = RecordCheck.reput(self.rules, self.task.path), min(log_end, self.size)
         last = log_end if self.rules.dispatches_to_log_end else 1 << 63  # the offset goes no further than this
         at, read, whole = position, 0, limit - position
@@ -532,7 +539,7 @@ class _Scan:
         self.summary.broker = BrokerStop("next", self.base + at, reason)
 
     def _rows_before(self, limit: int, count: int) -> int | None:
-        """Dispatch the messages that end at or before this position; where the walk stops, if one does not."""
+        """Dispatch the messages that end at or before this position; return the position at which the walk stops, or None."""
         rows = self.columns.rows[:count]
         beyond = np.flatnonzero(rows["position"] + rows["total_size"] > limit)
         kept = int(beyond[0]) if len(beyond) else count
@@ -540,7 +547,10 @@ class _Scan:
         return int(rows["position"][kept]) - self.header if kept < count else None
 
     def _unconfirmed(self, position: int, limit: int) -> None:
-        """compensateForHA's walk. Checksums count, whatever the settings say; a filler leads to where its size says."""
+        """Follow the walk of compensateForHA.
+
+        Checksums count, whatever the settings say; a filler leads to the place that its size gives.
+        """
         check = RecordCheck.broker(replace(self.rules, check_crc=True, knows_v2=False), self.task.path)
         kind, reason = "bad", ""
         while position < limit:

@@ -53,7 +53,11 @@ class StoreTimes:
             self._judge(self._open, None)
 
     def _judge(self, met: list[np.void], after: np.void | None) -> None:
-        """met: the message before the fall, with the one before it if there is one, and the message after the fall."""
+        """Judge a fall of store times.
+
+        met: the message before the fall, after the one before it if there is one, and the message after the fall.
+        after: the next message, or None.
+        """
         high, low = met[-2], met[-1]
         fall = _time(high) - _time(low)
         before = met[-3] if len(met) > 2 else None

@@ -14,8 +14,10 @@ MOST_HELD = 1 << 18  # runs of one store that stay in memory, of 113 bytes each
 
 
 class StoredSummary(SegmentSummary):
-    """A summary as any other, but for `runs`: they are read when they are asked for, and must not be changed.
-    `dataclasses.replace` does not take it."""
+    """A summary whose `runs` are read when they are asked for, and must not be changed.
+
+    `dataclasses.replace` does not take it.
+    """
 
     def __init__(self, summary: SegmentSummary, shelf: RunShelf):
         values = {field.name: getattr(summary, field.name) for field in fields(summary)}
@@ -25,7 +27,7 @@ class StoredSummary(SegmentSummary):
 
     @property
     def runs(self) -> np.ndarray:  # type: ignore[override]
-        """As in any other summary. Raises NotReadBack."""
+        """Return the runs, read back. Raises NotReadBack."""
         return self._shelf.opened(self)
 
     def read_runs(self) -> np.ndarray:
@@ -36,8 +38,10 @@ register(StoredSummary)
 
 
 class RunShelf:
-    """What one store has of runs: those of the first segments in memory, all others in temporary files, but for the segment that
-    was asked for last."""
+    """The runs of one store: those of the first segments in memory, all others in temporary files.
+
+    The segment that was asked for last is in memory, too.
+    """
 
     def __init__(self) -> None:
         self._held = 0

@@ -42,7 +42,7 @@ def pack_runs(runs: np.ndarray) -> bytes:
 
 
 def unpack_runs(packed: bytes, count: int) -> np.ndarray:
-    """As many runs, from what `pack_runs` gave."""
+    """Return `count` runs from the bytes of `pack_runs`."""
     runs, data, at = np.empty(count, RUN_DTYPE), np.frombuffer(zlib.decompress(packed), np.uint8), 0
     for name in RUN_DTYPE.names or ():
         size = RUN_DTYPE[name].itemsize * count

@@ -20,7 +20,7 @@ from store_io.base.java_compat import decode_utf8
 
 
 def torn_properties(row: np.void, data: bytes) -> TornProperties:
-    """What a copy of this message has in common with it: the properties in `data`, each parsed and put together again."""
+    """Return the properties in `data`, each parsed and put together again: a copy of this message shares them."""
     parts = {decode_utf8(part) for part in data.split(layout.PROPERTY_END)}
     torn = frozenset(part for part in parts if "\0" in part)
     return TornProperties(int(row["phy_offset"]), (int(row["body_crc"]), int(row["body_len"]), int(row["born_time"])), torn)

@@ -34,7 +34,7 @@ class ArrowFolder:
         return f"{self.root}/{relative}" if relative else self.root
 
     def kind(self, relative: str) -> str:
-        """ "file", "directory", or "" where nothing is there."""
+        """Return "file", "directory", or "" if nothing is there."""
         try:
             kind = self.file_system.get_file_info(self._full(relative)).type
         except (OSError, pa.ArrowException) as error:

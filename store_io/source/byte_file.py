@@ -27,9 +27,9 @@ class ByteFile(Protocol):
     size: int
 
     def read_into(self, position: int, buffer: memoryview | np.ndarray) -> int:
-        """Fill the buffer with the bytes from `position` on; the number of bytes read, short only at the file's end.
+        """Fill the buffer with the bytes from `position` on. Returns the number of bytes read, short only at the file's end.
 
-        Raises StoreChanged where the file has become shorter than `size`, Unreadable where the medium fails.
+        Raises StoreChanged if the file has become shorter than `size`, Unreadable if the medium fails.
         """
 
     def read(self, position: int, size: int) -> bytes:
@@ -39,20 +39,26 @@ class ByteFile(Protocol):
         return bytes(buffer)
 
     def next_data(self, position: int) -> int:
-        """A position p >= `position` such that all bytes between are zero: where a sparse file's next data begins, or its end."""
+        """Return a position p >= `position` such that all bytes between are zero.
+
+        It is the begin of a sparse file's next data, or the file's end.
+        """
         return min(position, self.size)
 
     def next_hole(self, position: int) -> int:
-        """A position after `position` up to which there is data; the file's end where the file system does not say."""
+        """Return a position after `position` up to which there is data. It is the file's end if the file system does not say."""
         return self.size
 
     def descriptor(self) -> int | None:
-        """The open file's descriptor, to read only, for copies that the system itself makes; None where it has none."""
+        """Return the open file's descriptor, to read only, for copies that the system itself makes; None without one."""
         return None
 
     @property
     def allocated(self) -> int:
-        """Bytes of the medium that the file takes: less than `size` where it has holes, if the file system says."""
+        """Return the bytes of the medium that the file takes.
+
+        They are less than `size` if it has holes and the file system says so.
+        """
         return self.size
 
     def close(self) -> None: ...

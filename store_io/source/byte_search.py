@@ -1,4 +1,4 @@
-"""Where a text's bytes are in a file: many times faster than decoding the messages that may hold it.
+"""Finds a text's bytes in a file: many times faster than decoding the messages that may hold it.
 
 A message can hold a key only where the key's bytes are, so a segment without them needs no decoding, and one with them none after
 the last of them. The bytes themselves prove that. An index file cannot: its entries may be missing, or lead elsewhere.
@@ -18,9 +18,10 @@ PART_BYTES = 64 << 20  # of a file that a thread of its own is worth
 
 
 def last_place(file: ByteFile, needle: bytes) -> int:
-    """The position at which the bytes begin for the last time in the file; -1 where they are not in it.
+    """Return the position at which the bytes begin for the last time in the file, or -1.
 
-    Raises as `ByteFile.read_into`. needle: not empty, and not of zeros alone.
+    Raises as `ByteFile.read_into`.
+    needle: not empty, and not of zeros alone.
     """
     threads = min(os.cpu_count() or 1, -(-file.size // PART_BYTES)) if file.descriptor() is not None else 1
     if threads < 2:
@@ -31,7 +32,7 @@ def last_place(file: ByteFile, needle: bytes) -> int:
 
 
 def _last_between(file: ByteFile, needle: bytes, low: int, high: int) -> int:
-    """The same of those that begin in [low, high)."""
+    """Return the last place of the bytes that begins in [low, high), or -1."""
     more = len(needle) - 1  # of the next window, so that none is cut in two
     buffer = bytearray(WINDOW_BYTES + more)
     found, at = -1, low
@@ -49,7 +50,7 @@ def _last_between(file: ByteFile, needle: bytes, low: int, high: int) -> int:
 
 
 def _system_search() -> Any:
-    """The C library's memmem, which compares whole vectors and does not hold Python's lock; None where it has none."""
+    """Return the C library's memmem, which compares whole vectors and does not hold Python's lock; None without one."""
     function = getattr(ctypes.CDLL(None), "memmem", None)
     if function is not None:
         function.restype = ctypes.c_void_p

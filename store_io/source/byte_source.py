@@ -43,12 +43,13 @@ TWIN = re.compile(r"(commitlog|consumequeue|index)\[([2-9]|[1-9][0-9]+)\]")
 
 @dataclass(frozen=True)
 class StoreLocation:
-    """Where a copy lies. Picklable.
+    """The place of a copy. Picklable.
 
-    root: a local path or a URI.  parts: (name, folders) for each part that lies elsewhere, folders again paths or URIs; the
-    part's folder below the root, if there is one, is then not looked at. Only a CommitLog can have several folders.
+    root: a local path or a URI.
+    parts: (name, folders) for each part that lies elsewhere, folders again paths or URIs; the part's folder below the root, if
+    there is one, is then not looked at. Only a CommitLog can have several folders.
     max_rate: bytes that all processes of this machine read of it in a second (`base.read_rate`); 0: as many as they can.
-    since: when it was named, ns. What a process keeps of an object is used again only if it was read after that.
+    since: the time at which it was named, ns. A process uses its kept parts of an object again only if they were read after that.
     """
 
     root: str
@@ -124,9 +125,11 @@ class ByteSource:
         self._rate = ReadRate(location.max_rate) if location.max_rate else None
 
     def open(self, path: str, sparsely: bool = False) -> ByteFile:
-        """The file, open to read. sparsely: little of it will be read, here and there, beside many other files.
+        """Open the file to read.
 
-        Raises NotAFile, Unreadable where the system refuses, StoreChanged where it is gone.
+        sparsely: little of it will be read, here and there, beside many other files.
+
+        Raises NotAFile, Unreadable if the system refuses, StoreChanged if the file is gone.
         """
         with noting(path):
             folder, relative = self._locate(path)
@@ -140,15 +143,17 @@ class ByteSource:
         return all(isinstance(folder, LocalFolder) for folder in folders)
 
     def address(self, path: str) -> str:
-        """Where the file lies: a local path, or a URI."""
+        """Return the place of the file: a local path, or a URI."""
         folder, relative = self._locate(path)
         if isinstance(folder, LocalFolder):
             return os.path.join(folder.root, relative)
         return f"{self.location.root.rstrip('/')}/{path}"
 
     def mode(self, path: str) -> int | None:
-        """The permissions of a file or folder, of the store itself ""; None where nothing is there, or not on this machine.
-        Raises Unreadable."""
+        """Return the permissions of a file or folder, of the store itself "". None if nothing is there, or not on this machine.
+
+        Raises Unreadable.
+        """
         with noting(path or self.location.root):
             folder, relative = self._locate(path) if path else (self._root, "")
             return folder.mode(relative) if isinstance(folder, LocalFolder) else None
@@ -162,7 +167,7 @@ class ByteSource:
             return file.read(0, file.size)
 
     def names(self) -> list[StoreFile]:
-        """What lies directly under the root, and the parts that lie elsewhere as directories; by name."""
+        """Return the names directly under the root, and the parts that lie elsewhere as directories; by name."""
         with noting(self.location.root):
             found = [StoreFile(*_listed("", *entry)) for entry in self._root.walk("", 1) if entry[0] not in self._parts]
         found += [StoreFile(name, "directory") for name in self._parts]
@@ -177,7 +182,7 @@ class ByteSource:
         return sorted(found.values(), key=lambda entry: entry.path)
 
     def walk_tree(self, name: str) -> Iterator[StoreFile]:
-        """The same one by one, in no order."""
+        """Yield the files of a tree one by one, in no order."""
         sizes: dict[int, int] = {}  # few different ones, which a million files share
         with noting(name):
             if name not in self._parts:
@@ -216,7 +221,7 @@ class ByteSource:
 
 
 def _listed(prefix: str, path: str, kind: str, size: int, mtime_ns: int) -> Found:
-    """What a folder has found, by its path in the store. Raises Unreadable if a server says a size or time out of range."""
+    """Return a found file by its path in the store. Raises Unreadable if a server says a size or time out of range."""
     path = prefix + path
     if not (0 <= size <= _MOST and -_MOST <= mtime_ns <= _MOST):
         raise Unreadable(f"{path}: cannot be listed: the server says {size} bytes, changed at {mtime_ns} ns: out of range")
@@ -269,9 +274,10 @@ def open_source(location: StoreLocation) -> ByteSource:
 
 
 def read_beside(location: StoreLocation, suffix: str, limit: int) -> bytes | None:
-    """The first bytes, `limit` at most, of the regular file beside the store's folder that has its name and this suffix.
+    """Return the first bytes of the regular file beside the store's folder with its name and this suffix.
 
-    None where there is none, or where what surrounds the store may not be read: it is none of the store.
+    limit: the most bytes to return. None without such a file, or if the surroundings of the store may not be read: the file is
+    none of the store's.
     """
     if isinstance(location, DerivedLocation):
         return None

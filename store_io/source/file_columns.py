@@ -53,7 +53,7 @@ class FileColumns(ByPlace[StoreFile]):
         return iter(self._few) if self._few is not None else self._each()
 
     def _each(self) -> Iterator[StoreFile]:
-        """As `_file` makes them, in less time: there are many passes over all files."""
+        """Yield files as `_file` makes them, in less time: there are many passes over all files."""
         text, names, start = self._text, self._kind_names, 0
         for end, kind, size, time in zip(self._ends[1:], self._kinds, self._sizes, self._times, strict=True):
             path = text[start:end].decode("utf-8", "surrogatepass")
@@ -74,7 +74,7 @@ class FileColumns(ByPlace[StoreFile]):
         return self._text[self._ends[place] : self._ends[place + 1]]
 
     def place(self, path: str) -> int:
-        """The place of the first file whose path is not below this one; their number where there is none."""
+        """Return the place of the first file whose path is not below this one; their number if there is none."""
         wanted = _stored(path)
         at = bisect_left(self._stepped, wanted)
         if self._step == 1 or not at:
@@ -93,7 +93,7 @@ def _stored(path: str) -> bytes:
 
 
 class FilesByPath(Mapping[str, StoreFile]):
-    """The same files as a mapping."""
+    """The files as a mapping."""
 
     def __init__(self, files: FileColumns):
         self._files = files

@@ -1,4 +1,4 @@
-"""How this process reaches an HDFS: the NameNode, who asks, and what went wrong in a sentence.
+"""Connects this process to an HDFS: the NameNode, the user, and faults as sentences.
 
 The client is hdfs-native, which needs no Hadoop on this machine. Name services, Kerberos and the like come from where every
 Hadoop tool looks: core-site.xml and hdfs-site.xml in HADOOP_CONF_DIR or HADOOP_HOME/etc/hadoop. Without Kerberos the user is
@@ -46,8 +46,10 @@ def client(server: str) -> Client:
 
 
 def data_client(server: str) -> Client:
-    """The same, to read and write files. Raises StoreError also in a process that was forked from one that did so: the library
-    would use connections to DataNodes that belong to the other."""
+    """Return the client to read and write files. Raises StoreError also in a process forked from one that did so.
+
+    The library would use connections to DataNodes that belong to the other process.
+    """
     global _data_moved_by
     process = os.getpid()
     if _data_moved_by not in (None, process):
@@ -84,7 +86,7 @@ def is_from_client(error: BaseException) -> bool:
 
 
 def problem(error: BaseException, what: str, verb: str = "cannot be read") -> StoreError:
-    """The error to raise where `what` could not be read."""
+    """Return the error to raise if `what` could not be read."""
     if isinstance(error, FileNotFoundError):
         return StoreChanged(f"{what}: is not there any more")
     if _UNREACHED.search(str(error)) or _NO_NAME_SERVICE in str(error):
@@ -98,7 +100,7 @@ def is_denied(error: BaseException) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """What the client's error means, and what to set, in the middle of a sentence."""
+    """Explain the client's error, and the setting to change, in the middle of a sentence."""
     said = _said(error)
     if _NO_NAME_SERVICE in said:
         return (

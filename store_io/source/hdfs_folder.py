@@ -42,7 +42,7 @@ class HdfsFolder:
         return f"hdfs://{self.server}{path}"
 
     def kind(self, relative: str) -> str:
-        """ "file", "directory", or "" where nothing is there. Raises StoreError."""
+        """Return "file", "directory", or "" if nothing is there. Raises StoreError."""
         path = self._full(relative)
         with failing(self._shown(path), "cannot be looked up"):
             try:
@@ -89,7 +89,7 @@ class HdfsFolder:
         return sorted(found.values())
 
     def _listed(self, path: str) -> Sequence[FileStatus] | StoreError:
-        """What lies directly in the folder, nothing where it is absent or a file; the error where this user may not see it."""
+        """Return the names directly in the folder, nothing if it is absent or a file. If this user may not see it, the error."""
         shown = self._shown(path)
         with failing(shown, "cannot be listed"):
             found = []
@@ -107,7 +107,10 @@ class HdfsFolder:
 
 
 class HdfsFile(RemoteFile):
-    """One file. The client keeps where the blocks of the file lie that it opened, so a later one of this name is not mixed in."""
+    """One file.
+
+    The client keeps the places of the blocks of the file that it opened, so a later one of this name is not mixed in.
+    """
 
     def __init__(self, server: str, full: str, path: str, reading: Reading):
         self._server, self._full = server, full
@@ -155,6 +158,6 @@ class HdfsFile(RemoteFile):
         return data
 
     def _check(self, version: str) -> None:
-        """Raise StoreChanged where the file is another by now."""
+        """Raise StoreChanged if the file is another by now."""
         if self._now()[1] != version:
             raise StoreChanged(f"{self.path}: was replaced or changed while it was read")

@@ -72,7 +72,7 @@ class LocalFolder:
         return _lstat(os.path.join(self.root, relative), relative) is not None
 
     def mode(self, relative: str) -> int | None:
-        """The permissions of a file or folder; None where nothing of the store is there. Raises Unreadable."""
+        """Return the permissions of a file or folder; None if nothing of the store is there. Raises Unreadable."""
         real = self._real(relative, relative) if relative else self.real
         try:
             return stat.S_IMODE(os.stat(real).st_mode) if self._inside(real) else None
@@ -138,7 +138,7 @@ class LocalFolder:
             yield from self._walk(full, below, path + "/", depth - 1, linked)
 
     def _look(self, entry: os.stat_result | None, full: str, folder: str) -> tuple[str, int, int, str | None]:
-        """(kind, size, mtime_ns, real path where it is a link)."""
+        """Return (kind, size, mtime_ns, real path if it is a link)."""
         real = None
         if entry is not None and stat.S_ISLNK(entry.st_mode):
             try:
@@ -162,7 +162,7 @@ class LocalFolder:
 
     @staticmethod
     def _entries(folder: str) -> Entries:
-        """(name, lstat) of everything in the folder, by name; None where even that fails. An absent folder is empty."""
+        """Return (name, lstat) of everything in the folder, by name; None if even that fails. An absent folder is empty."""
         try:
             descriptor = _open_unmarked(folder, getattr(os, "O_DIRECTORY", 0), follow=True)
         except (FileNotFoundError, NotADirectoryError):
@@ -185,7 +185,10 @@ class LocalFolder:
 
 
 def _open_unmarked(path: str, flags: int = 0, follow: bool = False) -> int:
-    """A descriptor to read, without leaving an access time where this process may do so (its own files, or as root)."""
+    """Open a descriptor to read, without leaving an access time if this process may do so.
+
+    It may for its own files, or as root.
+    """
     flags |= _OPEN_FLAGS & ~getattr(os, "O_NOFOLLOW", 0) if follow else _OPEN_FLAGS
     if _NO_ATIME:
         try:
@@ -206,7 +209,7 @@ def _changed(entry: os.stat_result) -> int:
 
 
 def _lstat(full: str, path: str) -> os.stat_result | None:
-    """What has this name, None where nothing has. Raises Unreadable."""
+    """Return the facts of this name, or None. Raises Unreadable."""
     try:
         return os.lstat(full)
     except (FileNotFoundError, NotADirectoryError):
@@ -216,13 +219,13 @@ def _lstat(full: str, path: str) -> os.stat_result | None:
 
 
 def _refused(path: str, error: OSError | ValueError) -> Unreadable:
-    """The error to raise where the system does not open what has this path."""
+    """Return the error to raise if the system does not open this path."""
     kind = Denied if isinstance(error, PermissionError) else Unreadable
     return kind(f"{path}: cannot be opened: {reason(error)}")
 
 
 def _led_to(link: str, path: str) -> str:
-    """Where a link, or a path with links in it, leads; of one that leads nowhere the path itself. Raises Unreadable."""
+    """Follow a link, or a path with links in it; one that leads nowhere gives the path itself. Raises Unreadable."""
     try:
         try:
             return os.path.realpath(link, strict=True)

@@ -44,7 +44,11 @@ class PieceDigest:
                 self._flush()
 
     def feed_known(self, data: np.ndarray, position: int, known: np.ndarray) -> None:
-        """`feed`, where CRC-32s of parts are known. position: of the first byte in the file.  known: as in `known_sums`."""
+        """Feed bytes of which CRC-32s of parts are known.
+
+        position: that of the first byte in the file.
+        known: as in `known_sums`.
+        """
         if _combined is None:
             self.feed(data)
             return
@@ -56,9 +60,9 @@ class PieceDigest:
         self._hash.update(sums[:done].astype(">u4").tobytes())
 
     def feed_zeros(self, count: int) -> None:
-        """The next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.
+        """Feed the next `count` bytes, all zero, without having them; the same as `feed` of them up to `FOLDED_BYTES`.
 
-        Of a longer stretch, which no disk holds as data, only the length of the rest counts.
+        No disk holds a longer stretch as data: only the length of the rest counts.
         """
         if self._filled:
             take = min(count, DIGEST_PIECE_BYTES - self._filled)
@@ -76,7 +80,7 @@ class PieceDigest:
         self.feed(_ZEROS[:rest])
 
     def copy(self) -> PieceDigest:
-        """The same so far; what either is fed from now on is its own."""
+        """Return a digest of the same bytes so far. Bytes that either is fed later are its own."""
         twin = PieceDigest()
         twin._hash, twin._crc, twin._filled = self._hash.copy(), self._crc, self._filled
         return twin

@@ -1,4 +1,4 @@
-"""What is taken of an answer of an S3 server: no more than was asked for; and when it is asked again.
+"""Reads the answers of an S3 server with bounds: no more than was asked for; and asks again if an answer fails.
 
 botocore reads answers but those of objects to their end, however far that is, and takes one that ends too early for whole. Here
 each answer is read as it is sent, with a bound in bytes and in time. Too few bytes, a broken connection and a server that is busy
@@ -39,7 +39,9 @@ class BadAnswer(Exception):
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """What a request may raise. botocore's parser raises Python's own errors for texts that are not numbers or times."""
+    """Return the errors that a request may raise. botocore's parser raises Python's own errors for texts that are not numbers or
+    times.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.parsers import ResponseParserError
     from urllib3.exceptions import HTTPError
@@ -49,8 +51,11 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def register(made: Any) -> None:
-    """Have this client of botocore, which must not try again itself, read its answers so. Raises Unreadable where it is of a
-    release in which that cannot be done: botocore has no public way to the connections that it makes."""
+    """Have this client of botocore, which must not try again itself, read its answers so.
+
+    Raises Unreadable if it is of a release in which that cannot be done: botocore has no public way to the connections that it
+    makes.
+    """
     try:
         send, pools = made._endpoint.http_session.send, made._endpoint.http_session._pool_classes_by_scheme
         bounded = {scheme: _in_time(pools[scheme]) for scheme in ("http", "https")}
@@ -71,7 +76,7 @@ def _in_time(pool: Any) -> type:
 
 
 class _InTime:
-    """Ends a connection on which the head of an answer takes too long: Python itself passes over any number of 100 Continue."""
+    """Ends a connection on which the head of an answer takes too long. Python itself passes over any number of 100 Continue."""
 
     sock: socket.socket | None
 

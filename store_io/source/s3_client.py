@@ -1,4 +1,4 @@
-"""How this process reaches an S3-compatible server: login, endpoint, and what went wrong in a sentence.
+"""Connects this process to an S3-compatible server: login, endpoint, and faults as sentences.
 
 Credentials, region and endpoint come from where every AWS tool looks: AWS_ACCESS_KEY_ID and so on in the environment,
 AWS_PROFILE and ~/.aws, a container's or machine's role; AWS_ENDPOINT_URL names another server.
@@ -82,8 +82,11 @@ def _style(made: Any) -> str:
 
 
 def _without_region(**_: Any) -> tuple[Any, dict[str, Any]]:
-    """The answer to a question for a bucket's region, which is not sent. botocore asks it where an answer leads elsewhere, and
-    again where the answer to the question does, without end. Amazon's answers have the region; no other server need be asked."""
+    """Answer a question for a bucket's region, which is not sent.
+
+    botocore asks it if an answer leads elsewhere, and again if the answer to the question does, without end. Amazon's answers
+    have the region; no other server need be asked.
+    """
     from botocore.awsrequest import AWSResponse
 
     answer = AWSResponse("", 404, {}, None)
@@ -125,7 +128,7 @@ def delta_options(bucket: str) -> dict[str, str]:
 
 
 def arrow_file_system() -> Any:
-    """The same login, server and region as a file system of pyarrow. Raises StoreError."""
+    """Return login, server and region as a file system of pyarrow. Raises StoreError."""
     from pyarrow import fs
 
     made, login = client(), _login()
@@ -143,13 +146,13 @@ def arrow_file_system() -> Any:
 
 
 def _login() -> Any:
-    """The credentials as they are now, None where there are none."""
+    """Return the current credentials, or None."""
     held = client()._request_signer._credentials
     return held.get_frozen_credentials() if held is not None else None
 
 
 def reason(error: Exception) -> str:
-    """What one of `s3_answers.failures` means, and what to set, in the middle of a sentence."""
+    """Explain one of `s3_answers.failures`, and the setting to change, in the middle of a sentence."""
     from botocore import exceptions as known
 
     if isinstance(error, s3_answers.BadAnswer):
@@ -186,7 +189,7 @@ def asking(made: Callable[[Exception], Exception]) -> Iterator[None]:
 
 
 def problem(error: Exception, what: str) -> StoreError:
-    """The error to raise where `what` could not be read, as a sentence that begins with it."""
+    """Return the error to raise if `what` could not be read, as a sentence that begins with it."""
     code = _code(error)
     if code == "PreconditionFailed" or code == "412":
         return StoreChanged(f"{what}: was replaced by another object while it was read")
@@ -247,6 +250,6 @@ def _server_of(address: str) -> str:
 
 
 def _text(said: object) -> str:
-    """What a server or its client says: a line that can be shown."""
+    """Return a server's or a client's words as a line that can be shown."""
     text = "".join(letter if letter.isprintable() else " " for letter in without_secrets(str(said))[: 4 * _SAID])
     return " ".join(text.split())[:_SAID]

@@ -137,7 +137,7 @@ def listed(bucket: str, prefix: str, one_level: bool = False, most: int = 0) -> 
 
 
 def _entries(page: Any, prefix: str, shown: str) -> list[Listed]:
-    """What a page of a listing has. Raises Unreadable for what no server of S3 says."""
+    """Return the content of a page of a listing. Raises Unreadable for an answer that no server of S3 gives."""
     try:
         found = [Listed(common["Prefix"]) for common in page.get("CommonPrefixes", ())]
         for entry in page.get("Contents", ()):
@@ -210,7 +210,7 @@ def _empty(bucket: str, key: str, path: str) -> tuple[bytes, int, str]:
 
 
 def _length(answer: Any, start: int, most: int, path: str) -> int:
-    """The object's length, by what the answer says of its bytes. Raises Unreadable where that is no answer to a range."""
+    """Return the object's length, as the answer says. Raises Unreadable if that is no answer to a range."""
     told = CONTENT_RANGE.fullmatch(answer.get("ContentRange", ""))
     if told is None and not start and answer.get("ContentLength", most + 1) <= most:
         size = int(answer["ContentLength"])  # all of a small object may come without being asked for

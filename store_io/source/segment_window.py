@@ -19,10 +19,11 @@ class SegmentWindow:
     """`message_verdict.Frames` over one file, with a buffer that slides over it.
 
     buffer[0] is the byte at `start`; bytes up to `end` are valid. Reads outside of the window go to the file directly, so any
-    range can be had in bounded memory. Raises StoreChanged where the file has become shorter than it was.
-    The digest takes bytes when they leave the window. `sums`: CRC-32s of parts of it that are known by then, as in `known_sums`.
-    `summed`: bytes that CRCs asked for one by one were taken of. Of a file without much damage it is a small part of the size;
-    from SUMS_PER_BYTE times the size on, ranges share one pass, so that overlapping ones cost no more than some pages each.
+    range can be had in bounded memory. Raises StoreChanged if the file has become shorter than it was.
+    The digest takes bytes when they leave the window.
+    sums: CRC-32s of parts of it that are known by then, as in `known_sums`.
+    summed: the bytes of which CRCs were asked for one by one. In a file without much damage it is a small part of the size; from
+    SUMS_PER_BYTE times the size on, ranges share one pass, so that overlapping ones cost no more than some pages each.
     """
 
     def __init__(self, file: ByteFile, size: int, window_bytes: int, digest: bool = False):
@@ -64,7 +65,7 @@ class SegmentWindow:
         self.sums[known_sums.COUNT] = 0  # what the buffer gets from now on may differ, though the position is the same
 
     def read(self, start: int, end: int) -> bytes:
-        """Bytes [start, end); shorter where the file is."""
+        """Return bytes [start, end), fewer if the file ends before."""
         start, end = max(0, start), min(end, self.size)
         if start >= end:
             return b""
@@ -119,7 +120,7 @@ class SegmentWindow:
         return self.size
 
     def _skip_hole(self, position: int) -> int:
-        """Where the file may have data again: holes of a sparse file are zeros, and not read."""
+        """Return the position at which the file may have data again. Holes of a sparse file are zeros, and not read."""
         if self.start <= position <= self.end:
             self._digest_to(position)
         data_at = min(self.file.next_data(position), self.size)
@@ -129,7 +130,7 @@ class SegmentWindow:
         return data_at
 
     def skip_zeros(self, position: int, keep: int) -> int:
-        """The end of a hole that begins at `position`, but for its last `keep` bytes; `position` where none does."""
+        """Return the end of a hole that begins at `position`, but for its last `keep` bytes; `position` without a hole."""
         at = position
         if self.start <= at < self.end:
             if _first_nonzero(self.buffer[at - self.start : self.end - self.start]) >= 0:
@@ -138,7 +139,10 @@ class SegmentWindow:
         return max(position, self._skip_hole(at) - keep)
 
     def _hole_start(self, start: int, end: int) -> int:
-        """A position p of [start, end] such that [p, end) is a hole; tried in growing steps back, so p may be late."""
+        """Return a position p of [start, end] such that [p, end) is a hole.
+
+        It is tried in growing steps back, so p may be late.
+        """
         step = STREAM_BYTES
         while end > start:
             low = max(start, end - step)

@@ -1,4 +1,5 @@
-"""What `--storage-option` may set: where S3 and HDFS are, and who asks. Standard library only: a command line is read first.
+"""The options of `--storage-option`: the places of S3 and HDFS, and who asks. Standard library only: a command line is read
+first.
 
 Each option is a variable of the environment, which every client here goes by: botocore, pyarrow, delta-rs and hdfs-native, in
 this process and in tasks. The driver's JVM gets a login of S3 under a name that Spark does not know (`for_jvm`). Tasks on other
@@ -70,7 +71,7 @@ _taking_over = ProcessLock()
 
 
 def fault_of(key: str, value: str) -> str:
-    """What is wrong with a known key's value, as a sentence that never shows a secret; "" where nothing is."""
+    """Return a sentence on the fault of a known key's value, which never shows a secret; "" without a fault."""
     if not value.isprintable():
         return f"{key}: must have no control characters"
     if key == "aws_endpoint_url":
@@ -100,7 +101,7 @@ def _path(value: str) -> str:
 
 
 def use(options: Mapping[str, str]) -> None:
-    """Have this process and those that it starts go by these, by known key. Raises UsageError where they do not fit together."""
+    """Have this process and those that it starts go by these, by known key. Raises UsageError if they do not fit together."""
     if "aws_profile" in options and (other := [key for key in LOGIN if key in options]):
         raise UsageError(f"--storage-option aws_profile does not go with {other[0]}: name one login")
     for key in options:
@@ -138,7 +139,10 @@ def for_tasks(hadoop: Mapping[str, str]) -> dict[str, str]:
 
 
 def for_jvm(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables for a JVM of Spark, which copies a login of S3 into its Hadoop configuration and sends that to every task."""
+    """Return the variables for a JVM of Spark, without a login of S3.
+
+    Spark would copy the login into its Hadoop configuration and send that to every task.
+    """
     kept = {name: value for name, value in variables.items() if name.lower() not in LOGIN}
     withheld = {name: value for name, value in variables.items() if name not in kept}
     return {**kept, WITHHELD: json.dumps(withheld)} if withheld else kept
@@ -150,9 +154,9 @@ def for_workers() -> dict[str, str]:
 
 
 def take_over() -> None:
-    """Set the variables that a JVM was not to see and, where this machine itself says nothing, those that the driver handed over.
+    """Set the variables that a JVM was not to see, and those that the driver handed over.
 
-    In a process that Spark has started, before a client is made.
+    The latter count if this machine itself says nothing. In a process that Spark has started, before a client is made.
     """
     with _taking_over.own:  # no other thread makes a client with half of it
         os.environ.update(json.loads(os.environ.pop(WITHHELD, "{}")))
@@ -170,7 +174,10 @@ def take_over() -> None:
 
 
 def hadoop_folder() -> str:
-    """Where hdfs-native looks for this process's configuration; empty where it looks nowhere, or no file is there."""
+    """Return the folder in which hdfs-native looks for this process's configuration.
+
+    It is empty without one, or without a file in it.
+    """
     home = os.environ.get("HADOOP_HOME")
     place = os.environ.get("HADOOP_CONF_DIR") or (f"{home}/etc/hadoop" if home else "")
     return place if place and any(os.path.isfile(f"{place}/{name}") for name in HADOOP_FILES) else ""

@@ -34,10 +34,10 @@ UNREAD_KINDS = ("link_out", "unreadable", "special")  # of what has a name and i
 
 @dataclass(frozen=True)
 class StoreListing:
-    """Every name in the copy that can matter, by path: `files` holds directories and what is no file at all, too.
+    """Every name in the copy that can matter, by path. `files` holds directories and special files, too.
 
-    Sorted and stable: the same copy gives the same listing. A folder that no release writes is listed by its name alone.
-    A segment name in several CommitLog folders comes once for each (`byte_source.folder_of` gives the broker's folder).
+    Sorted and stable: the same copy gives the same listing. A folder that no release writes is listed by its name alone. A
+    segment name in several CommitLog folders comes once for each (`byte_source.folder_of` gives the broker's folder).
     """
 
     location: StoreLocation
@@ -48,7 +48,7 @@ class StoreListing:
         return FilesByPath(self.files)
 
     def get(self, path: str) -> StoreFile | None:
-        """What has this path; None: nothing."""
+        """Return the file with this path, or None."""
         return self.files.find(path)
 
     def is_file(self, path: str) -> bool:
@@ -70,12 +70,12 @@ def list_store(location: StoreLocation) -> StoreListing:
 
 
 def list_folder(location: StoreLocation) -> StoreListing:
-    """The same of any folder, of which `why_no_store` then says whether a store is in it. Raises as `list_store`."""
+    """List any folder, of which `why_no_store` then says whether a store is in it. Raises as `list_store`."""
     return StoreListing(location, FileColumns(_names(location)))
 
 
 def _names(location: StoreLocation) -> Iterator[StoreFile]:
-    """The same one by one, in no order."""
+    """Yield the names of a folder one by one, in no order."""
     check_roots(location)
     source = open_source(location)
     for entry in source.names():
@@ -85,7 +85,9 @@ def _names(location: StoreLocation) -> Iterator[StoreFile]:
 
 
 def every_file(listing: StoreListing) -> list[StoreFile]:
-    """Those of the listing, and those of the one folder that an audit reads and that the listing has by its name alone.
+    """Return the files of the listing, and those of the one folder that the listing has by its name alone.
+
+    An audit reads that folder, too.
 
     Raises StoreError and OSError.
     """
@@ -108,17 +110,19 @@ def check_roots(location: StoreLocation) -> None:
 
 
 def check_names(location: StoreLocation, names: Sequence[StoreFile]) -> None:
-    """Raise NotAStore where none of these names is one that a broker's store has."""
+    """Raise NotAStore if none of these names is one that a broker's store has."""
     sentence = why_no_store(location, names)
     if sentence:
         raise NotAStore(sentence)
 
 
 def why_no_store(location: StoreLocation, names: Sequence[StoreFile]) -> str:
-    """A sentence that says why the folder is no store; "" if one of these names, directly under the root or in config/, is one
-    that only a store has. A store of which all was deleted looks like any other folder here.
+    """Return a sentence on why the folder is no store, or "".
 
-    Raises NotAStore where the folder is the inside of a store.
+    It is a store if one of these names, directly under the root or in config/, is one that only a store has. A store of which all
+    was deleted looks like any other folder here.
+
+    Raises NotAStore if the folder is the inside of a store.
     """
     root = shown(location.root)
     if any(entry.path == UPLOAD_MARK for entry in names):
@@ -168,9 +172,9 @@ def unreadable_parts(listing: StoreListing) -> list[Gap]:
 
 
 def listing_notes(listing: StoreListing) -> list[Finding]:
-    """Notes that names alone give: what is no file of this store, and names under the root that no release writes.
+    """Return notes that names alone give: special files and links, and names under the root that no release writes.
 
-    What a name inside commitlog/, index/ or a queue's folder does to load() is for the release's rules to say, not here.
+    The release's rules say how a name inside commitlog/, index/ or a queue's folder affects load(), not these notes.
     """
     found = []
     words = {

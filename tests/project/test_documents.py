@@ -24,8 +24,8 @@ from tests.support.texts.own_code import said_in
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LONGEST_LINE = 130  # but tables, code, and what the tool printed
 MOST_WORDS = 3_000  # a page that a person reads at a sitting
-REFERENCE = {"contract.md", "findings.md", "formats.md", "recovery.md", "performance.md", "CHANGELOG.md"}  # looked up, not read
-MOST_WORDS_OF_ALL = 54_400
+REFERENCE = {"contract.md", "formats.md", "recovery.md", "performance.md", "CHANGELOG.md"}  # looked up, not read
+MOST_WORDS_OF_ALL = 50_000  # without the changelog
 README_BYTES = 12 * 1024
 LOADED = re.compile(r"""(?:<link[^>]*rel="stylesheet"[^>]*href|<(?:script|img)[^>]*src)="(?:https?:)?//""")
 
@@ -52,7 +52,7 @@ def test_a_page_can_be_read(page: Path) -> None:
 
 
 def test_the_documents_are_short() -> None:
-    assert sum(map(words_of, DOCUMENTS)) <= MOST_WORDS_OF_ALL
+    assert sum(words_of(page) for page in DOCUMENTS if page.name != "CHANGELOG.md") <= MOST_WORDS_OF_ALL
     assert (ROOT / "README.md").stat().st_size <= README_BYTES
 
 
@@ -95,6 +95,9 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     for page in ("index.html", "findings/queue_entry_missing.html"):
         text = (tmp_path / "site" / page).read_text("utf-8")
         assert not LOADED.search(text), page
+    listed = re.findall(r'<a id="(\w+)"></a><code>\1</code>', (tmp_path / "site" / "findings.html").read_text("utf-8"))
+    assert sorted(listed) == sorted([*CATALOGUE, *STOP_REASONS])
+    assert 'href="findings.html"' in (tmp_path / "site" / "contract.html").read_text("utf-8")  # in the checkout: to the catalogue
     assert 'href="contract.html"' in (tmp_path / "site" / "index.html").read_text("utf-8")  # a link of README.md's to docs/
 
 

@@ -44,12 +44,12 @@ def row_line(row: Any) -> str:
 
 
 def document(value: Any) -> str:
-    """On many lines: what holds only scalars stays on one, so that a list of queues is a line per queue."""
+    """Return JSON on many lines. A value that holds only scalars stays on one line, so a list of queues is a line per queue."""
     return "".join(document_parts(value))
 
 
 def document_parts(value: Any) -> Iterator[str]:
-    """The same in parts, of which each is small beside a value of a million rows."""
+    """Yield the document in parts. Each part is small beside a value of a million rows."""
     held: list[str] = []
     for part in _document(value, "\n"):
         held.append(part)
@@ -70,7 +70,10 @@ def _in_order(value: Any) -> Any:
 
 
 def _document(value: Any, end: str) -> Iterator[str]:
-    """end: a line feed and the indent of the line where the value begins."""
+    """Yield the parts of a value.
+
+    end: a line feed and the indent of the line in which the value begins.
+    """
     inner = end + "  "
     before = ""
     if isinstance(value, dict) and any(isinstance(item, (dict, *_LISTS)) and item for item in value.values()):

@@ -79,14 +79,17 @@ def _lines(result: Row, ended_at: float) -> Iterator[str]:
 
 
 def _value(store: Row, key: str) -> Any:
-    """None where nothing is known of it: of a store that does not start, what a start loses."""
+    """Return a store's value for a metric, or None if it is not known.
+
+    A store that does not start has no known loss of a start.
+    """
     if key == "earlier_messages":
         return (store.get("earlier") or {}).get("messages")
     return None if key.startswith("lost_") and not store.get("starts") else store.get(key)
 
 
 def _family(name: str, meaning: str, samples: Sequence[tuple[Row, float]]) -> Iterator[str]:
-    """One metric: no lines where it has no sample."""
+    """Yield the lines of one metric; no lines without a sample."""
     if not samples:
         return
     yield f"# HELP {PREFIX}{name} {_escaped(meaning, quoted=False)}\n# TYPE {PREFIX}{name} gauge\n"
@@ -100,6 +103,6 @@ def _number(value: float) -> str:
 
 
 def _escaped(text: object, quoted: bool) -> str:
-    """As the exposition format asks: backslash and line feed everywhere, the quote in label values."""
+    """Escape a text for the exposition format: backslash and line feed everywhere, the quote in label values."""
     escaped = str(text).replace("\\", "\\\\").replace("\n", "\\n")
     return escaped.replace('"', '\\"') if quoted else escaped

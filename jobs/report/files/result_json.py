@@ -17,9 +17,14 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What belongs to the run and not to a store. started_at: UTC. tables: where the Delta tables are; empty: not written.
-    out: where the run's files are.  problems: what kept results from being written, in sentences: these make it incomplete.
-    copies: sentences about copies of one log that were found although no group was named."""
+    """The facts that belong to the run and not to a store.
+
+    started_at: UTC.
+    tables: the place of the Delta tables; empty: not written.
+    out: the folder of the run's files.
+    problems: sentences on results that could not be written: these make the run incomplete.
+    copies: sentences about copies of one log that were found although no group was named.
+    """
 
     run_id: str
     tool_version: str
@@ -94,7 +99,7 @@ _EXTENT = ("segments", "messages", "commitlog_bytes", "damaged_extents", "damage
 
 
 def _extent_of(outcome: AuditOutcome) -> Row:
-    """How much there is, and how much of it is sound; null where the store could not even be listed."""
+    """Return the figures of a store's log and of its sound part. They are null if the store could not even be listed."""
     segments = outcome.segments
     if not outcome.complete and not segments:
         return dict.fromkeys(_EXTENT)

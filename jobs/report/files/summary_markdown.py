@@ -51,7 +51,7 @@ def _lines(result: Row) -> Iterator[str]:
 
 
 def _assumed(stores: Sequence[Row]) -> Iterator[str]:
-    """What the verdicts rest on and nobody named."""
+    """Yield a line on each premise of the verdicts that nobody named."""
     assumed = [store for store in stores if store.get("release_from", "named") != "named"]
     if assumed:
         releases = ", ".join(sorted({_text(store.get("release")) for store in assumed}))

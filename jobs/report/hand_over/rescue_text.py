@@ -1,5 +1,6 @@
-"""What a rescue found and proposes, for a terminal: what was assumed, the answer of the audit, the ways beside one another, one
-command with its reason."""
+"""The text of a rescue for a terminal: its assumptions, the answer of the audit, the ways beside one another, one command with
+its reason.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +42,13 @@ class ComparedDonor:
 
     @property
     def doubts(self) -> list[str]:
-        """Sentences where the two hold different messages at the same physical offsets, and nothing shows which is right."""
+        """Return sentences if the two hold different messages at the same physical offsets, and nothing shows which is right."""
         lacking = as_master(self.group, self.copy)
         return [lacking.verdict()] if lacking is not None and lacking.diverged_from else []
 
 
 def compared_text(compared: ComparedDonor) -> str:
-    """What the donor has that the copy lacks, and the other way round; "" without a donor."""
+    """Return the text on messages that only one of copy and donor has. "" without a donor."""
     if compared.problem:
         return _line("Donor", compared.problem) + "\n"
     if not compared.group:
@@ -60,7 +61,7 @@ def compared_text(compared: ComparedDonor) -> str:
 
 
 def audit_text(outcome: AuditOutcome) -> str:
-    """What the audit says, before any repair."""
+    """Return the audit's answer, before any repair."""
     judged = judge(outcome)
     lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
     lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
@@ -72,7 +73,7 @@ def audit_text(outcome: AuditOutcome) -> str:
 
 
 def _other_release(outcome: AuditOutcome) -> str:
-    """That a start of another release would lose less than one of the copy's own; "" where none would, or it is not known."""
+    """Return a line if a start of another release would lose less than one of the copy's own, else ""."""
     compared = outcome.comparison
     if compared is None or not compared.least or outcome.release in compared.least:
         return ""
@@ -87,7 +88,7 @@ def _other_release(outcome: AuditOutcome) -> str:
 
 
 def donor_text(problem: str) -> str:
-    """That a donor has nothing to give, and is left out."""
+    """Return the line of a donor that has nothing to give, and is left out."""
     return _line("Donor", f"unfit, and left out from here on: {problem}") + "\n"
 
 
@@ -185,7 +186,7 @@ def _why_this_policy(outcome: AuditOutcome, best: RepairProposal, other: RepairP
 
 
 def _kept_by_salvage(outcome: AuditOutcome) -> str:
-    """Which messages policy salvage keeps beyond those of policy broker, a clause; "" where that is not known."""
+    """Return a clause on the messages that policy salvage keeps beyond policy broker's; "" if they are not known."""
     setting = setting_that_cuts(outcome)
     of_setting = f": those that a start with {setting}=true cuts" if setting else ""
     return of_setting + (", also those after the damage" if outcome.damaged_extents else "")
@@ -197,7 +198,7 @@ def steps_text(headline: str, steps: Sequence[str]) -> str:
 
 
 def first_text(lines: Iterator[str]) -> str:
-    """What is said before any work."""
+    """Return the lines to be shown before any work."""
     return "".join(f"  {printable(line, _SENTENCE)}\n" for line in lines)
 
 

@@ -1,5 +1,5 @@
-"""What is handed over after a repair, in words that its page and the terminal share: what was done, what could not be saved,
-what consumers will see, which files go where, what to check after the start, what to send again.
+"""The words of a hand-over after a repair, which its page and the terminal share: what was done, what could not be saved, what
+consumers will see, which files go where, what to check after the start, what to send again.
 
 All of it follows from the repair's report. Lists are bounded; what is left out is counted, with the file that has all.
 """
@@ -45,7 +45,11 @@ _SENTENCE = 300
 
 @dataclass(frozen=True)
 class HandOverFiles:
-    """Where things lie, as paths. page, resend and unsaved are "" where there is none; report: NEW.repair.json."""
+    """The paths of a hand-over's files.
+
+    page, resend, unsaved: "" without such a file.
+    report: NEW.repair.json.
+    """
 
     report: str
     page: str = ""
@@ -60,10 +64,13 @@ class HandOver(RepairFigures):
     copy, target: paths of the damaged copy and of the new store.  command: the repair that was run, "" if it cannot be written.
     with_config: a repair that would also write files of config/, "" without one.
     words: as `commands.store_words` gives them for the copy.
-    report: NEW.repair.json.  named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`;
-    named_count: how many messages have a name, not_named: how many are known by their number alone.
-    settings: (name, value, where it comes from) of those that are no default.  places: (name of a path in broker.conf, value).
-    unsafe: what to change in broker.conf, and why, clauses.  assumed: sentences, said first.
+    report: NEW.repair.json.
+    named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`; named_count: how many
+    messages have a name; not_named: how many are known by their number alone.
+    settings: (name, value, origin) of those that are no default.
+    places: (name of a path in broker.conf, value).
+    unsafe: clauses on the settings to change in broker.conf, and why.
+    assumed: sentences, said first.
     ends: (topic, queue id, minimum, maximum) of queues of the new store; queues: of how many.
     """
 
@@ -100,8 +107,10 @@ class HandOver(RepairFigures):
 
     @property
     def style(self) -> str:
-        """Its colour: green only where all was saved, nothing was assumed or judged by a risk, and nothing stays wrong; red where
-        a table begins empty."""
+        """Return the page's colour.
+
+        Green: all was saved, nothing was assumed or judged by a risk, and nothing stays wrong. Red: a table begins empty.
+        """
         report = self.report
         open_ends = self.healed or report.get("topics_unknown") or report["config"] and not report["config_written"]
         open_ends = open_ends or self.left_out or any(row["not_kept"] for row in report["config"])
@@ -144,7 +153,7 @@ def headline(handed: HandOver) -> str:
 
 
 def _config_end(handed: HandOver) -> str:
-    """What the headline says of tables that begin empty."""
+    """Return the headline's clause on tables that begin empty."""
     lost = sum(row["lost"] for row in handed.emptied)
     end = f"; tables begin empty: {', '.join(row['file'] for row in handed.emptied)}" if handed.emptied else ""
     return end + (f", {count_text(lost, 'entry', 'entries')} lost" if lost else "")
@@ -172,7 +181,7 @@ def parts(handed: HandOver) -> list[Part]:
 
 
 def unsaved_lines(handed: HandOver) -> list[str]:
-    """What is said before the table: how many could not be saved, and where all their names are."""
+    """Return the lines before the table of unsaved messages: how many there are, and the file with all their names."""
     report, lines = handed.report, []
     given_up = report["given_up"]
     if given_up["missing"]:
@@ -225,7 +234,7 @@ def hand_over_text(handed: HandOver) -> str:
 
 
 def next_text(handed: HandOver) -> str:
-    """What to do after a repair."""
+    """Return the line with the next step after a repair."""
     return f"  {'Next':<10} before a start, go through {printable(handed.files.page)}, box by box\n"
 
 
@@ -301,7 +310,7 @@ def _seen(handed: HandOver) -> Iterator[str]:
 
 
 def _not_kept(handed: HandOver) -> Iterator[Part]:
-    """What one form of a table of config/ has and the new store has not."""
+    """Yield the part on entries that one form of a table of config/ has and the new store has not."""
     pairs = [(row, form) for row in handed.report["config"] for form in row["not_kept"]]
     if pairs:
         lines = list(_some(pairs, not_kept_text, "form", handed, 2 * _SENTENCE))

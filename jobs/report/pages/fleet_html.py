@@ -51,7 +51,10 @@ def fleet_html(view: Row) -> Iterator[str]:
 
 
 def _store(place: int, store: Row) -> Row:
-    """The store's part of the view with what the page adds: its number, name and colour, the runs of its table and its bars."""
+    """Return the store's part of the view with the page's additions.
+
+    These are its number, name and colour, the runs of its table and its bars.
+    """
     trend = [{"link": None, **run} for run in store["trend"]]
     style = style_of(store["safety"], store["latest"]["exit_code"])
     return {
@@ -67,14 +70,14 @@ def _store(place: int, store: Row) -> Row:
 
 
 def _sort(place: int, store: Row) -> tuple[object, ...]:
-    """As `row` in macros.html takes it."""
+    """Return the sort keys of a store as `row` in macros.html takes them."""
     latest = store["latest"]
     lost = latest["lost_messages"] if latest["starts"] else None
     return None, -place, None, "" if lost is None else lost, latest["exit_code"], store["age_seconds"], store["runs"]
 
 
 def _bars(trend: Sequence[Row]) -> list[RunBar]:
-    """As high as what a start would lose; half as high where no run of the strip lost anything."""
+    """Return a bar per run, as high as the loss of a start. All bars have half of the height if no run lost anything."""
     most = max((run["lost_messages"] or 0 for run in trend), default=0)
     heights = (max(4, _HEIGHT * (run["lost_messages"] or 0) // most) if most else _HEIGHT // 2 for run in trend)
     return [RunBar(run, height) for run, height in zip(trend, heights, strict=True)]

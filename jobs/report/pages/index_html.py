@@ -24,9 +24,16 @@ from store_io.base.exit_codes import of_run
 
 @dataclass(frozen=True)
 class StoreRow:
-    """What a store's row shows. name: what people call it.  condition: as `Judgement` has it.  folder: its page's, as a link
-    needs it.  starts: whether what a start loses is known.  lacks: None where it was compared with no copy.  stored: when its
-    messages were, "" without one.  sort: as `row` in macros.html takes it."""
+    """A store's row on the index page.
+
+    name: as people call the store.
+    condition: as `Judgement` has it.
+    folder: its page's, as a link needs it.
+    starts: whether the loss of a start is known.
+    lacks: None if it was compared with no copy.
+    stored: the time of its messages, "" without one.
+    sort: as `row` in macros.html takes it.
+    """
 
     outcome: AuditOutcome
     name: str

@@ -1,5 +1,5 @@
-"""What every page is made of. Pages load nothing; a policy in them forbids that, and to run anything but tools.js, which is in
-those with a long table alone.
+"""The frame of every page. Pages load nothing; a policy in them forbids that, and to run anything but tools.js, which is in those
+with a long table alone.
 
 The modules here compute what a page says, the templates beside them how it looks. Whatever a template shows is made `printable`
 and escaped, unless it is markup already; a name that a template uses and the view lacks is an error. A page comes in pieces, so
@@ -57,7 +57,7 @@ def _in_pieces(parts: Iterable[str]) -> Iterator[str]:
 
 
 class _CompiledTemplates(FileSystemBytecodeCache):
-    """Compiled templates beside the compiled decoders, by their text's digest; where that folder is full, they are not kept."""
+    """Compiled templates beside the compiled decoders, by their text's digest; they are not kept if that folder is full."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with contextlib.suppress(OSError):
@@ -103,12 +103,12 @@ def _environment() -> Environment:
 
 
 def _digest(text: str) -> str:
-    """As a policy names what it allows."""
+    """Return the digest of a text as a content security policy names it."""
     return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
 def template_text(name: str) -> str:
-    """A template's text, also where the packages lie in a zip."""
+    """Return a template's text, also if the packages lie in a zip."""
     return resources.files(__package__).joinpath("templates", *name.split("/")).read_text("utf-8")
 
 
@@ -122,7 +122,7 @@ def name_of(text: object, limit: int = 0) -> Markup:
 
 
 def code_of(text: object, limit: int = 0) -> Markup:
-    """The same for paths and codes; a path breaks after its slashes where it must."""
+    """Return a path or code as markup; a path breaks after its slashes if it must."""
     return Markup('<code dir="ltr">{}</code>').format(_SLASH.join(map(escape, printable(text, limit).split("/"))))
 
 

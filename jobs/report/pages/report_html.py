@@ -55,7 +55,11 @@ class PageContext:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page with a heading: key is its anchor and its template's name, view what that one shows."""
+    """A part of the page with a heading.
+
+    key: its anchor and its template's name.
+    view: returns the data that the template shows.
+    """
 
     key: str
     title: str

@@ -1,4 +1,4 @@
-"""What a terminal shows, and the words that pages share with it.
+"""The texts of a terminal, and the words that pages share with it.
 
 * `judgement`, `next_steps`: the answer, what to do.
 * `words`: of several stores, copies, releases; of each finding.

@@ -47,12 +47,15 @@ _LONGEST = 100  # letters of a name in a sentence
 
 
 def shell_word(text: str) -> str:
-    """One word of a POSIX shell's command line; "" where the text holds what cannot be seen: only some shells know escapes."""
+    """Return one word of a POSIX shell's command line, or "" if the text holds invisible characters.
+
+    Only some shells know escapes for these.
+    """
     return shlex.quote(text) if printable(text) == text else ""
 
 
 def not_shown(words: Sequence[str], options: Sequence[tuple[str, object]] = ()) -> str:
-    """Why `command_line` gives none for these, and what to do; "" where it gives one."""
+    """Say why `command_line` gives no command for these words, and the next step; "" if it gives one."""
     for option, value in options:
         if not _option_word(value) and option == _TOPIC:
             return (
@@ -93,8 +96,10 @@ def store_words(store: StoreArgument) -> tuple[str, ...]:
 
 
 def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str, object]]) -> str:
-    """`spark-submit.sh COMMAND STORE ... --option value`, which works in any folder; "" where a word cannot be written: see
-    `not_shown`."""
+    """Return `spark-submit.sh COMMAND STORE ... --option value`, which works in any folder.
+
+    "" if a word cannot be written: see `not_shown`.
+    """
     shown = [shell_word(ENTRY), command, *map(shell_word, words)]
     for option, value in options:
         text = _option_word(value)
@@ -104,14 +109,16 @@ def command_line(command: str, words: Sequence[str], options: Sequence[tuple[str
 
 
 def closer_look(finding: Finding, words: Sequence[str]) -> str:
-    """The command for one finding; "" where none would show more, or `closer_withheld` says why there is none. words: as
-    `store_words` gives them."""
+    """Return the command for one finding; "" if none would show more, or `closer_withheld` gives the reason.
+
+    words: as `store_words` gives them.
+    """
     look = _look(finding)
     return "" if look is None else command_line(look[0], words, look[1])
 
 
 def closer_withheld(finding: Finding, words: Sequence[str]) -> str:
-    """Why no command looks closer at a finding although one would show more; "" where there is one, or none is needed."""
+    """Say why no command looks closer at a finding although one would show more, else ""."""
     look = _look(finding)
     return "" if look is None else not_shown(words, look[1])
 
@@ -128,7 +135,7 @@ def _range_options(topic: str, queue_id: int, first: int, end: int) -> list[tupl
 
 
 def _look(finding: Finding) -> tuple[str, list[tuple[str, object]]] | None:
-    """(the command that looks closer, its options); None where none would show more."""
+    """Return (the command that looks closer, its options); None if none would show more."""
     topic, queue_id, offset = finding.topic, finding.queue_id, finding.queue_offset
     if finding.code == BEGINS_AGAIN and topic is not None and finding.phy_offset is not None:  # what lies before it
         of_queue: list[tuple[str, object]] = [(_TOPIC, topic.replace(",", "\\,")), ("--queue", queue_id)]
@@ -148,7 +155,7 @@ def _about_queue(finding: Finding) -> bool:
 
 
 def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
-    """The same where no more is known than the outcome."""
+    """Return the words with which a command reads the store, if only the outcome is known."""
     return (outcome.location_text, *_release_words(outcome.release, outcome.release_from))
 
 
@@ -158,7 +165,7 @@ def _release_words(release: str, release_from: str) -> tuple[str, ...]:
 
 
 def repair_withheld(outcome: AuditOutcome) -> str:
-    """Why no command repairs this store although there is something to do; "" where one is shown or nothing is to be done."""
+    """Say why no command repairs this store although there is something to do. "" if one is shown or nothing is to be done."""
     if outcome.exit_code in (DERIVED, LOST) and outcome.plan.get("broker") is not None and _nothing_left(outcome):
         return NO_MESSAGE
     if not _acts(outcome):
@@ -173,7 +180,7 @@ def repair_withheld(outcome: AuditOutcome) -> str:
 
 
 def no_repair_goes(outcome: AuditOutcome) -> str:
-    """That a repair by either policy refuses, and why; "" if one goes, or none was worked out."""
+    """Say that a repair by either policy refuses, and why; "" if one goes, or none was worked out."""
     found = proposals(outcome.plan.get("repair"))
     if not found or any(one.refused is None or not one.worked_out for one in found):
         return ""
@@ -190,8 +197,10 @@ def _going(outcome: AuditOutcome) -> list[RepairProposal]:
 
 
 def _acts(outcome: AuditOutcome) -> bool:
-    """Whether a repair changes anything: by its own steps where the plan has them, else by what a start leaves of each file, and
-    by the findings."""
+    """Say whether a repair changes anything.
+
+    Its own steps show that if the plan has them; else the steps of a start and the findings do.
+    """
     going = _going(outcome)
     if going:
         return any(one.changes for one in going)
@@ -206,7 +215,7 @@ def _nothing_left(outcome: AuditOutcome) -> bool:
 
 
 def _has_place_beside(store: str) -> bool:
-    """Whether `repair` writes where a name beside the store's leads: not to other kinds of URI, nor to another bucket."""
+    """Say whether `repair` writes to a name beside the store's. It does not to other kinds of URI, nor to another bucket."""
     return store.startswith("/") or (is_s3(store) or is_hdfs(store)) and bool(urlsplit(store).path.strip("/"))
 
 
@@ -216,10 +225,12 @@ def repair_words(proposal: RepairProposal, words: Sequence[str], plan: str, to: 
 
 
 def repair_commands(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str = "") -> list[tuple[str, str]]:
-    """(what it keeps, the command) for each way to repair this store, the recommended one first; none where nothing is to be
-    done or a repair would refuse. A command is "" where `not_shown` of these words and the plan says why.
+    """Return (what it keeps, the command) for each way to repair this store, the recommended one first.
 
-    words: as `store_words` gives them.  plan: where plan.json is.  to: the new store; "": beside the copy.
+    None if nothing is to be done or a repair would refuse. A command is "" if `not_shown` of these words and the plan says why.
+    words: as `store_words` gives them.
+    plan: the path of plan.json.
+    to: the new store; "": beside the copy.
     If an audit did not work the repairs out, the one command is `rescue`, which does.
     """
     if outcome.plan.get("broker") is None or not outcome.complete or not _acts(outcome) or repair_withheld(outcome):
@@ -243,7 +254,7 @@ def _asked(proposal: RepairProposal) -> str:
 
 
 def _effect(outcome: AuditOutcome, proposal: RepairProposal) -> str:
-    """What a repair keeps and mends, for the line above its command."""
+    """Return the words on a repair's effect, for the line above its command."""
     kept = f"keeps {count_text(proposal.kept, 'message')}" if proposal.kept else ""
     more = more_than_a_start(outcome, proposal)
     if more:
@@ -267,7 +278,7 @@ def more_than_a_start(outcome: AuditOutcome, proposal: RepairProposal) -> int:
 
 
 def effect_clauses(proposal: RepairProposal) -> list[str]:
-    """What else a repair does, and what it leaves out, a clause each."""
+    """Return a clause for each further effect of a repair, and for each that it leaves out."""
     found = []
     if proposal.healed:
         whole = f"--heal makes {count_text(proposal.healed, 'damaged record')} whole"

@@ -1,4 +1,4 @@
-"""What the files are that a start deletes: a name alone does not show whether a segment is empty."""
+"""Names the files that a start deletes: a name alone does not show whether a segment is empty."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
 
 
 def _kind(name: str, segment: Row | None) -> tuple[str, str]:
-    """What a file without a valid message is, one and many."""
+    """Return the words for a file without a valid message, one and many."""
     top = name.partition("/")[0]
     if top != COMMITLOG:
         return _FOLDERS.get(top, ("file", "files"))

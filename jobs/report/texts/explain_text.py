@@ -29,7 +29,7 @@ _LABEL = 11
 
 
 def explain_text(said: Explanation, width: int, colour: bool = False) -> str:
-    """All of it as lines of at most `width` columns where that is possible, with the last line's end."""
+    """Return the whole explanation as lines of at most `width` columns, if that is possible, with the last line's end."""
     paint = Paint(colour)
     good = said.kind in ("record", "filler", "unwritten")
     head = f"physical offset {said.phy_offset:,}: {printable(said.sentence)}"
@@ -81,7 +81,7 @@ def _facts(said: Explanation) -> Iterator[tuple[str, str]]:
 
 
 def _healing(healing: Healing) -> str:
-    """What the change is, what speaks for it, and whether `repair --heal` makes it."""
+    """Return the words on the change, its evidence, and whether `repair --heal` makes it."""
     if healing.change is None:
         return f"none: {healing.why_not}"
     text = f"{_change_text(healing.change)} makes the record at {healing.phy_offset:,} whole"
@@ -190,5 +190,8 @@ def _labelled(label: str, text: str, width: int, indent: int = _LABEL + 2) -> It
 
 
 def explain_json(said: Explanation) -> str:
-    """The same as one JSON object on one line; bytes in hexadecimal, at most so many as the text shows of a field."""
+    """Return the explanation as one JSON object on one line.
+
+    Bytes are hexadecimal, at most as many as the text shows of a field.
+    """
     return json.dumps(asdict(said), ensure_ascii=True, allow_nan=False, default=bytes.hex) + "\n"

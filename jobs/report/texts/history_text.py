@@ -233,7 +233,10 @@ def _store_difference(store: Row, paint: Paint) -> Iterator[str]:
 
 
 def _of_its_group(store: Row, paint: Paint) -> Iterator[str]:
-    """What the copy lacks of its group now and did not before, or the other way round; nothing where run B compared no copies."""
+    """Yield a line if the copy lacks more of its group now than before, or no longer lacks any.
+
+    Nothing if run B compared no copies.
+    """
     before, now = store["lacks_messages"]
     if now is not None and now > (before or 0):
         was = "copies were not compared in run A" if before is None else f"{before:,} in run A"

@@ -130,7 +130,7 @@ def judge(outcome: AuditOutcome) -> Judgement:
 
 
 def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
-    """What is assumed and the answer may depend on, as a clause; "" where there is nothing."""
+    """Return a clause on the assumptions on which the answer may depend; "" without any."""
     if answer.kind in OF_ANY_RELEASE:
         return ""
     parts = [f"its release is {outcome.release}"] if outcome.release_from == DEFAULT else []
@@ -144,7 +144,7 @@ def _assumed(outcome: AuditOutcome, answer: Judgement) -> str:
 
 
 def _of_another_release(outcome: AuditOutcome, safety: Safety, answer: Judgement) -> Judgement:
-    """The answer where the assumed release cannot have written the copy."""
+    """Return the answer if the assumed release cannot have written the copy."""
     wrote = f"by its files RocketMQ {outcome.written_by} wrote it, and this verdict is for {outcome.release}"
     if safety == answer.kind:
         return replace(answer, headline=f"{answer.headline}; {wrote}")
@@ -181,7 +181,10 @@ _Words = tuple[str, tuple[str, ...]]  # headline, why
 
 
 def _gone(outcome: AuditOutcome) -> _Words:
-    """Of a copy whose messages are gone: from its CommitLog, or from the log's end since an earlier audit."""
+    """Return the words on a copy whose messages are gone.
+
+    They are gone from its CommitLog, or from the log's end since an earlier audit.
+    """
     seen = outcome.furthest
     saw = f"the audit of {seen.started_at} UTC saw {count_text(seen.messages, 'message')}" if seen is not None else ""
     if outcome.messages:
@@ -199,7 +202,7 @@ def _already(outcome: AuditOutcome, what: str) -> str:
 
 
 def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
-    """Of the copy by itself."""
+    """Return the words on the copy by itself."""
     match start:
         case Start.NOT_KNOWN | Start.NOT_KNOWN_OF_DAMAGED:
             fault = "it is damaged" if is_damaged(outcome) else f"it would begin without {entries_lost(outcome)}"
@@ -269,7 +272,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
 
 
 def _entries_lost(outcome: AuditOutcome) -> tuple[str, ...]:
-    """Which form of a table in config/ shows what a start does not hold, a sentence each."""
+    """Return a sentence for each table whose form in config/ shows more than a start holds."""
     found = [f.message for f in outcome.findings if f.code == "config_table_lost" and f.severity == LOSS]
     return tuple(f"{message[:1].upper()}{message[1:]}." for message in found)
 
@@ -321,7 +324,7 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
 
 
 def _losses(outcome: AuditOutcome) -> Iterable[str]:
-    """What a start loses, a sentence each."""
+    """Yield a sentence for each loss of a start."""
     broker = outcome.plan["broker"]
     cut, skipped = counted(outcome, "broker_drops_messages"), counted(outcome, "broker_skips_messages")
     if election_hangs(outcome):
@@ -349,7 +352,7 @@ def _losses(outcome: AuditOutcome) -> Iterable[str]:
 
 
 def timer_words(outcome: AuditOutcome) -> Iterator[str]:
-    """A line for each thing that a start does to timer messages and that someone must know; none where all is well."""
+    """Yield a line for each effect of a start on timer messages that someone must know."""
     timers = outcome.timers
     for name, words in _NEVER_DELIVERED:
         row = timers.get(name) or {}
@@ -360,7 +363,7 @@ def timer_words(outcome: AuditOutcome) -> Iterator[str]:
 
 
 def verdict_alone(outcome: AuditOutcome) -> str:
-    """The verdict without the premises that it begins with, where these are shown before it."""
+    """Return the verdict without the premises at its begin, if these are shown before it."""
     verdict = outcome.verdict
     for premise in outcome.premises:
         verdict = verdict.removeprefix(f"{premise.sentence}. ")
@@ -390,7 +393,7 @@ def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
 
 
 def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
-    """Why recovery ends where it does, a catalogue sentence; of a log that simply ends there, just that."""
+    """Return the catalogue's sentence on the place at which recovery ends. A log that simply ends there has its own sentence."""
     reason = str(broker.get("stop_reason"))
     if reason == "unwritten" and not counted(outcome, "broker_drops_messages"):
         return "Nothing is written after it."
@@ -398,7 +401,7 @@ def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
 
 
 def most_dangerous_first(outcomes: Iterable[AuditOutcome]) -> list[tuple[AuditOutcome, Judgement]]:
-    """By exit code, the most severe first; then which copies are unsafe to start, by what would be lost, by findings, by name."""
+    """Sort outcomes by exit code, then by danger of a start, by loss, by findings, by name."""
     judged = [(outcome, judge(outcome)) for outcome in outcomes]
     return sorted(judged, key=lambda pair: _rank(*pair))
 
@@ -410,7 +413,7 @@ def _rank(outcome: AuditOutcome, judgement: Judgement) -> tuple[object, ...]:
 
 
 def meaning_of(outcome: AuditOutcome, code: str) -> str:
-    """A code's catalogue sentence. Of damage also in how many ranges it lies, where one range makes several findings."""
+    """Return a code's catalogue sentence. Damage also has its number of ranges, if one range makes several findings."""
     known = CATALOGUE.get(code)
     if known is None or code != "commitlog_damaged" or not 0 < outcome.damaged_extents < counted(outcome, code):
         return known.meaning if known else ""

@@ -1,4 +1,4 @@
-"""What to do with a store, in words that the terminal and its page share: the action that keeps most comes first."""
+"""The next steps for a store, in words that the terminal and its page share: the action that keeps most comes first."""
 
 from __future__ import annotations
 
@@ -35,12 +35,17 @@ _BEYOND = "consumer_offset_beyond_end"
 
 @dataclass
 class NextSteps:
-    """nothing: what to do with a consistent store, if anything; else "".  optional: all that differs can be left to a start.
-    first: what to try before a repair, or what that start does, "" where there is nothing.  repairs: (what it keeps, command).
+    """The next steps for a store.
+
+    nothing: the step for a consistent store, if any; else "".
+    optional: all that differs can be left to a start.
+    first: the step before a repair, or the effect of that start, "" without one.
+    repairs: (what it keeps, command).
     unshown: why these commands are "", if they are.
-    withheld: why there is none although there is something to do.  start: what a start of the release does instead, "" where it
-    does not start or that is not known.  others: (sentence, the files that it is about) of the findings, the most severe
-    first."""
+    withheld: why there is no command although there is something to do.
+    start: the effect of a start of the release instead, "" if it does not start or that is not known.
+    others: (sentence, the files that it is about) of the findings, the most severe first.
+    """
 
     nothing: str = ""
     optional: bool = False
@@ -119,8 +124,10 @@ def config_step(outcome: AuditOutcome) -> str:
 
 
 def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:
-    """What to do about each file that made the audit incomplete because it was not opened. They come first: all else may follow
-    from them."""
+    """Return the steps for files that made the audit incomplete because they were not opened.
+
+    They come first: all else may follow from them.
+    """
     steps: dict[str, dict[str, None]] = {}
     unread = {gap.path for gap in outcome.gaps if gap.path}
     for finding in outcome.findings:
@@ -131,7 +138,7 @@ def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:
 
 
 def _lacking(outcome: AuditOutcome) -> str:
-    """What to do with a copy that lacks messages of its group."""
+    """Return the step for a copy that lacks messages of its group."""
     lacking = as_master(outcome.replicas, outcome.name)
     if lacking is None:
         return ""
@@ -145,7 +152,7 @@ def _lacking(outcome: AuditOutcome) -> str:
 
 
 def _offsets(outcome: AuditOutcome) -> str:
-    """What to do about consumer groups beyond the new ends of their queues."""
+    """Return the step for consumer groups beyond the new ends of their queues."""
     rows = outcome.loss.get("groups", ())
     groups = count_text(len({row["group"] for row in rows}), "group")
     lie = "lies past the new queue end" if len(rows) == 1 else "lie past the new queue ends"
@@ -153,7 +160,7 @@ def _offsets(outcome: AuditOutcome) -> str:
 
 
 def _start(outcome: AuditOutcome) -> str:
-    """What a start does, in one sentence."""
+    """Return one sentence on the effect of a start."""
     broker = outcome.plan.get("broker")
     if broker is None or not broker.get("starts"):  # the headline says it
         return ""

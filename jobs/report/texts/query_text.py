@@ -40,7 +40,7 @@ class JsonLines:
 
 class Csv:
     """A head and a record a line, as RFC 4180 has them: CRLF, quotes doubled. Texts are in quotes, so that null, which is empty
-    and without, is no empty text. What cannot be seen is an escape, so a record is one line.
+    and without, is no empty text. Invisible characters are escapes, so a record is one line.
 
     A text that a spreadsheet would take for a formula gets an apostrophe before it, and so does each part of it that a
     spreadsheet with another separator takes for a cell: producers choose tags, keys and bodies. Base64 stays as it is, to be

@@ -21,7 +21,7 @@ _SENTENCE, _LONG, _ENTRY = 300, 600, 60
 
 
 def repair_text(report: Row, store: str, target: str, dry: bool = False) -> str:
-    """What was done, or with `dry` would be."""
+    """Return the text on a repair that was done, or with `dry` would be."""
     made = report.get("consistent")
     verb = "would be made of it" if dry else "made of it"
     if not made:
@@ -90,7 +90,7 @@ def _sections(report: Row) -> Iterator[tuple[str, Sequence[Any], Callable[[Any],
 
 
 def _steps(steps: Sequence[Row]) -> Iterator[str]:
-    """What would be done, in its order, under the numbers that NEW.repair.json gives it."""
+    """Yield the steps in their order, under the numbers that NEW.repair.json gives them."""
     for step in steps[:MOST_STEPS]:
         yield f"  {'Step ' + str(step['number']):<10} {printable(step_text(step), _SENTENCE)}"
     if len(steps) > MOST_STEPS:
@@ -130,7 +130,7 @@ def _given_up(row: Row) -> str:
 
 
 def shown_text(missing: int) -> str:
-    """What is known of so many messages that the copy lacks, and what to do; where to look follows."""
+    """Return the words on messages that the copy lacks, and their next step; the place to look follows."""
     was, whom = ("it was", "it") if missing == 1 else ("they were", "them")
     return f"the copy shows that {was} there, and does not hold {whom}. Look for {whom}"
 
@@ -184,7 +184,10 @@ def healed_text(row: Row) -> str:
 
 
 def healing_text(healed: Row) -> str:
-    """What came of --heal, in numbers. healed: of a repair's report."""
+    """Return the figures of --heal.
+
+    healed: of a repair's report.
+    """
     made = count_text(len(healed["records"]), "damaged record")
     text = f"{made} made whole (one change a record, each at a risk below {healed['risk']:g})"
     if healed["records"]:
@@ -234,7 +237,7 @@ def left_out_text(row: Row) -> str:
 
 
 def unserved_text(row: Row) -> str:
-    """Messages of the log that no queue entry leads to, and why where that is known."""
+    """Return the words on messages of the log to which no queue entry leads. The reason is added if it is known."""
     return ", ".join(f"{key} {seen(str(value))}" for key, value in row.items())
 
 

@@ -1,4 +1,4 @@
-"""What people call a store: where the name of its folder says nothing, its broker's name comes first.
+"""The titles of stores for people: if the name of a store's folder says nothing, its broker's name comes first.
 
 For reading alone: folders, tables, links and options go by the store's own name.
 """
@@ -19,15 +19,19 @@ _SAYS_NOTHING = re.compile(r"(store|data|rocketmq)(-[0-9]+)?", re.IGNORECASE)
 
 
 def broker_name_of(outcome: AuditOutcome) -> str:
-    """brokerName of broker.conf, else as the controller knows the broker; "" where neither says it."""
+    """Return brokerName of broker.conf, else the controller's name of the broker; "" if neither is known."""
     named: Row = outcome.plan.get("settings", {}).get("brokerName") or {}
     controller: Row = (outcome.plan.get("broker") or {}).get("controller") or {}
     return str(named.get("value") or (controller.get("identity") or {}).get("broker") or "")
 
 
 def store_title(name: str, broker_name: str | None, room: int = 0) -> str:
-    """The store's name, or `broker-a (store)`. broker_name: hostile; "" or None where it is not known. One with parentheses is
-    not shown: it could end as another store's name does.  room > 0: characters of the whole; the broker's name is cut to fit."""
+    """Return the store's name, or `broker-a (store)`.
+
+    broker_name: hostile; "" or None if it is not known. A name with parentheses is not shown: it could end as another store's
+    name does.
+    room: if above 0, the characters of the whole; the broker's name is cut to fit.
+    """
     if not broker_name or broker_name == name or not says_nothing(name) or {"(", ")"} & set(broker_name):
         return name
     own = f" ({name})"
@@ -35,7 +39,10 @@ def store_title(name: str, broker_name: str | None, room: int = 0) -> str:
 
 
 def short_names(stores: Iterable[str]) -> dict[str, str]:
-    """Store -> what people read in its place: of a place its end, as many folders as make it unlike all others'."""
+    """Return store -> the name that people read in its place.
+
+    For a place this is its end, with the fewest folders that make it unlike all others.
+    """
     known = sorted(set(stores))
     parts = {store: store.split("/") for store in known}
     ends = Counter("/".join(own[-n:]) for own in parts.values() for n in range(1, len(own) + 1))
@@ -51,5 +58,5 @@ def says_nothing(name: str) -> bool:
 
 
 def title_of(outcome: AuditOutcome) -> str:
-    """The same of an audited store."""
+    """Return the title of an audited store."""
     return store_title(outcome.name, broker_name_of(outcome))

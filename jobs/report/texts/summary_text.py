@@ -71,11 +71,12 @@ _NUMBER = 11  # a count at the start of a line, with the gap after it
 def summary_text(
     run: RunInfo, outcomes: Sequence[AuditOutcome], out: str, colour: bool = False, words: Sequence[str] = (), in_use: str = ""
 ) -> str:
-    """The whole text, with its last line end.
+    """Return the whole text, with its last line end.
 
-    out: the folder of the results, as the user named it.  colour: only where a terminal reads it and NO_COLOR is not set.
-    words: those with which another command reads the one store (`commands.store_words`).  in_use: why a repair refuses the one
-    store now, "" if no broker uses it.
+    out: the folder of the results, as the user named it.
+    colour: only if a terminal reads it and NO_COLOR is not set.
+    words: those with which another command reads the one store (`commands.store_words`).
+    in_use: why a repair refuses the one store now, "" if no broker uses it.
     """
     paint = Paint(colour)
     lines: list[str] = []
@@ -202,7 +203,7 @@ def _loss(outcome: AuditOutcome, paint: Paint) -> list[str]:
 
 
 def _compared(outcome: AuditOutcome, paint: Paint) -> list[str]:
-    """Releases and settings beside one another; [] where nobody asked for that."""
+    """Return the lines of releases and settings beside one another; [] if nobody asked for them."""
     compared = outcome.comparison
     if compared is None:
         return []
@@ -277,8 +278,9 @@ def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -
 
 
 def _closer(outcome: AuditOutcome, words: Sequence[str], said: str = "") -> list[str]:
-    """The command that shows more of the most severe finding, or of a note that the verdict names; else why there is none.
+    """Return the command that shows more of the most severe finding, or why there is none.
 
+    A note that the verdict names counts as well.
     said: a reason that was given before.
     """
     serious = [f for severity in (LOSS, REBUILDABLE) for f in outcome.findings if f.severity == severity]
@@ -362,8 +364,10 @@ def _replicas(outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
 
 
 def _what(outcome: AuditOutcome, broker: Row) -> str:
-    """Why a store is where it is in the ranking: what stops it, or what it lacks of its group and its worst findings' codes, most
-    of them first."""
+    """Say why a store is at its place in the ranking.
+
+    The reason is what stops it, else the messages that it lacks of its group, and its worst findings' codes, most of them first.
+    """
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
     if doubts:
         return printable(doubts[0])

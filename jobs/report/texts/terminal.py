@@ -1,4 +1,4 @@
-"""What a terminal can show: its colours, where they are wanted, and columns. Standard library only."""
+"""The colours and columns of a terminal. Standard library only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def output_width(elsewhere: int) -> int:
 
 
 class Paint:
-    """Colours a text, or leaves it as it is where no colour is wanted."""
+    """Colours a text, or leaves it as it is if no colour is wanted."""
 
     def __init__(self, colour: bool):
         self._colour = colour

@@ -47,7 +47,7 @@ def _is_seen(character: str) -> bool:
 
 
 def name_text(name: object, limit: int = 0) -> str:
-    """A topic, key or other name, `printable`; in quotes where it is empty, or begins or ends with a space."""
+    """Return a topic, key or other name, `printable`. It is in quotes if it is empty, or begins or ends with a space."""
     return seen(printable(name, limit))
 
 
@@ -86,14 +86,14 @@ def seconds_text(seconds: float) -> str:
 
 
 def time_text(ms: int) -> str:
-    """A store time in UTC to the second; the bare number where it is outside the calendar."""
+    """Return a store time in UTC to the second; the bare number if it is outside of the calendar."""
     if not 0 < ms <= _LAST_MS:
         return f"{ms} ms"
     return (_EPOCH + timedelta(milliseconds=ms)).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def span_text(first_ms: int, last_ms: int) -> str:
-    """A time window; the day appears once where it is the same. One store time of 0, which is damage, is no begin of it."""
+    """Return a time window; the day appears once if it is the same. A store time of 0, which is damage, is no begin of it."""
     if first_ms <= 0 < last_ms <= _LAST_MS:
         return f"times up to {time_text(last_ms)} UTC (the earliest is {first_ms:,}, which no broker writes)"
     first, last = time_text(first_ms), time_text(last_ms)
@@ -106,7 +106,7 @@ def span_text(first_ms: int, last_ms: int) -> str:
 
 
 def not_read_texts(outcome: AuditOutcome) -> list[str]:
-    """What an audit left out on purpose, a line per part; [] where it read everything."""
+    """Return a line for each part that an audit left out on purpose; [] if it read everything."""
     row = outcome.not_read
     parts = (
         ("segments", "segment_bytes", "segment"),

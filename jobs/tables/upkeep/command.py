@@ -175,7 +175,7 @@ def _info(_: Mapping[str, Any], __: datetime) -> _Act:
 
 
 def info(cares: Sequence[TableCare]) -> Row:
-    """What the tables hold and take, of the disk too."""
+    """Return the content and the size of the tables, on the disk too."""
     asked = ["count(DISTINCT run_id) AS runs", "min(started_at) AS oldest", "max(started_at) AS newest"]
     (runs,) = DeltaQuery(cares[0].uri).ask(asked)
     tables = []
@@ -199,7 +199,7 @@ def info(cares: Sequence[TableCare]) -> Row:
 
 
 def _refuse_links(cares: Sequence[TableCare]) -> None:
-    """Look at all tables before the first change, so that none is changed where another is refused."""
+    """Look at all tables before the first change, so that no table is changed if another is refused."""
     for care in cares:
         care.refuse_links()
 

@@ -1,4 +1,4 @@
-"""Which runs a pruning takes out, and which it keeps whatever their age. Rows of `runs` in, run ids out."""
+"""Chooses the runs that a pruning takes out, and those that it keeps whatever their age. Rows of `runs` in, run ids out."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ class Choice:
 
 
 def choose(rows: Sequence[Row], keep_since: int | None, keep_runs: int | None) -> Choice:
-    """What a pruning takes out. rows: of `runs`, a row for each store of each run, with COLUMNS.
+    """Choose the runs that a pruning takes out.
 
-    keep_since: µs since 1970; runs that began then or later stay.  keep_runs: of each store so many of its newest runs stay. What
-    either of them keeps stays. A run goes as a whole: it stays as long as one of its stores needs it.
+    rows: of `runs`, a row for each store of each run, with COLUMNS.
+    keep_since: µs since 1970; runs that began then or later stay.
+    keep_runs: the number of newest runs of each store that stay.
+    A run stays if one of the two keeps it. A run goes as a whole: it stays as long as one of its stores needs it.
     """
     by_store: defaultdict[str, list[Row]] = defaultdict(list)
     began: dict[str, int] = {}
@@ -45,8 +47,12 @@ def choose(rows: Sequence[Row], keep_since: int | None, keep_runs: int | None) -
 
 
 def _needed(rows: Sequence[Row]) -> set[str]:
-    """Of one store, by time: its latest run, which `report` shows; the latest full one, from which an audit takes what has not
-    changed; and the one that saw its log reach furthest, by which an audit notices that messages are gone."""
+    """Return the runs that one store needs.
+
+    They are its latest run, which `report` shows; the latest full one, from which an audit takes segments that have not changed;
+    and the one that saw its log reach furthest, by which an audit notices that messages are gone.
+    rows: the store's, by time.
+    """
     found = {rows[-1]["run_id"]}
     full = [row for row in rows if row.get("level") != "quick"]
     if full:

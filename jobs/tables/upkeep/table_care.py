@@ -72,15 +72,16 @@ class TableCare:
         return sum(query.ask(["count(*) AS n"], f"WHERE {one_of(RUN_ID.name, ids)}")[0]["n"] for ids in groups)
 
     def refuse_links(self) -> None:
-        """Raise TablesFailed where a link is in the table's folder, or the folder is one: changes could be made elsewhere."""
+        """Raise TablesFailed if a link is in the table's folder, or the folder is one: changes could be made elsewhere."""
         self._call(lambda: refuse_links(self._log.place))
 
     # ---- runs --------------------------------------------------------------------------------------------------
 
     def unfinished(self, whole: frozenset[str], before: float) -> list[str]:
-        """Runs that have rows here and none in `runs`, though all files with such rows are older: writers that were stopped.
+        """Return runs of stopped writers: they have rows here and none in `runs`, though their files are older.
 
-        whole: the runs that are in `runs`.  before: seconds since 1970.
+        whole: the runs that are in `runs`.
+        before: seconds since 1970.
         """
         found = {row["run_id"] for row in DeltaQuery(self.uri).ask(["DISTINCT run_id"])} - whole - {None}
         recent = [file for file in self.live() if file.modified_ms > before * 1000] if found else []
@@ -157,7 +158,7 @@ class TableCare:
     # ---- calls -------------------------------------------------------------------------------------------------
 
     def _change(self, change: Callable[[Any], object]) -> None:
-        """Make a change on the newest version, and anew where another writer was quicker."""
+        """Make a change on the newest version, and anew if another writer was quicker."""
         from deltalake.exceptions import CommitFailedError
 
         self.refuse_links()
@@ -196,7 +197,10 @@ def _compact(table: Any, partition: Sequence[tuple[str, str, str]] | None = None
 
 
 def _by_month(table: Any, months: Mapping[str, str]) -> None:
-    """Write all rows of a table anew, partitioned by month; this one for a run that is not in `runs`, as it is being written."""
+    """Write all rows of a table anew, partitioned by month.
+
+    A run that is not in `runs` is being written, so it gets this month.
+    """
     from deltalake import write_deltalake
 
     dataset = table.to_pyarrow_dataset()

@@ -44,7 +44,7 @@ class LocalTableFolder:
     """A folder of this machine."""
 
     def __init__(self, path: str):
-        """Raises TablesFailed where it is a link or has one below it: then some of its files lie elsewhere."""
+        """Take a folder. Raises TablesFailed if it is a link or has one below it: then some of its files lie elsewhere."""
         self._root = path.rstrip("/")
         refuse_links(self._root)
 

@@ -1,4 +1,4 @@
-"""What is wrong with a copy, as findings.
+"""The checks of a copy: each returns findings.
 
 * `all_checks`: the checks over one copy's evidence in one table, and where other findings come from.
 * `scan_findings`: what the tasks found while they read.

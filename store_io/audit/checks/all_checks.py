@@ -43,7 +43,7 @@ Check = Callable[[Evidence], Iterable[Finding]]
 
 
 def small_files(evidence: Evidence) -> list[Finding]:
-    """What was found in config/ and in what a start reads besides, and of sizes in broker.conf that no file has."""
+    """Return the findings on config/ and other small files, and on sizes in broker.conf that no file has."""
     copy = evidence.copy
     return copy.config.findings + misfit_findings(copy.misfits)
 
@@ -70,7 +70,7 @@ REST: tuple[Check, ...] = (
 
 
 def run_checks(evidence: Evidence) -> GrowingList[Finding]:
-    """What is wrong with the copy, whatever a start would make of it."""
+    """Return the findings on the copy, whatever a start would do with it."""
     found: GrowingList[Finding] = GrowingList()
     for check in COMPARED:
         found += check(evidence)

@@ -1,4 +1,4 @@
-"""What a start would do to this copy: refuse it, drop messages, wait without end, leave consumers beyond the log's end."""
+"""Findings on a start of this copy: it would refuse, drop messages, wait without end, or leave consumers beyond the log's end."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _RESTORE_TOPICS = (
 
 @dataclass(frozen=True)
 class OffsetsBeyond:
-    """Offsets in config/ beyond the end that their queue would have after a start: rows of groups, rows of delay levels."""
+    """Offsets in config/ beyond the end of their queue after a start: rows of groups, rows of delay levels."""
 
     groups: list[Row] = field(default_factory=list)
     delays: list[Row] = field(default_factory=list)
 
 
 def offsets_beyond(evidence: Evidence) -> OffsetsBeyond:
-    """Them; none where nothing is predicted."""
+    """Return the offsets beyond the ends; none if nothing is predicted."""
     prediction = evidence.prediction
     if prediction is None or not prediction.starts:
         return OffsetsBeyond()
@@ -56,7 +56,7 @@ def offsets_beyond(evidence: Evidence) -> OffsetsBeyond:
 
 
 def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
-    """Findings on what the release would do; none where that is not known."""
+    """Return the findings on the effect of a start; none if that is not known."""
     prediction, loss = evidence.prediction, evidence.loss
     if prediction is None:
         return []
@@ -134,10 +134,10 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
 
 
 def _switch_off(evidence: Evidence, prediction: Prediction) -> str:
-    """The next step where a setting was switched on later; "" where that is not the likely cause.
+    """Return the next step for a setting that was switched on later; "" if that is not the likely cause.
 
-    A record without what the setting asks for may be damaged if it comes after messages that have it; if it has a finding of its
-    own, it is.
+    A record without the property that the setting asks for may be damaged if it comes after messages that have it; if it has a
+    finding of its own, it is.
     """
     before = prediction.start_segment and prediction.log_end > int(prediction.start_segment)
     at = (f for s in evidence.segments for f in s.findings if f.phy_offset == prediction.log_end)
@@ -169,7 +169,10 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
 
 
 def _first_left_out(evidence: Evidence, loss: Loss) -> str:
-    """Of a controlled replica: the first message after confirmOffset, which a start after a clean exit leaves out (P2)."""
+    """Explain the loss of a controlled replica's first message after confirmOffset.
+
+    A start after a clean exit leaves it out (P2).
+    """
     copy, skipped = evidence.copy, sum(queue.messages - queue.cut for queue in loss.by_queue.values())
     if skipped != 1 or copy.unclean or not (copy.rules.controller_mode and copy.rules.dispatches_after_clean_exit):
         return ""
@@ -177,7 +180,7 @@ def _first_left_out(evidence: Evidence, loss: Loss) -> str:
 
 
 def _end_unread(queue: BrokerQueue | None, count: str) -> str:
-    """Of a queue in RocksDB whose ends a broker cannot read (rocksdb.md 3)."""
+    """Explain the loss in a queue in RocksDB whose ends a broker cannot read (rocksdb.md 3)."""
     if not isinstance(queue, RocksQueue) or not (queue.maximum_bad or queue.minimum_bad):
         return ""
     if queue.maximum_bad:
@@ -186,7 +189,10 @@ def _end_unread(queue: BrokerQueue | None, count: str) -> str:
 
 
 def _below_minimum(evidence: Evidence, queue: BrokerQueue | None, key: QueueKey, count: str) -> str:
-    """Of a queue in RocksDB whose minimum passes over messages that have entries: an undamaged one can do so (rocksdb.md 4)."""
+    """Explain the loss in a queue in RocksDB whose minimum passes over messages that have entries.
+
+    An undamaged queue can do so (rocksdb.md 4).
+    """
     if not isinstance(queue, RocksQueue) or queue.cut_back or key not in evidence.views:
         return ""
     rows = evidence.views[key].runs.rows
@@ -204,7 +210,7 @@ def _below_minimum(evidence: Evidence, queue: BrokerQueue | None, key: QueueKey,
 
 
 def _why_skipped(prediction: Prediction, queue: BrokerQueue | None) -> str:
-    """Of queues in RocksDB, and of those that are written twice, which lose messages in silence (rocksdb.md 3, 8)."""
+    """Explain a silent loss of queues in RocksDB, and of queues that are written twice (rocksdb.md 3, 8)."""
     if isinstance(queue, RocksQueue) and queue.cut_back:
         again = f"queue offsets from {queue.max_offset:,} on are given again, and the entries there are overwritten"
         return f": its maximum is set back to {queue.max_offset:,}; {again}"
@@ -226,7 +232,7 @@ def _cut_by_crash(evidence: Evidence, prediction: Prediction, loss: Loss) -> Ite
 
 
 def _start_without_crash(evidence: Evidence) -> str:
-    """What to do where the rules of an unclean exit alone cut queues of a DLedger broker (dledger.md 7)."""
+    """Return the next step if the rules of an unclean exit alone cut queues of a DLedger broker (dledger.md 7)."""
     assert evidence.copy.loaded.ledger is not None
     checkpoint = f"{evidence.copy.loaded.ledger.folder}/{dledger_layout.CHECKPOINT}"
     return f"Remove abort and {checkpoint} from the copy before a start: it then cuts nothing and dispatches all of the log."

@@ -29,7 +29,7 @@ MAX_MISSING_NAMES = 100
 
 
 def file_names(evidence: Evidence) -> list[Finding]:
-    """What names and lengths alone show; each file is blamed by one rule."""
+    """Return the findings that names and lengths alone show; each file is blamed by one rule."""
     copy = evidence.copy
     found = name_findings(copy.tree, copy.rules) if not copy.unmodelled else []
     found = [f for f in found if evidence.log_whole or f.code != "segment_missing"]
@@ -59,8 +59,8 @@ def _with_messages(found: list[Finding], evidence: Evidence) -> list[Finding]:
 def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
     """Files and folders that no broker makes, wrong lengths, gaps in the files' names (pitfalls C6 to C10, I6, I7).
 
-    What was not opened, such as a link that leads out of the store, counts as a file of the right length: of it only
-    `store_dir.listing_notes` speaks.
+    A name that was not opened, such as a link that leads out of the store, counts as a file of the right length: only
+    `store_dir.listing_notes` speaks of it.
     """
     log = [*_log_names(tree, rules), *_ledger_names(tree, rules)]
     queues = _topic_names(tree, rules) if not rules.rocksdb_queues else ()
@@ -81,7 +81,7 @@ def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Findin
 
 
 def _length_fault(segment: StoreFile, size: int) -> str:
-    """What a segment has more, or less, than its configured length."""
+    """Return a clause on the bytes that a segment has beyond its configured length, or lacks."""
     if segment.size > size:
         return f"it is too long: a repair cuts off its last {count_text(segment.size - size, 'byte')}, which no start reads"
     return f"it is too short: its last {count_text(size - segment.size, 'byte')} are missing"
@@ -168,7 +168,10 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
 
 
 def _by_number(entries: Sequence[StoreFile]) -> list[tuple[StoreFile, int | None, bool]]:
-    """(file, its number, whether a broker, which sorts by the names' text, has all of them in the order of their numbers)"""
+    """Return (file, its number, whether all files are in the order of their numbers) of each file, by number.
+
+    A broker sorts files by their names' text.
+    """
     numbered = [(entry, parse_number(name_of(entry.path), 64)) for entry in entries]
     starts = [start for _, start in numbered if start is not None]
     in_order = starts == sorted(starts)
@@ -176,7 +179,7 @@ def _by_number(entries: Sequence[StoreFile]) -> list[tuple[StoreFile, int | None
 
 
 def _ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
-    """What ends the process of a DLedger node, or its load(), besides data files: its index files' names and lengths."""
+    """Yield findings on names and lengths of index files that end the process of a DLedger node, or its load()."""
     folder = ledger_folder(rules)
     for entry in tree.children(f"{folder}/{UNITS}") if folder else []:
         if entry.kind in UNREAD_KINDS:

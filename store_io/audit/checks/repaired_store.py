@@ -59,20 +59,28 @@ class _Report:
 
 
 def repaired(evidence: Evidence) -> list[Finding]:
-    """The notes on a store that a repair has made: messages given up, records healed, tables emptied; none on any other."""
+    """Return the notes on a store that a repair has made: messages given up, records healed, tables emptied.
+
+    Any other store has none.
+    """
     report = _report_beside(evidence, evidence.request.location)
     return [*_given_up(report), *_healed(evidence, report), *_emptied(report)] if report is not None else []
 
 
 def repaired_findings(evidence: Evidence, location: StoreLocation) -> list[Finding]:
-    """The note on the store at `location`, where a repair has made it and given up messages; none on any other. evidence: of
-    that store, or of a copy of it."""
+    """Return the note on messages that a repair gave up in the store at `location`. Any other store has none.
+
+    evidence: of that store, or of a copy of it.
+    """
     report = _report_beside(evidence, location)
     return _given_up(report) if report is not None else []
 
 
 def stays_of(rows: Iterable[Row]) -> Row:
-    """By code, how many findings a repair could not change, and a digest of where they are. rows: the report's `kept`."""
+    """Return, by code, the number of findings that a repair could not change, and a digest of their places.
+
+    rows: the report's `kept`.
+    """
     found: dict[str, list[Row]] = {}
     for row in rows:
         if _no_repair_changes(row["code"]):
@@ -81,7 +89,10 @@ def stays_of(rows: Iterable[Row]) -> Row:
 
 
 def kept_by_repair(evidence: Evidence, findings: list[Finding]) -> list[Finding]:
-    """The findings, those as notes that the repair which made this store could not change; all of a code, or none."""
+    """Return the findings; those that the repair of this store could not change become notes.
+
+    For each code either all of its findings do, or none.
+    """
     serious = [f for f in findings if f.severity != NOTE and _no_repair_changes(f.code)]
     report = _report_beside(evidence, evidence.request.location) if serious else None
     if report is None:
@@ -97,7 +108,10 @@ def kept_by_repair(evidence: Evidence, findings: list[Finding]) -> list[Finding]
 
 @cache
 def _no_repair_changes(code: str) -> bool:
-    """Whether a finding of that code that a repair leaves is about messages, and about nothing that a start or a person mends."""
+    """Say whether findings of that code that a repair leaves are about messages.
+
+    Neither a start nor a person mends these.
+    """
     row = CATALOGUE.get(code)
     if row is None or row.about not in (Part.LOG, Part.QUEUE):
         return False
@@ -110,7 +124,7 @@ def _digest_of(rows: list[Row]) -> str:
 
 
 def _report_beside(evidence: Evidence, location: StoreLocation) -> _Report | None:
-    """What the report beside the store says; None where there is none, or it belongs to another log."""
+    """Read the report beside the store; None without one, or if it belongs to another log."""
     data = read_beside(location, REPORT_SUFFIX, HEAD_BYTES)
     report = _read(data) if data is not None else None
     return report if report is not None and _same_log(evidence, report.tail) else None
@@ -156,7 +170,10 @@ def _emptied(report: _Report) -> list[Finding]:
 
 
 def _message_start(evidence: Evidence, segment: SegmentSummary, phy_offset: int, size: int) -> int | None:
-    """Where in its segment the valid message at that physical offset begins, with its header; None unless it has that size."""
+    """Return the position in its segment of the valid message at that physical offset, with its header.
+
+    None unless it has that size.
+    """
     copy = evidence.copy
     check = RecordCheck.audit_of(segment.base_offset, copy.rules, segment.path)
     start = phy_offset - segment.base_offset - check.framing.header_bytes
@@ -183,7 +200,7 @@ def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Ro
 
 
 def repair_note(outcome: AuditOutcome) -> str:
-    """What the repair that made this store gave up, a sentence with its full stop; empty for any other store."""
+    """Return a sentence on the messages that the repair of this store gave up; empty for any other store."""
     message = next((f.message for f in outcome.findings if f.code == REPAIRED), "")
     return f"{message[:1].upper()}{message[1:]}." if message else ""
 
@@ -198,7 +215,7 @@ def _same_log(evidence: Evidence, tail: Row) -> bool:
 
 
 def _read(data: bytes) -> _Report | None:
-    """What a report says, None where it is no report of a repair that was put in place."""
+    """Read a report; None if it is no report of a repair that was put in place."""
     report = _first_members(data.decode("ascii", "replace"))
     if report.get("schema_version") != 1 or report.get("consistent") is not True:
         return None

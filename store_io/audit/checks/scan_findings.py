@@ -1,4 +1,4 @@
-"""What the tasks themselves have found while they read: each in its own file."""
+"""Findings that the tasks made while they read, each in its own file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ UNSETTLED_SEGMENTS = 2  # the newest, whose first record may be torn
 
 
 def unread_heads(evidence: Evidence) -> list[Finding]:
-    """Of segments of which only the edges were read: first bytes that are no message."""
+    """Return findings on segments of which only the edges were read, and whose first bytes are no message."""
     files = evidence.unread[: -UNSETTLED_SEGMENTS or None] if evidence.read_last else []
     return [finding for file in files if file.path in evidence.edges for finding in evidence.edges[file.path].findings]
 
 
 def scan_findings(evidence: Evidence) -> Iterator[Finding]:
-    """Of segments, queues and index files that were read. An entry may lie in an index file that was not opened, and lead to a
-    message of a segment that was not opened."""
+    """Yield the findings of segments, queues and index files that were read.
+
+    An entry may lie in an index file that was not opened, and lead to a message of a segment that was not opened.
+    """
     of_segments = torn_copies.told_once(evidence.segments)
     of_queues = (queue.findings for queue in evidence.every_queue)
     of_index = (index.findings for index in evidence.index.values())

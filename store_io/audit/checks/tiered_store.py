@@ -1,4 +1,4 @@
-"""What the metadata of a tiered store claims: messages that lie elsewhere and were not read (compaction.md 7)."""
+"""The claims of a tiered store's metadata: messages that lie elsewhere and were not read (compaction.md 7)."""
 
 from __future__ import annotations
 

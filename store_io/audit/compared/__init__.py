@@ -1,4 +1,4 @@
-"""What other releases and settings would make of the copy, from the same scan.
+"""The answers of other releases and settings about the copy, from the same scan.
 
 * `compared_audit`: an audit that answers for several releases, and asks for the tasks of all of them.
 * `variants`: which releases and settings are tried, and which of them have the same rules.

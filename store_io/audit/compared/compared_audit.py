@@ -23,12 +23,12 @@ from store_io.rules.releases import broker_rules
 
 
 def compare(request: AuditRequest) -> Comparison | None:
-    """The comparison of the request's releases; None where the copy cannot be opened. The whole audit in this process."""
+    """Compare the request's releases in this process; None if the copy cannot be opened."""
     return run_compared(request).outcome().comparison
 
 
 def run_compared(request: AuditRequest) -> ComparedAudit:
-    """The same, giving the audit itself with all it knows."""
+    """Run the compared audit in this process and return it with all it knows."""
     audit = ComparedAudit(request)
     run_rounds([(audit, audit.first_tasks())], lambda tasks: [run_task(task) for task in tasks])
     return audit
@@ -112,7 +112,7 @@ class ComparedAudit(StoreAudit):
         return self._share(wanted)
 
     def _tasks_after(self, variant: Variant | None, answers: list[Any]) -> list[Task]:
-        """What one of the audits asks for after these answers; it has ended where that is nothing."""
+        """Return the tasks that one of the audits wants after these answers; it has ended if there are none."""
         if variant is None:
             return super().next_tasks(answers)
         tasks = self._running[variant].next_tasks(answers)
@@ -130,7 +130,7 @@ class ComparedAudit(StoreAudit):
         return list(self._round.tasks)
 
     def _beside(self) -> list[Variant]:
-        """What to try beside the request's own release: each set of rules once."""
+        """Return the variants to try beside the request's own release: each set of rules once."""
         known = {same_rules(self.rules): self.request.release}
         for release in self.request.releases:
             rules = broker_rules(release, self.rules.settings)

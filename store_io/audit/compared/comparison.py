@@ -18,7 +18,10 @@ from store_io.wording.refusals import refusal_row
 
 @dataclass(frozen=True)
 class Answer:
-    """What one audit says, kept as long as nothing else of it is. counts: findings by severity."""
+    """The answer of one audit, kept as long as nothing else of the audit is.
+
+    counts: findings by severity.
+    """
 
     start: Start
     counts: Mapping[str, int]
@@ -64,7 +67,7 @@ def not_known(variant: Variant, gap: Gap) -> Answer:
 
 
 def older_than_its_writer(release: str, written: WrittenBy) -> str:
-    """Why nobody knows what a release makes of this copy that is older than the one which wrote it; "" of any other."""
+    """Say why the answer of a release older than the copy's writer is not known, else ""."""
     if not written.surely_since or parse_known(release) >= parse_known(written.surely_since):
         return ""
     traces = ", ".join(written.newer[:3])
@@ -74,7 +77,7 @@ def older_than_its_writer(release: str, written: WrittenBy) -> str:
 
 
 def plan_section(compared: Comparison) -> Row:
-    """What plan.json says of it, key by key."""
+    """Return the comparison as keys of plan.json."""
     return {
         "releases": [{"release": row.release, **_plan_row(row)} for row in compared.releases],
         "lose_least": list(compared.least),
@@ -98,8 +101,10 @@ def comparison(releases: Sequence[Start], settings: Sequence[Start], own: Start)
 
 
 def least_loss(rows: Sequence[Start]) -> tuple[str, ...]:
-    """The releases that lose least: messages, then timer messages that are never delivered. () where none is known to start, or
-    all of those are in doubt."""
+    """Return the releases that lose the fewest messages, then the fewest timer messages that are never delivered.
+
+    () if none is known to start, or all of those are in doubt.
+    """
     sure = [row for row in rows if row.known and row.starts and not row.doubt]
     least = min((_loss(row) for row in sure), default=None)
     return tuple(row.release for row in sure if _loss(row) == least)

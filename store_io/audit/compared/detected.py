@@ -16,8 +16,12 @@ from store_io.source.byte_source import StoreLocation
 
 @dataclass(frozen=True)
 class Detected:
-    """release: by whose rules to judge; "" where that is not sure.  among: the releases that are possible then, all of which
-    do the same with this copy.  written: what the files say."""
+    """The release of a copy as its files show it.
+
+    release: the release whose rules to apply; "" if that is not sure.
+    among: the releases that are possible then, all of which do the same with this copy.
+    written: the traces in the files.
+    """
 
     written: WrittenBy
     release: str = ""
@@ -25,9 +29,9 @@ class Detected:
 
 
 def detect_release(location: StoreLocation, broker_conf: str | None) -> Detected:
-    """What names, checkpoint and tables show; no large file is read. Raises NotAStore.
+    """Detect a copy's release by names, checkpoint and tables; no large file is read. Raises NotAStore.
 
-    Sure is only which releases are too old. So a release follows where all that are not too old have the same rules.
+    Only one fact is sure: which releases are too old. So a release follows if all that are not too old have the same rules.
     """
     copy = open_copy(AuditRequest("", location, NEWEST_RELEASE, broker_conf), Gaps())
     written = written_by(copy.listing.files, copy.checkpoint, heads_of(copy.source, copy.listing))

@@ -151,7 +151,7 @@ class SharedRound:
 
 
 def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
-    """What a scan that served several says to one of them; None: nothing, this walk went its own way."""
+    """Return one walk's part of a scan that served several; None: the walk left the scan's."""
     if isinstance(result, PartlyRead):
         part = _own_part(result.result, number, task)
         return None if part is None else replace(result, result=part)
@@ -170,7 +170,7 @@ def _is_whole(task: SegmentTask) -> bool:
 
 
 def _walk_of(task: SegmentTask) -> WalkRules:
-    """What decides what a task finds, apart from its files and cuts."""
+    """Return the facts that decide a task's result, apart from its files and cuts."""
     rules = task.rules
     if _is_whole(task):
         return WalkRules.of(rules, task.unclean)

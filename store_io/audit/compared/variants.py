@@ -1,4 +1,4 @@
-"""Which releases and settings are tried on a copy."""
+"""The releases and settings that are tried on a copy."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def changed_settings(copy: OpenedCopy) -> list[Variant]:
 
 
 def nameless(rules: BrokerRules) -> tuple[Any, ...]:
-    """The rules and the settings' values, without the release's name and where the settings are from."""
+    """Return the rules and the settings' values, without the release's name and the settings' origins."""
     own = {name: value for name, value in vars(rules).items() if name not in ("release", "version", "settings")}
     return sorted(own.items()), [(key, setting.value) for key, setting in sorted(rules.settings.items())]
 
 
 def same_rules(rules: BrokerRules) -> Hashable:
-    """What two releases have in common that do the same with every copy."""
+    """Return the key that two releases share if they do the same with every copy."""
     files = tuple(file.path for file in config_files(rules))
     return repr((nameless(rules), config_rules(rules), files))

@@ -1,4 +1,4 @@
-"""What a start makes of the logs of compacted topics, from their names and what was read of their entries."""
+"""The effect of a start on the logs of compacted topics, from their names and the entries that were read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class CompactedStart:
 
 
 def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary], rules: BrokerRules) -> CompactedStart:
-    """What load() makes of them. read: at least the last three files of each queue."""
+    """Return the effect of load() on the logs of compacted topics.
+
+    read: at least the last three files of each queue.
+    """
     ends = {summary.entries_path: summary.ends for summary in read if summary.ends is not None}
     start = CompactedStart([store.refusal] if store.refusal else [])
     queues = {}

@@ -19,11 +19,13 @@ COVERAGE = 0.8  # of the bytes beyond the log's end; entries that cover less wer
 
 @dataclass(frozen=True)
 class LiveCopy:
-    """What entries beyond the log's end say of a copy with an abort file.
+    """The facts that entries beyond the log's end show of a copy with an abort file.
 
-    holes: they leave gaps. A broker dispatches in physical order, so in a copy of one moment they leave none, except for
-    messages without an entry.  later: they begin right after the log's last message, where zeros follow, or where the segment
-    after a full last one would begin: the queues were copied after the log.  proven: no loss of power explains this.
+    holes: they leave gaps. A broker dispatches in physical order, so in a copy of one moment they leave none, except for messages
+    without an entry.
+    later: they begin right after the log's last message, with zeros there, or with a segment due after a full last one: the
+    queues were copied after the log.
+    proven: no loss of power explains this.
     unwritten: the finding on zeros in the log before later messages.
     """
 

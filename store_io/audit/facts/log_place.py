@@ -1,4 +1,6 @@
-"""Where broker.conf keeps the CommitLog. Such a path is said and never opened: the copy lies on another machine, or elsewhere."""
+"""The place of the CommitLog in broker.conf. Such a path is said and never opened: the copy lies on another machine, or
+elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ class LogPlace(NamedTuple):
 
 
 def log_place(broker_conf: str | None, listing: StoreListing, rules: BrokerRules) -> LogPlace:
-    """What broker.conf says of the CommitLog's place, if nobody named the place of the copy's own.
+    """Return the place of the CommitLog by broker.conf, if nobody named the place of the copy's own.
 
     Source: MessageStoreConfig.getStorePathCommitLog, getStorePathDLedgerCommitLog; MultiPathMappedFileQueue, MULTI_PATH_SPLITTER.
     """

@@ -1,4 +1,4 @@
-"""How many messages a copy shows and does not hold: damaged ones, and those of segments that are missing or empty.
+"""Counts the messages that a copy shows and does not hold: damaged ones, and those of segments that are missing or empty.
 
 A message has one place in its own queue, so places are counted: those to which entries lead that find no message, those that the
 log itself skips where bytes are damaged or missing, and in a copy without a message all that queues and tables of offsets show.
@@ -29,8 +29,10 @@ _LOST_CODES = ("segment_missing", "message_lost", "commitlog_damaged", "commitlo
 
 
 def missing_messages(evidence: Evidence, findings: Iterable[Finding]) -> Row:
-    """{"messages": how many, "at_least": whether more may be missing}; {} if no finding says that messages are gone, or nothing
-    says how many."""
+    """Return {"messages": how many are missing, "at_least": whether there may be more}.
+
+    {} if no finding says that messages are gone, or nothing says how many.
+    """
     lost = [f for f in findings if f.severity == LOSS and f.code in _LOST_CODES]
     if not lost or not evidence.log_whole or evidence.unread:
         return {}
@@ -91,8 +93,10 @@ class _Queue:
 
 
 def _skipped(evidence: Evidence, view: QueueView) -> Ranges:
-    """Queue offsets that a queue's messages skip along the log, over bytes that are damaged or missing: no more than have room
-    there, as a damaged header names any offset."""
+    """Return the queue offsets that a queue's messages skip along the log, over bytes that are damaged or missing.
+
+    They are no more than have room there, as a damaged header names any offset.
+    """
     rows, positions = view.runs.rows, view.runs.positions
     if view.batch or view.lmq or not len(rows):
         return []
@@ -113,7 +117,7 @@ def _skipped(evidence: Evidence, view: QueueView) -> Ranges:
 
 
 def _explained(evidence: Evidence, finding: Finding) -> bool:
-    """Whether entries lead to where this finding says that messages are gone. More entries than are listed do."""
+    """Say whether entries lead to the place of this finding, at which messages are gone. More entries than are listed do."""
     start = finding.phy_offset
     if finding.code not in ("segment_missing", "commitlog_damaged") or start is None:
         return True
@@ -129,7 +133,10 @@ def _explained(evidence: Evidence, finding: Finding) -> bool:
 
 
 def of_an_empty_log(evidence: Evidence) -> tuple[int, bool]:
-    """Of a log without a message: (messages that queues and tables of offsets show, whether there may have been more)."""
+    """Count the messages that queues and tables of offsets show, for a log without a message.
+
+    The second value says whether there may have been more.
+    """
     number, more = 0, not evidence.queues_whole
     ends = _offsets(evidence)
     for key, queue in evidence.queues.items():

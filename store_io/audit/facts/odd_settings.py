@@ -41,7 +41,7 @@ class UnknownName(NamedTuple):
     meant: str
 
     def said(self, rules: BrokerRules) -> _Odd:
-        """That the line is ignored, and which name was meant."""
+        """Return a clause on the line that is ignored and on the name that was meant."""
         probably = "" if self.key in RENAMED or self.key.lower() == self.meant.lower() else "probably "
         return _Odd(
             self.meant,
@@ -80,7 +80,7 @@ def ignored_lines(broker_conf: str | None, rules: BrokerRules) -> list[str]:
 
 
 def _known_elsewhere(line: UnknownName, rules: BrokerRules) -> str:
-    """Which name was meant, or which releases know this one, in brackets; "" if nothing is known."""
+    """Return in brackets the name that was meant, or the releases that know this name; "" if nothing is known."""
     if line.meant:
         return f" ({line.meant} was probably meant)"
     span = known_span(line.key)
@@ -97,8 +97,10 @@ def _changes(line: UnknownName, rules: BrokerRules) -> bool:
 
 
 def odd_settings(broker_conf: str | None, rules: BrokerRules) -> list[str]:
-    """A sentence for each, without a full stop, of sizes and of what moves the log's end first; the last counts those beyond
-    MOST_NAMED."""
+    """Return a sentence, without a full stop, for each line of broker.conf that the release takes otherwise than it reads.
+
+    Sizes and settings that move the log's end come first; the last sentence counts the lines beyond MOST_NAMED.
+    """
     lines = list(properties_of(broker_conf or ""))
     odd = [*_values(rules), *_repeated(lines), *_misnamed(broker_conf, rules)]
     odd.sort(key=lambda line: line.key not in SIZE_DEFAULTS and line.key not in DECISIVE)
@@ -117,7 +119,7 @@ def _values(rules: BrokerRules) -> Iterator[_Odd]:
 
 
 def _taken(key: str, setting: Setting, rules: BrokerRules) -> str:
-    """What the release makes of a value that reads as another one; "" of any other value."""
+    """Return a clause on the release's reading of a value that reads as another one; "" for any other value."""
     text, default = setting.text or "", ALL_DEFAULTS[key]
     meant = taken_setting(key, text.strip(), parse_known(NEWEST_RELEASE)).value
     if not reads(key, rules.version):
@@ -155,7 +157,7 @@ def _shown(value: object) -> str:
 
 
 def shown_name(text: str) -> str:
-    """As it is if it is plain, else in quotes."""
+    """Return a plain name as it is, any other in quotes."""
     return text if re.fullmatch(r"[\w./:;,-]{1,80}", text, re.ASCII) else _quoted(text)
 
 

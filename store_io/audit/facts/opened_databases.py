@@ -41,7 +41,7 @@ class DatabaseState:
 
     @property
     def next_step(self) -> str:
-        """What a person does about a database that ends the broker: no repair can read what the database held."""
+        """Return the next step for a database that ends the broker: no repair can read its content."""
         folder = self.rule.folder
         return (
             f"No repair makes {folder}/ anew: restore the folder from a backup of this broker. Or move the folder out of the copy"

@@ -23,7 +23,7 @@ _SYSTEM_GROUPS = "CID_RMQ_SYS_"
 
 
 class ReadCopy(Copy, Protocol):
-    """The same with what its managers hold after their load."""
+    """A copy with the tables that its managers hold after their load."""
 
     @property
     def config(self) -> StoreConfig: ...
@@ -41,15 +41,20 @@ class FullerForm:
 
 @dataclass
 class OtherForms:
-    """fuller: file -> the form that shows most of its table, where a start holds less.  unread: form -> why nobody knows what
-    lies in it."""
+    """Other forms of tables in a copy.
+
+    fuller: file -> the form that shows most of its table, if a start holds less.
+    unread: form -> why nobody knows its content.
+    """
 
     fuller: dict[str, FullerForm] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
 
     def databases(self, path: str) -> list[Form]:
-        """What is known here of databases with the table of that file: the one that shows most, and those of which nobody
-        knows what lies in them."""
+        """Return the known databases with the table of that file.
+
+        They are the one that shows most, and those whose content nobody knows.
+        """
         fuller = self.fuller.get(path)
         found = [fuller.form] if fuller is not None and fuller.form.name.endswith("/") else []
         names = [f"{place.folder}/" for place in all_places(path)]
@@ -84,7 +89,8 @@ class NewestTable:
 
 
 def newest_table(copy: ReadCopy, path: str) -> NewestTable:
-    """Return what the copy shows of one table: what a start holds, and over it the fullest form that is known to be newer.
+    """Return one table as the copy shows it. A start's entries come first, and over them the fullest form that is known to be
+    newer.
 
     A table of which a start takes nothing is shown by its fullest form, whatever its age.
     """
@@ -159,7 +165,7 @@ def _fuller(copy: ReadCopy, form: Form, done: Load, held: Mapping[Any, Any]) -> 
 
 
 def _entries(form: Form) -> dict[Any, Any]:
-    """As managers hold them: an offset by group, topic and queue id, or by delay level."""
+    """Return entries as managers hold them: an offset by group, topic and queue id, or by delay level."""
     layout = LAYOUTS[form.path][0]
     if form.path in (TOPICS, GROUPS):
         return form.own

@@ -42,9 +42,9 @@ def size_misfits(
     misnamed: Sequence[UnknownName] = (),
     left_out: Callable[[], Mapping[str, Setting]] | None = None,
 ) -> list[Misfit]:
-    """Where a broker.conf was given and the files agree on another size: it is probably another store's, unless a line whose name
-    the release does not know has that size.
+    """Return the sizes in a broker.conf for which the files agree on another size.
 
+    Such a broker.conf is probably another store's, unless a line that the release does not know by its name has the right size.
     left_out: the settings that hold without this broker.conf; None: nobody reads the next step.
     """
     if broker_conf is None:
@@ -102,13 +102,16 @@ def size_misfits(
 
 
 def _shown(listing: StoreListing, settings: Mapping[str, Setting], left_out: Mapping[str, Setting], wrong: Set[str]) -> bool:
-    """Whether the files show all that a broker.conf says: sizes in place of the wrong ones, all else as it is."""
+    """Say whether the files show all that a broker.conf says.
+
+    They do if they show sizes in place of the wrong ones, and all else as it is.
+    """
     others = (key for key, setting in settings.items() if setting.origin == "broker.conf" and key not in wrong)
     return not size_misfits("", listing, left_out) and all(left_out[key].value == settings[key].value for key in others)
 
 
 def _made_by(misnamed: Sequence[UnknownName], keys: Sequence[str], settings: Mapping[str, Setting]) -> int:
-    """The length of the files of a kind if these lines had the names that were meant; 0 if one is no number."""
+    """Return the length of the files of a kind if these lines had the names that were meant. 0 if one is no number."""
     values = {key: int(settings[key].value) for key in keys}
     for line in misnamed:
         values[line.meant] = parse_number(line.value.strip(), 32) or 0

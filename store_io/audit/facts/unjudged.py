@@ -1,4 +1,4 @@
-"""What a start reads and this audit does not judge: files whose load() refuses, what is visibly broken, names for the verdict.
+"""Files that a start reads and this audit does not judge: those whose load() refuses, visibly broken ones, names for the verdict.
 
 Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
 Source: `rules.config.files`. Timers have checks of their own (`audit.timer`).
@@ -32,7 +32,10 @@ NEXT_STEP_BACKUP = f"Copy its .bak over the file, as this start does not take th
 
 
 def refusal_step(done: Load, rules: BrokerRules, late: bool) -> str:
-    """What to do about a file that ends the broker, and what a start destroys before that is done (config.md 5, 6)."""
+    """Return the next step for a file that ends the broker (config.md 5, 6).
+
+    It names the tables that a start destroys before that step.
+    """
     own = config_rules(rules)
     if own.refusal_saves_all and not late:
         lost = "topics, groups, offsets and filters, and the second one starts without them"
@@ -81,7 +84,10 @@ def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, 
 
 
 def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> None:
-    """One loader's decision: a broker ends where neither the file nor its .bak can be parsed; no .bak is as good as one."""
+    """Note the decision of one loader: a broker ends if neither the file nor its .bak can be parsed.
+
+    A missing .bak is as good as one.
+    """
     path = file.path
     if loaded.problems:
         found.broken += loaded.problems
@@ -130,7 +136,7 @@ def _matters(source: ByteSource, rules: BrokerRules) -> bool:
 
 
 def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules, known: Set[str]) -> set[str]:
-    """Files and folders with something in them that this release reads, and of which at most the form was looked at."""
+    """Return files and folders with content that this release reads, and of which at most the form was looked at."""
     wanted = {file.path for file in config_files(rules)} - JUDGED - {TIMER_CHECK}
     # Databases of tables that the release does not read are in `other_forms`.
     tables = {place.folder for path in DATABASE_TABLES for place in all_places(path)}

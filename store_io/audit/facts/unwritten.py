@@ -28,10 +28,10 @@ MOST_BEYOND = 16  # zero bytes that may follow the page's edge before the messag
 
 @dataclass(frozen=True)
 class Hole:
-    """Zeros from `position` of a segment on, where messages follow.
+    """Zeros from `position` of a segment on, with messages after them.
 
-    next_time: the store time of the first message of the next segment that has one; 0 without one.  to_end: whether they reach
-    the segment's end; else messages follow at `end`.
+    next_time: the store time of the first message of the next segment that has one; 0 without one.
+    to_end: they reach the segment's end; else messages follow at `end`.
     """
 
     path: str
@@ -44,7 +44,7 @@ class Hole:
 
     @property
     def phy_offset(self) -> int:
-        """Where it begins."""
+        """Return the physical offset at which the hole begins."""
         return self.base + self.position
 
 
@@ -77,9 +77,12 @@ def _to_a_page(extent: Extent) -> bool:
 def _messages_in(
     found: Sequence[Hole], views: Mapping[QueueKey, QueueView], results: Iterable[LeftoverResult], log: lm.LogMap
 ) -> list[int]:
-    """How many messages lay in each hole at least: the queue offsets that are missing between a queue's messages before and after
-    it, and after a queue's last message those whose entries lead there. A gap over several holes counts for the first one.
-    LMQ queues lead to messages of other queues, which are counted there."""
+    """Return the least number of messages that lay in each hole.
+
+    These are the queue offsets that are missing between a queue's messages before and after the hole, and after a queue's last
+    message those whose entries lead there. A gap over several holes counts for the first one. LMQ queues lead to messages of
+    other queues, which are counted there.
+    """
     counts = np.zeros(len(found), np.int64)
     starts = np.array([hole.phy_offset for hole in found], np.int64)
     ends = np.array([hole.base + hole.end for hole in found], np.int64)
@@ -139,10 +142,12 @@ class Unwritten:
         ]
 
     def copied_live(self, flushed_until: int) -> Finding | None:
-        """That they show a copy of a running broker. flushed_until: the checkpoint's store time of what was flushed.
+        """Return the finding on holes that show a copy of a running broker.
 
-        A broker flushes in physical order, and what was flushed outlasts a loss of power: a hole before a message that was
-        flushed is the copying's.
+        flushed_until: the checkpoint's store time of flushed messages.
+
+        A broker flushes in physical order, and flushed messages outlast a loss of power: a hole before a message that was flushed
+        is the copying's.
         """
         shown = [(hole, count) for hole, count in zip(self.holes, self.counts, strict=True) if hole.position]
         if not shown:  # a segment without a single message was not being written when it was copied
@@ -173,6 +178,6 @@ def unwritten(
     results: Mapping[QueueKey, LeftoverResult],
     log: lm.LogMap,
 ) -> Unwritten:
-    """What these segments leave out, and what the queues say of it."""
+    """Return the holes of these segments, and the messages that queues show in them."""
     found = _holes(segments)
     return Unwritten(found, _messages_in(found, views, results.values(), log) if found else [])

@@ -13,9 +13,13 @@ DEFAULT_RISK = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where records are searched for. Positions are bytes in the segment: a record begins at `start`, and at `end` what is
-    valid again. zeros_follow: nothing does, the log ends there.  filler: what is there is the segment's filler.
-    queue_offset: the value that the neighbours in its queue leave for the message there, which is valid but for that."""
+    """A place in which records are searched for. Positions are bytes in the segment.
+
+    start, end: a record begins at `start`; valid bytes begin again at `end`.
+    zeros_follow: nothing valid does, the log ends there.
+    filler: the segment's filler lies there.
+    queue_offset: the value that the neighbours in its queue leave for the message there, which is valid but for that.
+    """
 
     start: int
     end: int
@@ -35,7 +39,7 @@ class Change:
 
     @property
     def narrowed(self) -> Change:
-        """The same without the bytes at either end that stay as they are."""
+        """Return the change without the bytes at either end that stay as they are."""
         low, high = 0, len(self.old)
         while low < high and self.old[low] == self.new[low]:
             low += 1
@@ -48,12 +52,17 @@ class Change:
 class Candidate:
     """A change after which every check accepts the frame at `start`.
 
-    size: of the frame then.  patterns: changes of this kind that were tried.  bits: how many bits agree by chance alone, if it is
-    not the right one; what agreed before the change too says nothing of it and is not counted.  by_entry, by_order: how many
-    more an entry or neighbours that agree add, 0 where they would say the same without the change.
-    proven: a checksum over the changed bytes fits with it, and did not before.  whole: that checksum covers all of the record.
+    size: the size of the frame then.
+    patterns: changes of this kind that were tried.
+    bits: how many bits agree by chance alone, if it is not the right one. A fact that agreed before the change too says nothing
+    of it and is not counted.
+    by_entry, by_order: how many more an entry or neighbours that agree add, 0 if they would say the same without the change.
+    proven: a checksum over the changed bytes fits with it, and did not before.
+    whole: that checksum covers all of the record.
     located: an entry or a neighbour says that the message belongs into its queue at its queue offset.
-    agrees: what else says the same, in clauses.  against: what contradicts it.  message: None of a filler.
+    agrees: clauses on other facts that say the same.
+    against: the facts that contradict it.
+    message: None for a filler.
     """
 
     change: Change
@@ -78,7 +87,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the search found at one place. why: where there is no candidate."""
+    """The candidates that the search found at one place.
+
+    why: the reason if there is none.
+    """
 
     place: Place
     candidates: tuple[Candidate, ...] = ()
@@ -87,9 +99,12 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Healing:
-    """What is decided of one damaged record. why_not: "" where the change is to be made.
+    """The decision on one damaged record.
 
-    file: the segment.  start, end: the record with its header, in bytes of the file.  change: None where no single one is it.
+    why_not: "" if the change is to be made.
+    file: the segment.
+    start, end: the record with its header, in bytes of the file.
+    change: None if no single change makes it whole.
     """
 
     file: str

@@ -10,7 +10,7 @@ _BITS = 32  # the field that is right
 
 
 def filler_changes(window: SegmentWindow, place: Place) -> list[Candidate]:
-    """The one change, where one of the two fields is right. Of plain segments."""
+    """Return the one change of a filler, if one of its two fields is right. For plain segments."""
     head, left = window.read(place.start, place.start + layout.FRAME_BYTES), window.size - place.start
     size, magic = head[:4], head[4:]
     right_size = left.to_bytes(4, "big")

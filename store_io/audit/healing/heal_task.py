@@ -31,7 +31,10 @@ _TAGGED, _BY_EXT = " and tags code", "; an ext unit has its tags code, which is 
 
 @dataclass(frozen=True)
 class HealTask:
-    """Damaged places of one segment. Picklable. queues: where the entries of its messages are looked up."""
+    """Damaged places of one segment. Picklable.
+
+    queues: the paths by which the entries of its messages are looked up.
+    """
 
     store: int
     path: str
@@ -51,12 +54,12 @@ class HealTask:
         return (self.path,)
 
     def run(self) -> list[Found]:
-        """What was found at each place. Raises StoreError where the segment cannot be read."""
+        """Return the findings of the search at each place. Raises StoreError if the segment cannot be read."""
         return search(self, open_source(self.location))
 
 
 def queue_paths(copy: OpenedCopy) -> QueuePaths:
-    """Where the entries of a copy's queues are. Those of BatchConsumeQueues are not asked for."""
+    """Return the paths of the entries of a copy's queues. BatchConsumeQueues are not asked."""
     table = copy.queue_table
     database, stored = (table.database, frozenset(table.ends.maxima)) if table is not None else (None, frozenset())
     return QueuePaths(copy.queue_files, {}, {}, database, stored)
@@ -64,7 +67,11 @@ def queue_paths(copy: OpenedCopy) -> QueuePaths:
 
 @dataclass(frozen=True)
 class HealSearch:
-    """What is to be searched. order: what the answers are judged by.  more: places that are not searched."""
+    """A search for changes.
+
+    order: judges the answers.
+    more: the number of places that are not searched.
+    """
 
     tasks: Sequence[HealTask]
     order: LogOrder
@@ -72,7 +79,10 @@ class HealSearch:
 
 
 def search_of(copy: OpenedCopy, location: StoreLocation, rules: BrokerRules, segments: Sequence[SegmentSummary]) -> HealSearch:
-    """The search of these segments' damage, for a repair by all of a copy's segments, for `explain` by those around one."""
+    """Return the search of these segments' damage.
+
+    A repair takes all of a copy's segments, `explain` those around one.
+    """
     order, queues = LogOrder(segments), queue_paths(copy)
     places, more = all_places(segments, order)
     bases = {s.path: s.base_offset for s in segments}
@@ -81,7 +91,7 @@ def search_of(copy: OpenedCopy, location: StoreLocation, rules: BrokerRules, seg
 
 
 def search(task: HealTask, source: ByteSource) -> list[Found]:
-    """The same of an open source."""
+    """Search a task's places in an open source."""
     store = open_queue_store(task.rules, source, task.queues)
     try:
         with source.open(task.path) as file:
@@ -139,8 +149,11 @@ class _Search:
         return replace(candidate, agrees=(*candidate.agrees, led), bits=candidate.bits + candidate.by_entry, located=True)
 
     def _next(self, found: Found) -> int | None:
-        """Where the place's next record begins: after the one that a change makes whole, else after the size that this one
-        has, where a record with its own address is there."""
+        """Return the begin of the place's next record, or None.
+
+        It follows the record that a change makes whole, else the size that this record has, if a record with its own address is
+        there.
+        """
         place = found.place
         if len(found.candidates) == 1:
             end = place.start + found.candidates[0].size

@@ -1,4 +1,4 @@
-"""Which of the changes that were found are made: one alone fits, nothing contradicts it, something proves it, the risk is low."""
+"""Decides which found changes are made: one alone fits, nothing contradicts it, something proves it, the risk is low."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _LEAST_SHOWN = 1e-9
 
 
 def judged(task: HealTask, found: Found, order: LogOrder, most_risk: float) -> Healing:
-    """What is decided of one record. order: by all segments that were read."""
+    """Decide on one record.
+
+    order: by all segments that were read.
+    """
     place = found.place
     base, end = task.base_offset, place.end
     if not found.candidates:

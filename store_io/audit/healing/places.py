@@ -1,4 +1,4 @@
-"""Where in a store records may be healed: at damage that the scans report, and nowhere else."""
+"""The places of a store in which records may be healed: damage that the scans report, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which single change makes a damaged record whole: a field that the rest contradicts, or a byte that a checksum leads to.
+"""Finds the single change that makes a damaged record whole: a field that the rest contradicts, or a byte to which a checksum
+leads.
 
 Nothing is tried blindly. A field has one value, or a few, that fit the rest of the record; a wrong byte under a checksum is
 computed (`base.crc.crc_errors`). Each change is then put in, and the audit's own check has to accept the record.
@@ -148,7 +149,7 @@ class RecordChanges:
     def _patched(
         self, change: Change, patterns: int, bits: int, proven: bool = False, solved: bool = False
     ) -> Iterator[Candidate]:
-        """The candidate, where the audit accepts the record with the change and it ends where something valid begins.
+        """Yield the candidate, if the audit accepts the record with the change and something valid begins at its end.
 
         solved: the change was computed from the record's own checksum, which adds nothing then.
         """
@@ -205,7 +206,7 @@ class RecordChanges:
         return change.field == "PROPERTIESLENGTH" and bool(properties) and first not in _PROPERTY_NAMES
 
     def _change(self, field: str, at: int, size: int, value: int) -> Change:
-        """That value in a field of the record."""
+        """Return the change that puts this value into a field of the record."""
         low = self.header + at
         new = (value & ((1 << 8 * size) - 1)).to_bytes(size, "big")
         return Change(field, self.record + at, bytes(self.data[low : low + size]), new)
@@ -215,7 +216,7 @@ class RecordChanges:
     # Each has the bits of the checks that its value makes true and that did not give the value (heal.md 3).
 
     def _headers(self) -> Iterator[Candidate]:
-        """A field of the header before the record, where one alone is wrong."""
+        """Yield the change of a field of the header before the record, if that field alone is wrong."""
         if not self.header or self.before.reason != "frame_header":
             return
         size, phy = self._number(0, 4), self._number(layout.PHY_OFFSET_POSITION, 8)
@@ -258,7 +259,7 @@ class RecordChanges:
                 yield from self._patched(change, max(1, len(data)), LENGTH_BITS + summed)
 
     def _tail_lengths(self) -> Iterator[Candidate]:
-        """The topic's length and the properties' length, where the body's is right."""
+        """Yield changes of the topic's length and the properties' length, if the body's length is right."""
         body_length = max(0, self._number(self._body_at - 4, 4))
         wide = self._topic_length_bytes
         at = self._body_at + body_length
@@ -302,7 +303,11 @@ class RecordChanges:
                 yield candidate if packed is None else _unpacked(candidate)
 
     def _byte(self, field: str, start: int, error: ByteError, length: int, body: bool) -> Iterator[Candidate]:
-        """One wrong byte of a text that begins there in the record, of `length` bytes in which it could have been."""
+        """Yield the change of one wrong byte of a text in the record.
+
+        start: the begin of the text.
+        length: the number of bytes in which the wrong one could have been.
+        """
         at = start + error.at
         change = self._change(field, at, 1, self.data[self.header + at] ^ error.mask)
         patterns = (8 if error.one_bit else 255) * length
@@ -315,9 +320,10 @@ class RecordChanges:
                 yield _unpacked(candidate)
 
     def _unpacks(self, position: int, length: int) -> bool | None:
-        """Whether a body compressed by zlib unpacks to its own checksum; None of another body, and of one that becomes too large.
+        """Say whether a body compressed by zlib unpacks to its own checksum. None for another body, and for one that becomes too
+        large.
 
-        position: of the body, in the segment.
+        position: the body's, in the segment.
         """
         flag = self._number(layout.SYS_FLAG_POSITION, 4)
         kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
@@ -336,7 +342,10 @@ class RecordChanges:
         return unpacker.eof
 
     def _tail_of(self, total: int) -> tuple[int, int] | None:
-        """(place of its value, the stored number) of the property CRC that ends a record of that size, where one does."""
+        """Return (place of its value, the stored number) of a property CRC at a record's end, or None.
+
+        total: the size of the record.
+        """
         end = self.header + total
         tail = bytes(self.data[end - layout.PROPERTY_CRC_BYTES : end]) if end <= len(self.data) else b""
         name = layout.PROPERTY_CRC_NAME.encode() + layout.PROPERTY_NAME_END
@@ -376,7 +385,7 @@ class RecordChanges:
             yield from self._patched(change, 9 * max(len(digits), covered), CRC_BITS, proven=True, solved=True)
 
     def _field_at(self, at: int) -> str:
-        """The field that holds this byte of the record, by its name where the place of the field is known."""
+        """Return the name of the field that holds this byte of the record, or a wider name."""
         for name, start, size in fixed_fields(self._number(layout.SYS_FLAG_POSITION, 4)):
             if start <= at < start + size:
                 return name

@@ -1,4 +1,4 @@
-"""What else says where a message belongs: its ConsumeQueue entry, and the messages before and after it in its queue."""
+"""Witnesses of a message's place: its ConsumeQueue entry, and the messages before and after it in its queue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_OFFSET = 1 << 40  # queue offsets beyond it are none
 
 
 class Says(Enum):
-    """What a witness says of a message at its place."""
+    """The answer of a witness about a message at its place."""
 
     YES = "agrees"
     YES_BY_EXT = "agrees, and has its tags code in an ext unit"  # of an entry; the unit is not looked at
@@ -29,8 +29,10 @@ class Says(Enum):
 
 
 def by_entry(store: QueueStore, rules: BrokerRules, message: Message, phy_offset: int) -> Says:
-    """What the entry at the message's queue offset says: it leads here, with this size and tags code, or elsewhere. The tags
-    code is not compared where an ext unit has it."""
+    """Return the answer of the entry at the message's queue offset.
+
+    The entry agrees if it leads here, with this size and tags code. The tags code is not compared if an ext unit has it.
+    """
     key, number = (message.topic, message.queue_id), message.queue_offset
     if not message.in_queue or not 0 <= number < MOST_OFFSET or not store.has(key):
         return Says.NOTHING
@@ -58,7 +60,7 @@ class Misplaced:
 
 
 class LogOrder:
-    """Which queue offsets and store times the log's valid messages have before and after a physical offset.
+    """The queue offsets and store times of the log's valid messages, before and after a physical offset.
 
     summaries: of the segments that were read; more of them see more.
     """
@@ -79,8 +81,10 @@ class LogOrder:
         self._times = sorted(times)
 
     def out_of_place(self) -> list[Misplaced]:
-        """Single messages of which the one before in their queue and the one after leave another queue offset, and only one, by
-        their places. Not beside batches, which may take several."""
+        """Return single messages for which the neighbours in their queue leave one other queue offset, by their places.
+
+        Messages beside batches are left out: batches may take several queue offsets.
+        """
         found = []
         for rows in self._runs.values():
             for before, own, after in zip(rows, rows[1:], rows[2:], strict=False):

@@ -1,4 +1,4 @@
-"""What an audit comes to, from its evidence and findings.
+"""The outcome of an audit, from its evidence and findings.
 
 * `store_outcome`: all results of one store, the exit code among them.
 * `safety`: whether the copy is safe to start, the one decision.

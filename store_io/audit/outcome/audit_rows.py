@@ -108,7 +108,10 @@ _OF_THE_FILE = tuple(
 
 
 def _unread_row(evidence: Evidence, file: MappedFile, row: Row) -> Row:
-    """A segment of which this run has read the edges alone: what an earlier run has verified still holds if it is unchanged."""
+    """Return the row of a segment of which this run has read the edges alone.
+
+    The facts that an earlier run has verified still hold if the segment is unchanged.
+    """
     edges, known = evidence.edges.get(file.path), evidence.earlier.unchanged(file.path)
     row |= {
         "digest": None,
@@ -193,7 +196,7 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
 
 
 def _lost(loss: Loss | None, key: QueueKey) -> Row:
-    """What a start loses of a queue; {} where that is not known."""
+    """Return the loss of a queue by a start; {} if it is not known."""
     if loss is None:
         return {}
     lost = loss.by_queue.get(key)

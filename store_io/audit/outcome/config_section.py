@@ -1,4 +1,4 @@
-"""What the managers of config/ hold after the load: plan.json's `broker.config`, and the tables of config.json.
+"""The tables that the managers of config/ hold after the load: plan.json's `broker.config`, and config.json.
 
 Source: ScheduleMessageService.correctDelayOffset (config.md 1, 2).
 """

@@ -62,7 +62,7 @@ def completed(finding: Finding) -> Finding:
 
 
 def _dropped(evidence: Evidence) -> dict[str, int]:
-    """What the tasks have only counted, by code."""
+    """Return the findings that the tasks have only counted, by code."""
     dropped: dict[str, int] = defaultdict(int)
     holders: Iterable[SegmentSummary | QueueSummary | IndexFileSummary | LeftoverResult]
     holders = chain(evidence.segments, evidence.every_queue, evidence.index.values(), evidence.leftovers.values())

@@ -1,4 +1,4 @@
-"""How much of a copy was not read in this run, and why."""
+"""The parts of a copy that were not read in this run, and why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from store_io.audit.evidence import Evidence
 
 
 def not_read(evidence: Evidence) -> Row:
-    """How much was not read in this run; see AuditOutcome. {} where all was."""
+    """Return how much was not read in this run; see AuditOutcome. {} if all was."""
     request, copy = evidence.request, evidence.copy
     if request.whole:
         return {}

@@ -24,7 +24,7 @@ _Said = tuple[str, int, int, int, str]  # (path, one of these, number: a later o
 
 
 def plan_inputs(evidence: Evidence) -> Sequence[Row]:
-    """plan.json's `inputs`, by path. The digest is empty where the file was not read.
+    """plan.json's `inputs`, by path. The digest is empty if the file was not read.
 
     There may be millions: they are put in order by their paths, and never held together.
     """
@@ -47,7 +47,7 @@ def _said(evidence: Evidence) -> Iterator[_Said]:
 
 
 def _input(evidence: Evidence, path: str, said: list[_Said]) -> tuple[str, int, str] | None:
-    """(path, size, digest); None where the file cannot be read."""
+    """Return (path, size, digest); None if the file cannot be read."""
     kind, _, size, digest = said[-1][1:]
     if kind == _KNOWN:
         return path, size, digest
@@ -69,8 +69,10 @@ def _small(copy: OpenedCopy) -> Iterator[str]:
 
 
 def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
-    """(path, size, digest) of what was read; with an empty digest, and before, that of what was not. Of a path twice the last
-    one counts."""
+    """Yield (path, size, digest) of each file; an unread one comes first, with an empty digest.
+
+    If a path comes twice the last one counts.
+    """
     copy = evidence.copy
     for file in chain(evidence.unread, chain.from_iterable(copy.queue_files.values()), copy.index_files):
         known = evidence.earlier.reused_segment(file.path)

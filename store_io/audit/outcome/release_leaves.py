@@ -1,4 +1,4 @@
-"""What a start of the release leaves of each file: `steps` of plan.json. They are not the steps of a repair, which
+"""The state in which a start of the release leaves each file: `steps` of plan.json. They are not the steps of a repair, which
 `repair.plan_repair_section` works out.
 
 First what the release itself leaves of the CommitLog, then what would have to be rebuilt from there (pitfalls.md): a queue or an
@@ -39,7 +39,7 @@ def release_leaves(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]
 
 
 def _was_not_opened(evidence: Evidence, path: str) -> bool:
-    """Whether nobody knows what lies there, as in place of a link: it may hold messages, and is not given up."""
+    """Say whether the content at this path is not known, as in place of a link. It may hold messages, and is not given up."""
     entry = evidence.copy.listing.get(path)
     return entry is not None and entry.kind in UNREAD_KINDS
 
@@ -157,7 +157,7 @@ def _queue_folder(file: str) -> str:
 
 
 def _queue_cuts(evidence: Evidence, rebuilt: Set[str]) -> list[PlanStep]:
-    """What the cut of the CommitLog takes from queues that are sound otherwise."""
+    """Return the steps of queues that are sound and lose entries by the cut of the CommitLog."""
     p = evidence.prediction
     if p is None or p.after_load is None:
         return []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # a repair asks here before it loads what audits
 
 
 def no_repair(copy: OpenedCopy) -> str:
-    """Why no repair can be made of a store of this kind, a sentence or two; "" where one can."""
+    """Say why no repair can be made of a store of this kind; "" if one can."""
     if copy.rules.value("enableDLegerCommitLog"):
         return NO_REPAIR if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else ""
     stopping = next((state for state in copy.start_files.databases if state.stops), None)
@@ -38,7 +38,7 @@ def no_repair(copy: OpenedCopy) -> str:
 
 
 def _beside_twins(copy: OpenedCopy) -> str:
-    """Where queues are written twice: something else that is in use, of which no repair knows what both kinds have; else ""."""
+    """Name a feature in use whose effect on queues that are written twice no repair knows, or ""."""
     rules = copy.rules
     if not rules.combined_queues:
         return ""
@@ -74,7 +74,7 @@ def without_promise(finding: Finding, evidence: Evidence, refused: str) -> Findi
 
 
 def _is_dispatched(finding: Finding, evidence: Evidence) -> bool:
-    """Whether a start puts the entries that are missing: where it loses no message, it does."""
+    """Say whether a start puts the entries that are missing: if it loses no message, it does."""
     if finding.code != "queue_entry_missing":
         return False
     starts = evidence.prediction is not None and evidence.prediction.starts

@@ -26,7 +26,7 @@ from store_io.wording.refusals import correct_line
 
 
 class Safety(StrEnum):
-    """What a start of a copy by itself, or as master, would mean: the most dangerous first."""
+    """The meaning of a start of a copy by itself, or as master: the most dangerous first."""
 
     STOP = "stop"
     GONE = "gone"
@@ -46,7 +46,7 @@ class Safety(StrEnum):
 
 
 class Start(Enum):
-    """What a start of the copy by itself does, or finds: the first of these that holds."""
+    """The effect of a start of the copy by itself: the first of these that holds."""
 
     NOT_KNOWN_OF_DAMAGED = auto()  # the log is damaged, and what the release would do is not known
     NOT_KNOWN = auto()
@@ -131,7 +131,10 @@ def setting_at_fault(outcome: AuditOutcome) -> str:
 
 
 def setting_that_cuts(outcome: AuditOutcome) -> str:
-    """The setting for which a start seems to cut sound messages that lack what it asks for; "" where none does."""
+    """Return the setting for which a start seems to cut sound messages, or "".
+
+    The messages lack the property that the setting asks for.
+    """
     dropped = (finding for finding in outcome.findings if finding.code == "broker_drops_messages")
     reasons = (str(finding.actual) for finding in dropped if finding.next in SWITCH_OFF.values())
     return next((SETTING_OF_STOP[reason] for reason in reasons), "")
@@ -145,7 +148,7 @@ def has_other_losses(outcome: AuditOutcome) -> bool:
 
 
 def start_of(outcome: AuditOutcome) -> Start:
-    """What the release would do, on the copy by itself. What an earlier audit saw of it is left out here."""
+    """Return the effect of a start on the copy by itself. Facts that an earlier audit saw are left out here."""
     broker = outcome.plan.get("broker")
     damaged = is_damaged(outcome)
     if broker is None:
@@ -179,7 +182,7 @@ def is_damaged(outcome: AuditOutcome) -> bool:
 
 
 def entries_lost(outcome: AuditOutcome) -> str:
-    """The numbers of topics, groups and offsets that a form in the copy shows and a start does not hold; "" without any."""
+    """Return the numbers of topics, groups and offsets that a form shows and a start does not hold. "" without any."""
     found = dict.fromkeys(TABLE_NOUNS.values(), 0)
     for f in outcome.findings:
         if f.code == "config_table_lost" and f.severity == LOSS:
@@ -201,7 +204,7 @@ def mended_by_a_start(outcome: AuditOutcome) -> bool:
 
 
 def config_losses(outcome: AuditOutcome) -> list[str]:
-    """What tables of config/ no longer say, a clause each; the most severe first. [] where they are as a broker left them."""
+    """Return a clause for each loss in tables of config/; the most severe first. [] if they are as a broker left them."""
     found = [f for f in outcome.findings if f.severity == REBUILDABLE and CATALOGUE[f.code].about == Part.CONFIG]
     topics = [f for f in found if f.code == "topic_not_in_table"]
     again = [f for f in found if f.code == "delayed_messages_again"]
@@ -245,12 +248,12 @@ def differs_from_log(outcome: AuditOutcome) -> bool:
 
 
 def named_notes(outcome: AuditOutcome) -> list[Finding]:
-    """Returns the notes that leave the exit code as it is and that a reader must know: the verdict says their messages."""
+    """Return the notes that leave the exit code as it is and that a reader must know. The verdict says their messages."""
     return [f for f in outcome.findings if f.severity == NOTE and f.code in CATALOGUE and CATALOGUE[f.code].named]
 
 
 def named_sentences(outcome: AuditOutcome) -> list[str]:
-    """Returns what the verdict says of them, without a full stop: of many of one code the first, and how many more there are."""
+    """Return the verdict's clauses on these notes. For many of one code it is the first message, and how many more there are."""
     found: dict[str, list[Finding]] = {}
     for note in named_notes(outcome):
         found.setdefault(note.code, []).append(note)
@@ -266,14 +269,19 @@ def counted(outcome: AuditOutcome, code: str) -> int:
 
 
 def timers_lost(outcome: AuditOutcome) -> int:
-    """Timer messages of this copy that a start would never deliver, and whose copies were not just left out of it."""
+    """Return the number of timer messages that a start would never deliver.
+
+    Messages whose copies were just left out of the copy are not counted.
+    """
     return sum(f.count for f in outcome.findings if f.code == TIMER_LOST and f.severity == LOSS)
 
 
 def end_of_log(broker: Row) -> int:
-    """The physical offset at which the log ends once load() is done. broker: of a release that starts.
+    """Return the physical offset at which the log ends once load() is done.
 
-    Of a DLedger log that is where its entries end: what such a broker answers, `truncate_at`, is how far they are committed.
+    broker: of a release that starts.
+
+    For a DLedger log this is the end of its entries: the broker's own answer, `truncate_at`, is the end of the committed ones.
     """
     data = (broker.get("dledger") or {}).get("data") or ()
     return int(data[-1]["file"]) + int(data[-1]["wrote"]) if data else int(broker.get("truncate_at") or 0)
@@ -296,10 +304,10 @@ def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
 
 
 def is_emptied(outcome: AuditOutcome) -> bool:
-    """Whether something proves that the copy's log held messages that are not in it any more, at its end or altogether."""
+    """Say whether something proves that the copy's log held messages that it holds no more, at its end or altogether."""
     return any(f.severity == LOSS and f.code in ("commitlog_emptied", "commitlog_shrunk") for f in outcome.findings)
 
 
 def holds_nothing(outcome: AuditOutcome) -> bool:
-    """Whether the copy held messages once, as something proves, and holds none now: a repair would make an empty store of it."""
+    """Say whether the copy provably held messages once, and holds none now. A repair would make an empty store of it."""
     return is_emptied(outcome) and not outcome.messages

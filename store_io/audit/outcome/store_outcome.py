@@ -40,9 +40,10 @@ from store_io.wording.refusals import refusal_row
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the checks made of the evidence, and what others have added since.
+    """The checks' answer to the evidence, and the findings that others have added since.
 
-    findings: as they were made, without what the catalogue adds.  replicas: the group as replicas.json has it.
+    findings: as they were made, without the catalogue's additions.
+    replicas: the group as replicas.json has it.
     """
 
     findings: Sequence[Finding]
@@ -93,7 +94,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
 
 
 def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
-    """An outcome that says what a start would do, what of that is not judged, and the exit code, and nothing else."""
+    """Return an outcome that has the effect of a start and the exit code alone. Parts that are not judged are named."""
     out = _judged(evidence, judged)
     out.not_judged = not_judged(evidence)
     out.plan = {"broker": None if judged.gaps.faults else _broker_section(evidence, out)}
@@ -154,7 +155,7 @@ def _set_premises(evidence: Evidence, out: AuditOutcome) -> None:
 
 
 def _count_messages(evidence: Evidence, out: AuditOutcome) -> None:
-    """Messages, damage and the times between which they lie; of segments that were not read as an earlier run knows them."""
+    """Count messages, damage, and the times of messages. Segments that were not read count as an earlier run knows them."""
     for segment in evidence.segments:
         out.messages += sum(e.message_count for e in segment.extents)
         out.damaged_extents += sum(e.kind == EXTENT_DAMAGED for e in segment.extents)
@@ -236,8 +237,11 @@ def _timer_section(evidence: Evidence) -> Row | None:
 
 
 def not_judged(evidence: Evidence) -> list[str]:
-    """What a start reads and no check judges; the timer store among it where it was not read or is too large. Also the logs of
-    other DLedger nodes, which this one does not read."""
+    """Return the files that a start reads and no check judges.
+
+    The timer store is among them if it was not read or is too large, and so are logs of other DLedger nodes, which this one does
+    not read.
+    """
     copy, timers = evidence.copy, evidence.timers
     names = [*copy.start_files.names, *other_ledgers(copy.listing, copy.rules)]
     judged = timers is not None and timers.judged
@@ -250,7 +254,7 @@ def not_judged(evidence: Evidence) -> list[str]:
 
 
 def loss_rows(loss: Loss | None, beyond: OffsetsBeyond) -> Row:
-    """What a start would lose, by topic, and which offsets would lie beyond the end."""
+    """Return the loss of a start, by topic, and the offsets that would lie beyond the end."""
     topics: dict[str, Row] = {}
     for (topic, _), lost in sorted(loss.by_queue.items()) if loss is not None else ():
         new = {"topic": topic, "messages": 0, "first_store_time": lost.first_store_time, "last_store_time": 0}

@@ -81,7 +81,7 @@ def _start_without_log(outcome: AuditOutcome) -> str:
 
 
 def _assumed_settings(outcome: AuditOutcome) -> str:
-    """What is assumed where nobody named a broker.conf; sizes from the files go without saying."""
+    """Return a clause on the settings that are assumed if nobody named a broker.conf. Sizes from the files go without saying."""
     settings = outcome.plan.get("settings", {})
     found = [
         f"{key} = {str(row['value']).lower() if isinstance(row['value'], bool) else row['value']}"
@@ -131,7 +131,7 @@ def _verdict(outcome: AuditOutcome) -> str:
 
 
 def _losing(outcome: AuditOutcome, lost: int) -> str:
-    """What becomes of valid messages of the log; "" where nothing does."""
+    """Return the sentence on the fate of valid messages of the log; "" if all stay."""
     release, broker = outcome.release, outcome.plan["broker"]
     if election_hangs(outcome):
         left = f"; {count_text(lost, 'valid message')} would have no queue entry" if lost else ""

@@ -1,4 +1,4 @@
-"""What the tasks of one audit have found so far."""
+"""The results of one audit's tasks so far."""
 
 from __future__ import annotations
 
@@ -174,5 +174,5 @@ class Collected:
 
 
 def is_whole(scan: ScanId | None) -> bool:
-    """Whether such a scan is the audit's own of a whole segment, and not a part of the broker's walk alone."""
+    """Say whether such a scan is the audit's own of a whole segment. Others are a part of the broker's walk alone."""
     return scan is None or scan.kind == "segment"

@@ -1,4 +1,4 @@
-"""What an earlier run says of the segments of this copy: which are unchanged, which need not be read, which to read first."""
+"""An earlier run's answers about this copy's segments: which are unchanged, which need not be read, which to read first."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ RECOVERED_SEGMENTS = 3  # at the log's end, where recovery after a clean stop be
 
 
 class EarlierSegments:
-    """The earlier run of the request, held against what this run has collected: edges first, queues and index files before the
-    first question whether a segment may be left out."""
+    """The earlier run of the request, held against the facts that this run has collected.
+
+    Edges come first. Queues and index files come before the first question whether a segment may be left out.
+    """
 
     def __init__(self, request: AuditRequest, copy: OpenedCopy, collected: Collected):
         self._request, self._copy, self._collected = request, copy, collected
 
     def unchanged(self, path: str) -> EarlierSegment | None:
-        """What the run before says of a segment whose length, time and edges are still the same."""
+        """Return the earlier run's facts on a segment whose length, time and edges are still the same."""
         known, entry = self._request.known(path), self._copy.listing.get(path)
         edges = self._collected.edges.get(path)
         if known is None or entry is None or edges is None or not known.edge_digest or not self._same_rules:
@@ -34,12 +36,15 @@ class EarlierSegments:
         return self._request.reuse and self._verified(path) and self._derived_unchanged
 
     def reused_segment(self, path: str) -> EarlierSegment | None:
-        """What the run before says of a segment that need not be read; None of any other."""
+        """Return the earlier run's facts on a segment that need not be read; None for any other."""
         return self.unchanged(path) if self.reused(path) else None
 
     def chosen(self) -> list[MappedFile]:
-        """The segments to read, the most needed first: damaged ones, those at which recovery will begin, those that no run has
-        verified, and then the one that was verified longest ago. At the quick level only what the fold asks for later."""
+        """Return the segments to read, the most needed first.
+
+        They are damaged ones, those at which recovery will begin, those that no run has verified, and then the one that was
+        verified longest ago. At the quick level only those that the fold asks for later.
+        """
         if self._request.quick:
             return []
         newest = {f.path for f in self._copy.loaded.segments[-RECOVERED_SEGMENTS:]}
@@ -66,8 +71,10 @@ class EarlierSegments:
 
     @cached_property
     def _derived_unchanged(self) -> bool:
-        """Whether the ConsumeQueue entries and index files that the earlier run has compared are still those, but for what has
-        been added: only then are those of segments that are not read again known to be right."""
+        """Say whether the queue entries and index files that the earlier run has compared are still those.
+
+        Added ones do not count. Only then are those of segments that are not read again known to be right.
+        """
         before = self._request.earlier
         assert before is not None
         # Where a segment is gone, retention may have taken files of its queues and index as well.

@@ -59,7 +59,10 @@ MAX_REMEMBERED = 100_000  # reads of queue entries
 
 
 def queue_entries_on_disk(source: ByteSource) -> DiskEntries:
-    """What a fold reads of queue files, a few entries at a time; what it asks for again in a later round is remembered."""
+    """Return the reader by which a fold reads a few entries of queue files.
+
+    Entries that it asks for again in a later round are remembered.
+    """
     seen: dict[tuple[str, int, int], np.ndarray] = {}
 
     def read(path: str, first: int, count: int) -> np.ndarray:
@@ -74,10 +77,11 @@ def queue_entries_on_disk(source: ByteSource) -> DiskEntries:
 
 
 class StoreRounds:
-    """Asks for tasks round by round. prediction, loss: of the last fold; None where nothing can be said.
+    """Asks for tasks round by round.
 
-    views: the queues seen from both sides, once the segments are there.  index: whether it is predicted what a start puts into
-    the index, which needs scans whose index runs are of the release's own rules.
+    prediction, loss: those of the last fold; None if nothing can be said.
+    views: the queues seen from both sides, once the segments are there.
+    index: the index after a start is predicted, which needs scans whose index runs are of the release's own rules.
     """
 
     def __init__(self, request: AuditRequest, copy: OpenedCopy, gaps: Gaps, index: bool = True):
@@ -104,7 +108,7 @@ class StoreRounds:
             return []
 
     def evidence(self) -> Evidence:
-        """What is known now."""
+        """Return the evidence as it is known now."""
         found = self.collected
         return Evidence(
             request=self._request,
@@ -136,11 +140,11 @@ class StoreRounds:
 
     @property
     def _read_queues(self) -> Mapping[QueueKey, QueueSummary]:
-        """Of the queues that consumers are served from."""
+        """Return the summaries of the queues from which consumers are served."""
         return self._by_reading(True)
 
     def _by_reading(self, read: bool) -> Mapping[QueueKey, QueueSummary]:
-        """What was read of the queues that consumers are served from; of a combined store, of all others."""
+        """Return the summaries of the queues from which consumers are served, or of all others of a combined store."""
         files, keyed = self.collected.file_queues, self.collected.keyed_queues
         if self._copy.light_table is None:
             return files if (self._copy.queue_table is None) == read else keyed
@@ -187,13 +191,13 @@ class StoreRounds:
             self._take(look, (yield look))
 
     def _timers(self, log: LogMap) -> TimerView | None:
-        """The timer store, where all messages were read."""
+        """Return the timer store, if all messages were read."""
         if self.unread or self._request.quick:
             return None
         return timer_view(self._copy, self.collected.timers, self.collected.segments, self.prediction, log, True)
 
     def _fold(self) -> Rounds:
-        """Predict, and look again where the answer is not fine enough, until it needs nothing else."""
+        """Predict, and look again if the answer is not fine enough, until it needs nothing else."""
         place = {f.path: i for i, f in enumerate(self._copy.loaded.segments)}
         for _ in range(MAX_ROUNDS):
             needs = self._predict()
@@ -283,14 +287,16 @@ class StoreRounds:
         return fold.needs
 
     def _bad_ends(self) -> KnownEnds | None:
-        """Of a database with bad bytes among the ends of its queues."""
+        """Return the ends of a database with bad bytes among the ends of its queues."""
         if self._table is None or not self._table.gaps:
             return None
         return KnownEnds(self._keyed.reader, self._table)
 
     def _doubt_bad_bytes(self, fold: RocksFold) -> None:
-        """Where RocksDB compacts bad bytes while the broker starts, each write after that fails, the database is closed, and
-        what the broker does next depends on the moment (rocksdb.md 5)."""
+        """Leave the prediction open if RocksDB compacts bad bytes while the broker starts.
+
+        Each write after that fails, the database is closed, and the broker's next act depends on the moment (rocksdb.md 5).
+        """
         table = self._table
         if table is None:
             return

@@ -36,7 +36,7 @@ class TableMaker:
         self._request, self._copy, self._base = request, copy, base
 
     def all(self, segments: Sequence[SegmentSummary]) -> list[Task]:
-        """Tasks that read index and transactions in RocksDB, and what the messages leave there; none where neither is in use."""
+        """Return tasks that read index and transactions in RocksDB, and the messages for both. None if neither is in use."""
         request, used = self._request, self._copy.tables
         if used is None or request.quick or not segments:
             return []
@@ -61,7 +61,7 @@ class TableMaker:
         return tasks
 
     def look(self, results: TableResults, segments: Sequence[SegmentSummary], log: LogMap) -> list[Task]:
-        """A task that looks entry by entry at stretches of the log whose index in RocksDB differs; none where none does."""
+        """Return a task that looks entry by entry at differing stretches of the index in RocksDB, if there are any."""
         used = self._copy.tables
         if used is None or results.index is None or results.log is None or not results.read or results.index.damaged is not None:
             return []

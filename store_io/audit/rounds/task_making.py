@@ -119,7 +119,7 @@ class TaskMaker:
         ]
 
     def _timer_entries(self) -> list[Task]:
-        """The task that reads timers in RocksDB, where they are there."""
+        """Return the task that reads timers in RocksDB, if there are any."""
         request, timers = self._request, self._copy.timers or self._copy.idle_timers
         table = timers.table if timers is not None else None
         if table is None or table.database.absent or table.damaged is not None:
@@ -127,7 +127,7 @@ class TaskMaker:
         return [TimerEntriesTask(request.store, request.location, table.database, MAX_TIMERS, request.not_after)]
 
     def timer_parts(self, view: TimerView | None, segments: Sequence[SegmentSummary]) -> list[Task]:
-        """Tasks for the timer messages of a store, each for a part of them, where they are too many to be held together."""
+        """Return tasks for parts of a store's timer messages, if these are too many to be held together."""
         if view is None or view.held or view.damaged:
             return []
         found, rows = with_timers(segments)
@@ -147,13 +147,13 @@ class TaskMaker:
         return PackedMap.of(((key, own) for key, own in items if own), weigh=len)
 
     def _log_end(self) -> int:
-        """By the listing; beyond all physical offsets where the length of a segment is not known."""
+        """Return the log's end by the listing. It is beyond all physical offsets if the length of a segment is not known."""
         if any(entry.kind in UNREAD_KINDS for entry in self._copy.tree.children(COMMITLOG)):
             return MAX_PHY_OFFSET
         return max((f.start + f.size for f in self._copy.segment_files), default=0)
 
     def _index_refs(self) -> tuple[IndexFileRef, ...]:
-        """All of the index; none where not all of it can be read: messages would lack the entries of the rest."""
+        """Return all files of the index. None if not all can be read: messages would lack the entries of the rest."""
         files = self._copy.index_files
         return tuple(map(self._index_ref, range(len(files)))) if len(files) == len(self._copy.headers) else ()
 
@@ -176,7 +176,7 @@ class TaskMaker:
         )
 
     def scan_of(self, task: Task) -> ScanId | None:
-        """Which of the broker's scans a segment's task is; None where the broker does not load the segment."""
+        """Return the broker's scan that a segment's task is; None if the broker does not load the segment."""
         return self._made[id(task)][1]
 
     def _keep(self, task: SegmentTask, scan: ScanId | None) -> Task:
@@ -255,7 +255,10 @@ class TaskMaker:
         ]
 
     def compacted(self) -> list[Task]:
-        """A task for each file of a compacted topic's log and the entries of that name; quick: for what recovery reads."""
+        """Return a task for each file of a compacted topic's log and the entries of that name.
+
+        At the quick level they are those that recovery reads.
+        """
         request, copy = self._request, self._copy
         tasks: list[Task] = []
         topics = copy.config.compacted_topics  # looked for among all topics
@@ -305,7 +308,7 @@ class TaskMaker:
         )
 
     def epoch_starts(self, segments: Sequence[SegmentSummary]) -> list[Task]:
-        """A task that looks up where the newest epochs of a replica begin, if any begins inside of these segments."""
+        """Return a task that looks up the begins of a replica's newest epochs, if any begins inside of these segments."""
         epochs = self._copy.epochs.epochs[-MOST_STARTS:]
         bounds = [MappedFile(s.path, s.base_offset, s.size) for s in segments]
         places = tuple(

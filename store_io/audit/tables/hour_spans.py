@@ -19,7 +19,7 @@ WINDOW_MS = 168 * HOUR_MS  # from the first hour that retention removes at once 
 
 @dataclass
 class HourSpans:
-    """Of each stretch of the log with such messages: its number, and their first and last hour."""
+    """The number, and the messages' first and last hour, of each stretch of the log with such messages."""
 
     stretch: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     spans: np.ndarray = field(default_factory=lambda: NO_SPANS)
@@ -43,7 +43,7 @@ class HourSpans:
 
 
 def hour_spans(rows: np.ndarray, stretches: Stretches) -> HourSpans:
-    """Of these rows of a scan."""
+    """Return the spans of these rows of a scan."""
     rows = rows[(rows["uniq_len"] > 0) & (rows["store_time"] >= HOUR_MS)]
     hours = rows["store_time"] // HOUR_MS * HOUR_MS
     numbers = (rows["phy_offset"] - stretches.start) // stretches.size

@@ -56,8 +56,11 @@ class LogTable:
 
 @dataclass(frozen=True)
 class LogTableTask:
-    """One segment. index: whether its entries are wanted.  most_halves: so many half messages are collected, and the others
-    counted; None where none are wanted."""
+    """A task over one segment.
+
+    index: its entries are wanted.
+    most_halves: this many half messages are collected, and the others counted; None if none are wanted.
+    """
 
     scan: SegmentTask
     stretches: Stretches
@@ -108,7 +111,10 @@ class _Sink:
 
 @dataclass(frozen=True)
 class NamedEntry:
-    """An entry by the text of its key, without the numbers around it, and where it leads."""
+    """An entry by the text of its key, and the physical offset to which it leads.
+
+    The text leaves out the numbers around it.
+    """
 
     text: str
     phy_offset: int
@@ -116,11 +122,15 @@ class NamedEntry:
 
 @dataclass
 class IndexCounts:
-    """missing: entries of messages that are not there; before, after_mark: the same below the first entry, and above the mark;
-    before_same_hour: below the first entry, of hours with entries; hours: between these, of hours without any entry.
+    """The differences between log and index, counted.
 
-    strange: entries that are no message's; unheld: that lead to where the log has no message; other_time: that are a message's
-    but for its store time, or although it says that it was rolled back.
+    missing: entries of messages that are absent.
+    before, after_mark: the same below the first entry, and above the mark.
+    before_same_hour: below the first entry, of hours with entries.
+    hours: between these, of hours without any entry.
+    strange: entries that are no message's.
+    unheld: entries that lead to a place at which the log has no message.
+    other_time: entries that are a message's but for its store time, or although it says that it was rolled back.
     """
 
     missing: int = 0
@@ -135,7 +145,7 @@ class IndexCounts:
 
 @dataclass
 class IndexLook(IndexCounts):
-    """Of the stretches that were looked at, and the first of `missing` and of `strange` by name."""
+    """The counts of the stretches that were looked at, and the first of `missing` and of `strange` by name."""
 
     first_missing: list[NamedEntry] = field(default_factory=list)
     first_strange: list[NamedEntry] = field(default_factory=list)
@@ -145,8 +155,12 @@ class IndexLook(IndexCounts):
 
 @dataclass(frozen=True)
 class IndexLookTask:
-    """Stretches whose prints differ, entry by entry. scans: of the segments with such.  first, mark: between these messages every
-    entry is expected.  hours: of which the index has entries; None where they are too many."""
+    """Stretches whose prints differ, to be compared entry by entry.
+
+    scans: those of the segments with such stretches.
+    first, mark: between these messages every entry is expected.
+    hours: those of which the index has entries; None if they are too many.
+    """
 
     scans: tuple[SegmentTask, ...]
     database: QueueDatabase
@@ -231,8 +245,11 @@ class _Entries:
         self._by_rest: dict[bytes, bytes] | None = None
 
     def take_other_time(self, key: bytes, value: bytes) -> bool:
-        """Whether an entry agrees with itself, and with its message but for the time: RocksDB has checksums over it, and no CRC
-        covers a message's header, so that is what was changed. Then what the message would have is not missing."""
+        """Take an entry that agrees with itself, and with its message but for the time; say whether it does.
+
+        RocksDB has checksums over the entry, and no CRC covers a message's header, so the header was changed. Then the entry that
+        the message should have is not missing.
+        """
         if self._by_rest is None:
             self._by_rest = {own[8:]: own for own in self.expected}
         hour, time = int.from_bytes(key[:8], "big"), int.from_bytes(value, "big")

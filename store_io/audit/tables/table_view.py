@@ -39,7 +39,10 @@ def added_up(parts: list[Part]) -> list[Part]:
 
 @dataclass
 class TableResults:
-    """What the tasks gave; None where there was none. late: one was not read."""
+    """The results of the tasks; None without a task.
+
+    late: one was not read.
+    """
 
     transactions: TransactionTable | None = None
     look: IndexLook | None = None
@@ -57,13 +60,13 @@ class TableResults:
 
     @property
     def log(self) -> LogTable | None:
-        """Of all segments."""
+        """Return the result of all segments."""
         self._logs = added_up(self._logs)
         return self._logs[0] if self._logs else None
 
     @property
     def index(self) -> IndexTable | None:
-        """Of all ranges of keys."""
+        """Return the result of all ranges of keys."""
         self._indexes = added_up(self._indexes)
         return self._indexes[0] if self._indexes else None
 
@@ -84,7 +87,7 @@ class TablesInUse:
 
 
 def tables_in_use(rules: BrokerRules, database: QueueDatabase) -> TablesInUse | None:
-    """None where neither is used."""
+    """Return the tables that a broker uses; None if it uses neither."""
     index = rules.knows_rocksdb and bool(rules.value("indexRocksDBEnable")) and bool(rules.value("messageIndexEnable"))
     transactions = rules.knows_rocksdb and bool(rules.value("transRocksDBEnable"))
     return TablesInUse(database, index, transactions) if index or transactions else None
@@ -148,7 +151,10 @@ def index_difference(log: LogTable, index: IndexTable, stretches: Stretches, pla
 
 
 def _held(places: LogMap, stretches: Stretches, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each of these stretches: whether the log has messages in it, and whether it has bytes that may have been messages."""
+    """Say for each of these stretches whether the log has messages in it, and whether it may have had some.
+
+    The second answer is about bytes that may have been messages.
+    """
     start = stretches.start + numbers * stretches.size
     low = np.maximum(0, np.searchsorted(places.starts, start, side="right") - 1)
     high = np.searchsorted(places.starts, np.minimum(start + stretches.size, stretches.end) - 1, side="right")

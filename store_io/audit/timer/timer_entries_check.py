@@ -21,7 +21,11 @@ NO_POSITION = -1  # of what lies in no timer log
 
 @dataclass(frozen=True)
 class EntryFault:
-    """One entry that does not fit its message: the delivery time of its key, where it leads, and what is wrong."""
+    """One entry that does not fit its message.
+
+    time: the delivery time in its key.
+    phy_offset: the physical offset to which it leads.
+    """
 
     time: int
     phy_offset: int
@@ -44,8 +48,12 @@ class FarEntries:
 
 @dataclass
 class EntryFaults:
-    """beyond: those that lead to the end of the copy's log or further; stale: to where a start ends the log or further.
-    wrong: the first; wrong_count: all."""
+    """The faults of timers' entries.
+
+    beyond: entries that lead to the end of the copy's log or further.
+    stale: entries that lead to the end of the log after a start or further.
+    wrong: the first wrong ones; wrong_count: all.
+    """
 
     beyond: FarEntries = field(default_factory=FarEntries)
     stale: FarEntries = field(default_factory=FarEntries)
@@ -67,8 +75,11 @@ def entry_units(entries: np.ndarray) -> np.ndarray:
 
 
 def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at: int | None) -> EntryFaults:
-    """Each entry (TIMER_ENTRY) against the timer message (TIMER_ROW) at its physical offset. What lies below the log's start has
-    expired. truncate_at: where a start ends the log; None where that is not known."""
+    """Compare each entry (TIMER_ENTRY) with the timer message (TIMER_ROW) at its physical offset.
+
+    An entry that leads below the log's start has expired.
+    truncate_at: the log's end after a start; None if it is not known.
+    """
     found = EntryFaults()
     beyond = entries["phy_offset"] >= log.data_end
     found.beyond = _far(entries, beyond)

@@ -1,4 +1,4 @@
-"""Which files the timer store of a copy has, and whether the release takes them.
+"""The files of a copy's timer store, and whether the release takes them.
 
 Source: TimerMessageStore (constructor, load), TimerWheel (constructor), TimerLog.load, BrokerController.initializeMessageStore.
 """
@@ -52,7 +52,10 @@ class TimerParts:
 
 
 def timer_parts(source: ByteSource, listing: StoreListing, tree: Tree, rules: BrokerRules) -> TimerParts | None:
-    """None where the release knows no timers, or there is nothing of them. Raises nothing over bytes."""
+    """Return the timer store's files; None if the release knows no timers, or there is no such file.
+
+    Raises nothing over bytes.
+    """
     if not rules.knows_timers:
         return None
     files, _, refusal = load_file_queue(tree, TIMER_LOG, rules.timer_file_bytes, rules)
@@ -93,7 +96,7 @@ def unused_entries(source: ByteSource, listing: StoreListing, rules: BrokerRules
 
 
 def _not_opened(listing: StoreListing, rules: BrokerRules) -> str:
-    """A file that a start reads and nothing here opens, such as a link out of the copy; empty where there is none."""
+    """Return a file that a start reads and nothing here opens, or "". A link out of the copy is one."""
     for entry in listing.files:
         read = entry.path in (layout.TIMER_CHECK, layout.TIMER_WHEEL) or rules.timer_snapshots and _SNAPSHOT.fullmatch(entry.path)
         refused = entry.path == layout.TIMER_WHEEL and entry.kind == "directory"  # a broker ends over it
@@ -103,7 +106,7 @@ def _not_opened(listing: StoreListing, rules: BrokerRules) -> str:
 
 
 def _wheel(listing: StoreListing, rules: BrokerRules) -> tuple[str, int, int]:
-    """(path, size, position up to which it was flushed by its name) of the wheel that is loaded; ("", 0, -1) without one."""
+    """Return (path, size, flush position in its name) of the wheel that is loaded; ("", 0, -1) without one."""
     found = ("", 0, -1)
     for entry in listing.files:
         if entry.kind != "file":

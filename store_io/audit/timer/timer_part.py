@@ -33,8 +33,11 @@ PLACE_BYTES = 64  # no two messages begin within so many bytes
 
 @dataclass
 class TimerPart:
-    """What one task, or all of them together, found. entry_faults: of entries in RocksDB.  fates: None where no start is
-    predicted."""
+    """The result of one task, or of all together.
+
+    entry_faults: those of entries in RocksDB.
+    fates: None if no start is predicted.
+    """
 
     faults: UnitFaults = field(default_factory=UnitFaults)
     fates: Fates | None = None
@@ -55,8 +58,11 @@ class TimerPart:
 
 @dataclass
 class TimerResults:
-    """What the tasks on the timer store gave. entries: of timers in RocksDB.  together: of all parts; None where there are none,
-    or one was not read."""
+    """The results of the tasks on the timer store.
+
+    entries: those of timers in RocksDB.
+    together: the result of all parts; None without parts, or if one was not read.
+    """
 
     files: TimerFiles | None = None
     entries: TimerEntries = field(default_factory=TimerEntries)
@@ -135,8 +141,10 @@ class TimerPartTask:
 
 
 class PartSink:
-    """Keeps of a scan's timer messages and copies those of one part by identity, and all that delete: whose the deleted message
-    is, no part knows before."""
+    """Keeps those timer messages and copies of a scan whose identity is of one part, and all that delete.
+
+    No part knows before whose part a deleted message is.
+    """
 
     want_keys = False
 
@@ -173,7 +181,7 @@ class _PlacedSink(PartSink):
 
 
 def in_part(rows: np.ndarray, part: int, parts: int) -> np.ndarray:
-    """Which of these rows are the part's by identity: a message and its copies always together."""
+    """Say which of these rows are the part's by identity: a message and its copies always together."""
     found: np.ndarray = rows["identity"] % np.uint64(parts) == part
     return found
 
@@ -190,13 +198,16 @@ def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink
 
 
 def with_timers(segments: Sequence[SegmentSummary]) -> tuple[list[SegmentSummary], int]:
-    """(the segments with timer messages or copies, the first one where there are none; how many of these there are)."""
+    """Return (the segments with timer messages or copies, the number of these). Without any it is the first segment alone."""
     found = [s for s in segments if s.timers is not None and len(s.timers) + s.timers_dropped] or list(segments[:1])
     return found, sum(len(s.timers) + s.timers_dropped for s in found if s.timers is not None)
 
 
 def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fates:
-    """What becomes of these messages: TIMER_ROW, TIMER_UNIT."""
+    """Return the fates of these messages.
+
+    rows, units: TIMER_ROW, TIMER_UNIT.
+    """
     return fates_of(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
 
 

@@ -28,7 +28,7 @@ class WrongUnit:
 
 @dataclass(frozen=True)
 class Beyond:
-    """Units that lead too far: how many, and where the first of them lies and leads to."""
+    """Units that lead too far: how many, the position of the first, and the physical offset to which it leads."""
 
     count: int = 0
     position: int = -1
@@ -41,8 +41,12 @@ class Beyond:
 
 @dataclass
 class UnitFaults:
-    """beyond: units that lead to the end of the copy's log or further; stale: those that stay after a start and lead to where it
-    ends the log or further.  wrong: the first; wrong_count: all."""
+    """The faults of timer units.
+
+    beyond: units that lead to the end of the copy's log or further.
+    stale: units that stay after a start and lead to its end of the log or further.
+    wrong: the first wrong ones; wrong_count: all.
+    """
 
     beyond: Beyond = field(default_factory=Beyond)
     stale: Beyond = field(default_factory=Beyond)
@@ -62,9 +66,9 @@ def _beyond(units: np.ndarray, chosen: np.ndarray) -> Beyond:
 
 
 def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int, cut: tuple[int, int] | None) -> UnitFaults:
-    """Each unit against the timer message at its physical offset. What lies below the log's start has expired.
+    """Compare each unit with the timer message at its physical offset. A unit that leads below the log's start has expired.
 
-    cut: where a start ends the CommitLog and the timer log; None where that is not known.
+    cut: the ends of the CommitLog and the timer log after a start; None if they are not known.
     """
     found = UnitFaults()
     beyond = units["phy_offset"] >= log.data_end

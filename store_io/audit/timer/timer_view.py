@@ -37,11 +37,13 @@ _HEAD = struct.Struct(">4xi12xq")  # of a message: magic, queue offset
 
 @dataclass(frozen=True)
 class TimerView:
-    """What there is, and what a start makes of it. entries: of timers in RocksDB.
+    """The timer store with the effect of a start.
 
-    rows: timer messages and their copies; None where they are too many to hold, or were not all read.  together: what tasks found
-    of all parts, where they are too many.  queue_offset: from which entry on a start reads the timer topic; queue_max: that
-    queue's end after load(). Both None where nothing is predicted.
+    entries: those of timers in RocksDB.
+    rows: timer messages and their copies; None if they are too many to hold, or were not all read.
+    together: the tasks' result on all parts, if the rows are too many.
+    queue_offset: the entry from which on a start reads the timer topic; queue_max: that queue's end after load(). Both are None
+    if nothing is predicted.
     """
 
     parts: TimerParts
@@ -70,13 +72,16 @@ class TimerView:
 
     @property
     def database(self) -> QueueDatabase:
-        """Of timers in RocksDB."""
+        """Return the database of timers in RocksDB."""
         return self.parts.table.database if self.parts.table is not None else NO_DATABASE
 
     @property
     def keyed_read_time(self) -> int:
-        """Up to when entries in RocksDB were delivered. Where nothing says it, a start begins ten seconds before its own time
-        (MessageRocksDBStorage.getCheckpointForTimer), which is not before the copy's last message."""
+        """Return the time up to which entries in RocksDB were delivered.
+
+        If nothing says it, a start begins ten seconds before its own time (MessageRocksDBStorage.getCheckpointForTimer), which is
+        not before the copy's last message.
+        """
         table = self.parts.table
         if table is None or table.read_time is None:
             return self.last_store_time - UNKNOWN_READ_MS
@@ -84,7 +89,7 @@ class TimerView:
 
     @cached_property
     def _units(self) -> np.ndarray | None:
-        """Units of the timer log and entries in RocksDB; None where they are too many to be held."""
+        """Return units of the timer log and entries in RocksDB; None if they are too many to be held."""
         if self.files.units is None or self.entries.rows is None or self.damaged:
             return None
         return np.concatenate([self.files.units, entry_units(self.entries.rows)]) if len(self.entries.rows) else self.files.units
@@ -96,7 +101,7 @@ class TimerView:
 
     @property
     def state(self) -> TimerState | None:
-        """What a start decides by; None where none is predicted."""
+        """Return the facts by which a start decides; None if none is predicted."""
         if self.queue_offset is None:
             return None
         assert self.truncate_at is not None and self.queue_max is not None
@@ -123,7 +128,7 @@ class TimerView:
 
     @cached_property
     def fates(self) -> Fates | None:
-        """What becomes of each timer message; None where that is not known."""
+        """Return the fate of each timer message; None if it is not known."""
         if self.rows is None or self._units is None:
             return self.together.fates if self.together is not None else None
         return fates_of_rows(self.rows, self._units, self.state) if self.state is not None else None
@@ -136,19 +141,25 @@ class TimerView:
         return entry_faults(self.entries.rows, self.rows, self.log, self.truncate_at)
 
     def undelivered(self) -> np.ndarray | None:
-        """Physical offsets of the messages that `fates.lost` counts; None where they are too many to be held, or not known."""
+        """Return the physical offsets of the messages that `fates.lost` counts.
+
+        None if they are too many to be held, or not known.
+        """
         if self.rows is None or self._units is None or self.state is None:
             return None
         return undelivered_rows(self.rows, self._units, self.state)
 
     def delivering(self) -> np.ndarray | None:
-        """Physical offsets of the messages that a start delivers; None where they are too many to be held, or not known."""
+        """Return the physical offsets of the messages that a start delivers.
+
+        None if they are too many to be held, or not known.
+        """
         if self.rows is None or self._units is None or self.state is None:
             return None
         return delivering_rows(self.rows, self._units, self.state)
 
     def report(self) -> Row:
-        """What pages say of the timers; times in ms."""
+        """Return the figures of the timers for pages; times in ms."""
         fates = self.fates
         row: Row = {"units": self.files.unit_count, "stale": self.faults.stale.count, "judged": fates is not None}
         for name in ("waiting", "again", "cut", "never", "after_end", "unreached", "no_unit") if fates is not None else ():
@@ -157,7 +168,7 @@ class TimerView:
         return row
 
     def plan_section(self) -> Row | None:
-        """plan.json's broker.timer; None where no start is predicted."""
+        """Return plan.json's broker.timer; None if no start is predicted."""
         if self.queue_offset is None:
             return None
         counts = None if self.fates is None else self.fates.lost
@@ -182,7 +193,10 @@ def timer_view(
     log: LogMap,
     all_read: bool,
 ) -> TimerView | None:
-    """None where there are no timers, or they were not read. all_read: whether every segment was."""
+    """Return the view of the timer store; None if there are no timers, or they were not read.
+
+    all_read: every segment was read.
+    """
     parts, files, entries = copy.timers or copy.idle_timers, results.files, results.entries
     if parts is None or not parts.judged or files is None or files.problem or entries.problem:
         return None
@@ -204,7 +218,7 @@ def timer_view(
 
 
 def _message_offset(copy: OpenedCopy, entry: tuple[int, int] | None, prediction: Prediction) -> int | None:
-    """Queue offset of the message at this place, as recovery reads it; None where it is gone."""
+    """Return the queue offset of the message at this place, as recovery reads it; None if the message is gone."""
     if entry is None:
         return None
     phy_offset, size = entry

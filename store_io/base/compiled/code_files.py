@@ -42,7 +42,7 @@ def source_of(module: str) -> bytes:
 
 
 def numba_version() -> str:
-    """Of which release numba is, without loading it."""
+    """Return the text that names numba's release, without loading numba."""
     found = importlib.util.find_spec("numba")
     home = os.path.dirname(found.origin or "") if found else ""
     try:
@@ -70,8 +70,10 @@ def takes_files() -> bool:
 
 @cache
 def brought_folder() -> str:
-    """Where object files lie that came with the packages; empty where there are none, or code there may not be run. The folders
-    around are a cluster's, whose user starts this process too."""
+    """Return the folder of object files that came with the packages. It is empty without any, or if its code may not be run.
+
+    The folders around it are a cluster's, whose user starts this process too.
+    """
     folder = os.environ.get(BROUGHT, "")
     return folder if os.path.isdir(folder) and not writable_by_others(folder, around=False) else ""
 
@@ -85,7 +87,7 @@ class CodeFile(NamedTuple):
 
 
 def code_folder(source: str) -> str:
-    """The folder for the code of a source file; empty where there is none, or code in it may not be run."""
+    """Return the folder for the code of a source file. It is empty without one, or if its code may not be run."""
     beside = os.path.join(os.path.dirname(source), "__pycache__")
     folder = os.environ.get(FOLDER) or (beside if os.path.isdir(os.path.dirname(source)) else "")
     return folder if folder and not _writable(folder) else ""
@@ -151,7 +153,7 @@ def _is_ours(status: os.stat_result, place: str | int, sticky: bool = False) -> 
 
 
 def _private_group() -> int | None:
-    """The group that this user alone is in, as systems make one for each user and then let groups write; None without one."""
+    """Return the group that only this user is in, or None. Systems make such a group for each user and then let groups write."""
     try:
         user = pwd.getpwuid(os.geteuid())
         group = grp.getgrgid(user.pw_gid)
@@ -185,7 +187,7 @@ def refusal(folder: str, path: str) -> str:
 
 
 def read_code(path: str) -> CodeFile | None:
-    """What `write_code` has written there; None where it is not whole, no regular file, or others may have written it."""
+    """Read a file of `write_code`. None if it is not whole, no regular file, or others may have written it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:

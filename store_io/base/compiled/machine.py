@@ -1,4 +1,4 @@
-"""What compiled code is made with: the machine operations that numba lacks, and the compiler itself. Needs numba.
+"""The machine operations that numba lacks, and the compiler itself. Needs numba.
 
 `native` has the same names for the modules that declare compiled code; this one is loaded where something is compiled.
 
@@ -104,7 +104,7 @@ def prefetch(typing_context: Any, address: Any) -> Any:
 
 @_intrinsic
 def lowest_bit(typing_context: Any, word: Any) -> Any:
-    """Number of the lowest bit that is set in a uint64; 64 where none is."""
+    """Return the number of the lowest bit that is set in a uint64; 64 if none is."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -114,7 +114,10 @@ def lowest_bit(typing_context: Any, word: Any) -> Any:
 
 @_intrinsic
 def block_masks(typing_context: Any, address: Any) -> Any:
-    """Of the 64 bytes at `address`, one bit each: those that are 1, that are 2, that are 0, that are 128 or more."""
+    """Return four masks of the 64 bytes at `address`, each with one bit for each byte.
+
+    They mark the bytes that are 1, that are 2, that are 0, that are 128 or more.
+    """
     block = ir.VectorType(_INT8, 64)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -129,7 +132,7 @@ def block_masks(typing_context: Any, address: Any) -> Any:
 
 @_intrinsic
 def unequal_mask(typing_context: Any, left: Any, right: Any) -> Any:
-    """Of the 64 bytes at `left`, one bit each: those that differ from their counterpart at `right`."""
+    """Return a bit for each of the 64 bytes at `left`: whether it differs from its counterpart at `right`."""
     block = ir.VectorType(_INT8, 64)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -141,7 +144,7 @@ def unequal_mask(typing_context: Any, left: Any, right: Any) -> Any:
 
 @_intrinsic
 def odd_mask(typing_context: Any, address: Any) -> Any:
-    """Of the 64 bytes at `address`, one bit each: those that are 0, 1, 2, or 128 and more."""
+    """Return a bit for each of the 64 bytes at `address`. It is set for a byte that is 0, 1, 2, or 128 and more."""
     block = ir.VectorType(_INT8, 64)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -153,7 +156,7 @@ def odd_mask(typing_context: Any, address: Any) -> Any:
 
 @_intrinsic
 def equal_mask(typing_context: Any, address: Any, byte: Any) -> Any:
-    """Of the 64 bytes at `address`, one bit each: those that are `byte`."""
+    """Return a bit for each of the 64 bytes at `address`: whether it is `byte`."""
     block = ir.VectorType(_INT8, 64)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -212,14 +215,19 @@ def _splat(builder: Any, value: Any, lanes: int) -> Any:
 
 
 def helper_of(function: Callable[..., Any], inline: bool) -> Any:
-    """A function that is only called from compiled code: without the ways in from Python, which take a third of the
-    time that a compilation takes, and without a place on disk, because it lives in its caller's code."""
+    """Compile a function that is only called from compiled code.
+
+    It has no ways in from Python, which take a third of the time of a compilation, and no place on disk, because it lives in its
+    caller's code.
+    """
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return njit(nogil=True, forceinline=inline, **options)(function)
 
 
 def dispatcher_of(function: Callable[..., Any], keep: bool = True) -> Any:
-    """The function for any arguments, compiled at its first call; numba keeps its code on disk, where there is a place for it."""
+    """Return the function for any arguments, compiled at its first call. numba keeps its code on disk, if there is a place for
+    it.
+    """
     folder = getattr(config, "CACHE_DIR", "")
     keep = keep and (not folder or trusted(folder))
     try:
@@ -238,8 +246,10 @@ class MachineCode:
 
 
 def machine_code(function: Callable[..., Any], arguments: Sequence[Any]) -> MachineCode | None:
-    """The function for arguments of these types as an object file that needs nothing but what `native` offers; None where it
-    would need more, or gives something that `native` cannot take."""
+    """Return the function for arguments of these types as an object file that needs only `native`'s symbols.
+
+    None if it would need more, or returns a value that `native` cannot take.
+    """
     dispatcher: Any = helper_of(function, False)
     types_of = tuple(_type_of(argument) for argument in arguments)
     dispatcher.compile(types_of)
@@ -307,14 +317,14 @@ _LOW, _ONE = np.uint64(0xFFFFFFFF), np.uint64(1)
 
 
 def _crc_product(one: int, other: int) -> Any:
-    """Of two polynomials mod P, reduced as Barrett does."""
+    """Multiply two polynomials mod P, reduced as Barrett does."""
     product = _carryless_product(np.uint64(one), np.uint64(other)) << _ONE
     times = _carryless_product(product & _LOW, _QUOTIENT) & _LOW
     return np.int64((product ^ _carryless_product(times, _FULL_POLYNOMIAL)) >> np.uint64(32))
 
 
 def _crc_product_by_bits(one: int, other: int) -> Any:
-    """Of two polynomials mod P, on any processor."""
+    """Multiply two polynomials mod P, on any processor."""
     found = np.int64(0)
     for bit in range(31, -1, -1):
         found ^= other & -(one >> bit & 1)

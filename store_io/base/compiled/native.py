@@ -102,7 +102,7 @@ def compiled_helper(inline: bool = True) -> Callable[[Callable[..., Any]], Any]:
 
 
 def kept(*modules: ModuleType) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function at its first call and keep its code on disk, where there is a place for it.
+    """Compile a function at its first call and keep its code on disk, if there is a place for it.
 
     modules: those whose constants and helpers the code holds, besides the function's own module and this one. Their sources
     become part of its name, so that code is forgotten when one of them changes.
@@ -212,8 +212,10 @@ class Kept(Deferred):
         return _linked(code, types, self)
 
     def _file_name(self, types: _Types) -> str:
-        """The function for these types, then a digest of all else that decides what the code is: sources and the machine. Empty
-        where a source is not known."""
+        """Return the function's name for these types, and a digest of all else that decides its code: sources and machine.
+
+        Empty if a source is not known.
+        """
         sources = [source_of(self.function.__module__), *self._other_sources()]
         if not all(sources):
             return ""
@@ -223,7 +225,7 @@ class Kept(Deferred):
         return f"{self.__name__.strip('_')}-{kind}-{digest.hexdigest()}.object"
 
     def _other_sources(self) -> list[bytes]:
-        """What its code is made of besides its own module."""
+        """Return the sources of which its code is made besides its own module."""
         return [source_of(name) for name in (__name__, _MACHINE, *(module.__name__ for module in self.modules))]
 
     def by_dispatcher(self, *arguments: Any) -> Any:
@@ -235,7 +237,7 @@ class Kept(Deferred):
             return self._made(*arguments)
 
     def _by_numba(self) -> Any:
-        """The same where numba loads and calls it."""
+        """Return the function as numba loads and calls it."""
         function = _with_real_names(self.function)
         own = hashlib.blake2b(b"".join(self._other_sources()), digest_size=8)
         if "_" + own.hexdigest() not in function.__qualname__:
@@ -248,7 +250,7 @@ class Kept(Deferred):
 
 @cache
 def offer() -> None:
-    """Have LLVM's loader know the CRC-32 by a fixed name, so that code from the disk finds whatever engine there is."""
+    """Give LLVM's loader the CRC-32 under a fixed name. So code from the disk finds whatever engine there is."""
     from llvmlite import binding
 
     binding.add_symbol(CRC_SYMBOL, _CRC_ADDRESS)
@@ -256,8 +258,10 @@ def offer() -> None:
 
 
 def _linked(found: CodeFile, types: _Types, kept: Kept) -> Callable[..., Any]:
-    """The function in an object file, called as numba's compiled code is: a place for the result, one for an exception, then
-    each argument, arrays in their parts."""
+    """Return the function of an object file, to be called as numba's compiled code is.
+
+    Its arguments are a place for the result, one for an exception, then each argument, arrays in their parts.
+    """
     offer()
     kinds: list[Any] = [ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p]
     for kind in types.of:
@@ -295,7 +299,7 @@ def _linked(found: CodeFile, types: _Types, kept: Kept) -> Callable[..., Any]:
 
 @ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
 def _python_crc32(value: int, address: int | None, length: int) -> int:
-    """Where no library offers a C function: right, but each call goes through the interpreter."""
+    """Compute a CRC-32 if no library offers a C function. It is right, but each call goes through the interpreter."""
     return crc32((ctypes.c_char * length).from_address(address or 0), value)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def target_machine() -> Any:
-    """What object files are made for and loaded on: this machine. An engine owns the one that it gets."""
+    """Return this machine as the target for which object files are made and loaded. An engine owns the target that it gets."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -20,7 +20,7 @@ def target_machine() -> Any:
 
 @cache
 def this_machine() -> tuple[str, ...]:
-    """What decides which machine code LLVM makes, besides the code."""
+    """Return the facts that decide which machine code LLVM makes, besides the code."""
     from llvmlite import __version__, binding
 
     features = binding.get_host_cpu_features().flatten()
@@ -42,8 +42,10 @@ _engines: list[Any] = []  # they own the code
 
 
 def address_of(symbol: str, code: bytes) -> int:
-    """The address of a function in an object file, which stays loaded until the process ends. What it calls has been given to
-    `binding.add_symbol`."""
+    """Return the address of a function in an object file, which stays loaded until the process ends.
+
+    The functions that it calls have been given to `binding.add_symbol`.
+    """
     from llvmlite import binding
 
     engine = binding.create_mcjit_compiler(binding.parse_assembly(""), target_machine())

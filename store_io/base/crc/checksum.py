@@ -31,15 +31,18 @@ _one_at_a_time = ProcessLock()  # what makes code is not safe to be called by tw
 
 @dataclass(frozen=True)
 class NativeEngine:
-    """A C function `uint32 f(uint32 crc, const void *bytes, size_t length)` with zlib's meaning of crc. Its result may come
-    with undefined upper bits where the library's own type is wider."""
+    """A C function `uint32 f(uint32 crc, const void *bytes, size_t length)` with zlib's meaning of crc. Its result may come with
+    undefined upper bits if the library's own type is wider."""
 
     name: str
     address: int
 
     def crc32(self, data: bytes, value: int = 0) -> int:
-        """The function called through ctypes: slow, for checks. What lies around the text is not zero, and it begins in the
-        middle of a page, so that whatever an engine does with its neighbours is done."""
+        """Call the function through ctypes: slow, for checks.
+
+        The bytes around the text are not zero, and it begins in the middle of a page, so that every effect of an engine on its
+        neighbours shows.
+        """
         around = np.full((len(data) // _PAGE_BYTES + 3) * _PAGE_BYTES, 0xA5, np.uint8)
         place = around.ctypes.data
         place += -place % _PAGE_BYTES + _PAGE_BYTES // 2
@@ -62,7 +65,7 @@ NATIVE = {
 
 
 def find_native(name: str) -> NativeEngine | None:
-    """One engine of `NATIVE`; None where this process cannot reach it."""
+    """Return one engine of `NATIVE`; None if this process cannot reach it."""
     module, symbol = NATIVE[name]
     try:
         function = getattr(ctypes.CDLL(importlib.import_module(module).__file__), symbol)
@@ -73,7 +76,10 @@ def find_native(name: str) -> NativeEngine | None:
 
 
 def find_folding(library: NativeEngine) -> NativeEngine | None:
-    """`crc_folding`, with a library for what it leaves out; None where this processor cannot, or where it is wrong."""
+    """Return `crc_folding`, with a library for the texts that it leaves out.
+
+    None if this processor cannot run it, or if it is wrong.
+    """
     try:
         with _one_at_a_time.own:
             address = importlib.import_module(".crc_folding", __package__).compiled(library.address)
@@ -88,14 +94,16 @@ def find_folding(library: NativeEngine) -> NativeEngine | None:
 
 @made_once()
 def native_engine() -> NativeEngine | None:
-    """The fastest C function that this process can reach; None where no library offers one."""
+    """Return the fastest C function that this process can reach; None if no library offers one."""
     library = next((engine for name in NATIVE if (engine := find_native(name)) is not None), None)
     return library and (find_folding(library) or library)
 
 
 def array_crc32(data: np.ndarray, value: int = 0) -> int:
-    """`crc32` of an array's bytes, by the engine that compiled code has: for long ones. Raises ValueError where they do not lie
-    one after the other."""
+    """Return the `crc32` of an array's bytes, by the engine of compiled code: for long arrays.
+
+    Raises ValueError if the bytes do not lie one after the other.
+    """
     if not data.flags.c_contiguous:
         raise ValueError("the array is not contiguous")
     engine = native_engine()
@@ -120,7 +128,7 @@ def _known_answers() -> list[tuple[bytes, int]]:
 
 
 def _wrong_length(engine: Callable[..., int]) -> tuple[int, int, int] | None:
-    """(length, the engine's value, crcmod's) of the first text whose CRC the engine gets wrong; None where there is none."""
+    """Return (length, the engine's value, crcmod's) of the first text whose CRC the engine gets wrong, or None."""
     for data, expected in _known_answers():
         third = len(data) // 3
         # The second part of a split computation starts from the first part's value, as streamed CRCs do.

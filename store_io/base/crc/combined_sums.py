@@ -37,12 +37,12 @@ def _shifted(crc: int, count: int, shifts: int) -> Any:
 def sum_pieces(
     address: Address, position: Any, end: int, piece: int, filled: Any, crc: Any, known: Address, shifts: Address, sums: Address
 ) -> tuple[int, int, int]:
-    """The CRC-32s of the pieces of `piece` bytes into which a file is cut, for its bytes [position, end),
-    of which the first is at `address`.
+    """Compute the CRC-32s of a file's pieces of `piece` bytes, for its bytes [position, end).
 
-    filled, crc: bytes of the unfinished piece before them, and their CRC-32.  known, shifts: `known_sums` and `shift_table`; a
-    piece is shorter than `known_sums.MOST_BYTES`.  Fills `sums` with those of finished pieces. Returns (how many these are,
-    filled, crc) for what follows.
+    address: the address of the first of these bytes.
+    filled, crc: the bytes of the unfinished piece before them, and their CRC-32.
+    known, shifts: `known_sums` and `shift_table`; a piece is shorter than `known_sums.MOST_BYTES`.
+    Fills `sums` with those of finished pieces. Returns (the number of finished pieces, filled, crc) for the next bytes.
     """
     done: Any = np.int64(0)
     next_known = known + 8 * layout.FIRST
@@ -71,8 +71,10 @@ def sum_pieces(
 
 @made_once()
 def shift_table() -> np.ndarray:
-    """What a CRC-32 is multiplied by for zero bytes after it, x^(8 * bytes) mod P: for 0 to 2^11 - 1 of them, then for so many
-    times 2^11, and so on as `_SHIFT_BITS` has it."""
+    """Return the factors x^(8 * bytes) mod P that append zero bytes to a CRC-32.
+
+    They are for 0 to 2^11 - 1 bytes, then for so many times 2^11, and so on by `_SHIFT_BITS`.
+    """
     ones = [1 << sum(_SHIFT_BITS[:place]) for place in range(len(_SHIFT_BITS))]
     counts = [one * number for one, bits in zip(ones, _SHIFT_BITS, strict=True) for number in range(1 << bits)]
     return np.array([crc32_combine(_ONE, 0, count) for count in counts], np.int64)

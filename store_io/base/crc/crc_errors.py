@@ -1,4 +1,4 @@
-"""Where one wrong byte of a text is, from its checksum alone.
+"""Finds the one wrong byte of a text from its checksum alone.
 
 CRC-32 is linear: the stored CRC and that of the damaged text differ by the syndrome, the CRC of the error itself followed by as
 many zeros as bytes come after it. What a zero byte does can be undone: so the syndrome is walked back from the text's end, one
@@ -20,7 +20,7 @@ _POLYNOMIAL = 0xEDB88320
 
 
 def _tables() -> tuple[np.ndarray, np.ndarray]:
-    """What each byte leaves in an empty register; and which byte does so, by the top byte of what it leaves."""
+    """Return (the register after each byte from an empty one, the byte by the top byte of that register)."""
     left, by_top = np.zeros(256, np.int64), np.zeros(256, np.int64)
     for byte in range(256):
         value = byte

@@ -29,9 +29,9 @@ def width_of(features: Mapping[str, bool]) -> int | None:
 
 
 def compiled(library: int) -> int | None:
-    """The address of a function as in `checksum.NativeEngine`; None where this processor has not got what it takes.
+    """Return the address of a function as in `checksum.NativeEngine`; None if this processor lacks the instructions.
 
-    library: address of another such function, for texts of a few odd lengths and those at the start of a page.
+    library: the address of another such function, for texts of a few odd lengths and those at the start of a page.
     """
     bits = width_of(binding.get_host_cpu_features())
     if bits is None:
@@ -49,7 +49,7 @@ def compiled(library: int) -> int | None:
 
 
 def _file_name(bits: int) -> str:
-    """The width, then a digest of all else that decides what the code is. Empty where a source is not known."""
+    """Return the width, then a digest of all else that decides the code; empty if a source is not known."""
     sources = [source_of(__name__), source_of(_CODE)]
     if not all(sources):
         return ""

@@ -120,7 +120,7 @@ class _Code:
         return self.b.load(self.b.inttoptr(address, self._lanes.as_pointer()), align=1)
 
     def _factors(self, *distances: int) -> Any:
-        """Of each pair of lanes, the two that fold it over its distance in bits."""
+        """Return for each pair of lanes the two factors that fold it over its distance in bits."""
         pairs = [(_power(d + 32), _power(d - 32)) if d else (0, 0) for d in distances]
         return ir.Constant(self._lanes, [number for pair in pairs for number in pair])
 
@@ -164,7 +164,10 @@ class _Code:
         b.ret(b.zext(self._reduced(self._sum(*ends, self._pair(vector, pairs - 1))), _INT64))
 
     def _spread(self, value: Any, filling: Any) -> Any:
-        """In each four bytes of a vector what the value adds to a text's first four: turned, as the text begins anywhere."""
+        """Return for each four bytes of a vector the share that the value adds to a text's first four.
+
+        The share is turned, as the text begins anywhere.
+        """
         b = self.b
         four = b.xor(b.and_(value, _number(0xFFFFFFFF)), _number(0xFFFFFFFF))
         twice = b.or_(four, b.shl(four, _number(32)))

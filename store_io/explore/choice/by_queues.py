@@ -1,4 +1,4 @@
-"""Which parts of the log hold what is asked of some queues, as their ConsumeQueues say.
+"""Chooses the parts of the log that hold the asked messages of some queues, as their ConsumeQueues say.
 
 Each entry must lead to a message that the audit accepts, of its topic, queue, queue offset and size, and further into the log
 than the one before. Where one does not, anything may be wrong, and the whole log is read. So it is where a queue has no files,
@@ -45,11 +45,13 @@ _UNREAD = -1
 
 @dataclass(frozen=True)
 class QueueChoice:
-    """What entries say. ends: segment to be read -> the physical offset before which, None: all of it.
+    """The parts of segments to be read, as entries say.
 
-    ends is None where entries say nothing: `refused` is why, or "" where the question is none for them.
-    enough: so many messages must be found, or entries lead to some that cannot be reached; 0: any number is right.
-    named: where they lead, if `enough` is not 0. None of these may be missing up to the last one of so many messages.
+    ends: segment to be read -> the physical offset before which, None: all of it. None if entries say nothing: `refused` is why,
+    or "" if the question is none for them.
+    enough: this many messages must be found, or entries lead to some that cannot be reached; 0: any number is right.
+    named: the places to which they lead, if `enough` is not 0. None of these may be missing up to the last one of so many
+    messages.
     """
 
     ends: Mapping[str, int | None] | None = None
@@ -63,7 +65,7 @@ class QueueChoice:
         return file.size if end is None else min(file.size, end - file.start)
 
     def narrows(self, segments: Sequence[MappedFile]) -> bool:
-        """Whether it leaves out so much of these segments that it is worth an answer which is not that of the whole log."""
+        """Say whether it leaves out much of these segments. Only then it is worth an answer that is not the whole log's."""
         return sum(map(self.bytes_of, segments)) < WORTH_IT * sum(f.size for f in segments)
 
 
@@ -76,7 +78,11 @@ class _TooMany(Exception):
 
 
 def choose_by_queues(store: OpenStore, wanted: MessageFilter, segments: Sequence[MappedFile], most: int | None) -> QueueChoice:
-    """What to read for these messages. segments: all of the log, by name.  most: the first so many are enough; None: all."""
+    """Choose the parts to read for these messages.
+
+    segments: all of the log, by name.
+    most: the first so many are enough; None: all.
+    """
     if wanted.topics is None or wanted.queue_ids is None or sum(f.size for f in segments) <= SMALL_LOG_BYTES:
         return QueueChoice()
     keys = sorted((topic, queue_id) for topic in wanted.topics for queue_id in wanted.queue_ids)
@@ -139,7 +145,7 @@ class _Log:
         self._messages: dict[str, SingleMessages] = {}  # of the segment that was asked last
 
     def name(self, key: QueueKey, number: int, phy_offset: int, size: int) -> None:
-        """Have the message read to which entry `number` leads. Raises _Unsound where it is another one, or none."""
+        """Have the message read to which entry `number` leads. Raises _Unsound if it is another one, or none."""
         if phy_offset < self.start:
             raise _Unsound(f"entry {number} of {_name(key)} leads below the log's start")
         place = int(np.searchsorted(self._starts, phy_offset, "right")) - 1
@@ -172,7 +178,7 @@ class _Log:
 
 
 class _Queue:
-    """One queue of the question. Raises _Unsound where its files do not follow one another: their names are not to be trusted."""
+    """One queue of the question. Raises _Unsound if its files do not follow one another: their names are not to be trusted."""
 
     def __init__(self, source: ByteSource, queue: QueueFiles, log: _Log):
         files = sorted(queue.files, key=lambda f: f.start)
@@ -229,7 +235,7 @@ class _Queue:
         return max(number, self._end)
 
     def _windows(self, first: int, end: int) -> Iterator[int]:
-        """Where each window of these slots begins. Raises _TooMany."""
+        """Yield the begin of each window of these slots. Raises _TooMany."""
         for count, start in enumerate(range(first, end, WINDOW_ENTRIES)):
             if count == MOST_WINDOWS:
                 raise _TooMany

@@ -20,7 +20,10 @@ from store_io.explore.open_store import OpenStore
 
 @dataclass(frozen=True)
 class KnownSegment:
-    """What an earlier audit says of a segment. first, last: earliest and latest store time of its messages, ms."""
+    """The facts that an earlier audit kept about a segment.
+
+    first, last: the earliest and the latest store time of its messages, ms.
+    """
 
     size: int
     modified_ns: int
@@ -36,7 +39,10 @@ class KnownSegment:
 
 @dataclass(frozen=True)
 class EarlierTimes:
-    """What an earlier audit says of the segments of a copy, by path. run_id: "" where no run counts, and `refused` says why."""
+    """The facts that an earlier audit kept about the segments of a copy, by path.
+
+    run_id: "" if no run counts, and `refused` says why.
+    """
 
     run_id: str = ""
     segments: Mapping[str, KnownSegment] = field(default_factory=dict)
@@ -70,7 +76,7 @@ def needed(files: Iterable[MappedFile], times: EarlierTimes, store_times: Range)
 
 
 def skipped_sentence(times: EarlierTimes, skipped: int, count: int) -> str:
-    """What was left out, and why nothing was."""
+    """Return the sentence on segments that were left out, or on why none was."""
     if times.refused:
         return f"{times.refused}: no segment is skipped"
     return f"{skipped} of {count} segments not read: as run {times.run_id} saw them, they hold no message of these store times"

@@ -15,9 +15,9 @@ MOST_ENTRIES = 1 << 17  # that are looked at, of each queue
 
 
 def entries_led_out(store: OpenStore, wanted: MessageFilter) -> int:
-    """How many entries of these queues and queue offsets lead to physical offsets that no segment holds.
+    """Count the entries of these queues and queue offsets that lead to physical offsets in no segment.
 
-    0 where the question names no queue or no queue offsets, for queues in RocksDB, and of queues with more such entries than are
+    0 if the question names no queue or no queue offsets, for queues in RocksDB, and for queues with more such entries than are
     looked at. Raises Unreadable.
     """
     if wanted.topics is None or wanted.queue_ids is None or wanted.queue_offsets == ALL:

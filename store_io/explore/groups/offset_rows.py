@@ -1,4 +1,4 @@
-"""How far consumer groups and delay levels have come, as Arrow batches: the offsets that a start takes, beside the queues' ends.
+"""The progress of consumer groups and delay levels, as Arrow batches: the offsets that a start takes, beside the queues' ends.
 
 They are read as the release reads them: from a file of config/, the .bak in its place, or a database (config.md). Offsets of
 groups without any commit are nowhere, so such groups have no row. Columns: `schemas.sources.OFFSETS`.
@@ -36,7 +36,12 @@ _OF_ENDS = {"queue_end", "lag", "status"}  # columns for which the queues are lo
 
 @dataclass(frozen=True)
 class OffsetScan:
-    """What to read. Picklable. kinds, groups: None is any.  wanted: its topics and queue ids count.  part: of so many `parts`."""
+    """The offsets to read. Picklable.
+
+    kinds, groups: None is any.
+    wanted: its topics and queue ids count.
+    part: the number of this part, of `parts`.
+    """
 
     location: StoreLocation
     release: str = NEWEST_RELEASE
@@ -49,7 +54,7 @@ class OffsetScan:
     parts: int = 1
 
     def of(self, part: int, parts: int) -> OffsetScan:
-        """The same of this part."""
+        """Return the scan of this part."""
         return replace(self, part=part, parts=parts)
 
     def takes(self, one: _Offset) -> bool:
@@ -73,10 +78,10 @@ class _Offset(NamedTuple):
 
 
 def scan_offsets(scan: OffsetScan) -> Iterator[pa.RecordBatch]:
-    """The rows of one part, groups as their file has them. The tables of config/ are held at once, each queue's end once.
+    """Yield the rows of one part, groups as their file has them. The tables of config/ are held at once, each queue's end once.
 
-    Raises StoreError where such a table cannot be read, or the release does not start with it; it is not read where no row of
-    its kind is asked for.
+    Raises StoreError if such a table cannot be read, or the release does not start with it. A table is not read if no row of its
+    kind is asked for.
     """
     store = open_store(scan.location, scan.release, scan.broker_conf)
     ends = QueueEnds(store) if _OF_ENDS & set(scan.columns) else None
@@ -91,8 +96,9 @@ def scan_offsets(scan: OffsetScan) -> Iterator[pa.RecordBatch]:
 
 
 def offsets_not_there(scan: OffsetScan) -> list[str]:
-    """Why a start takes no offsets at all from a file of config/ that has rows of a kind asked for: they are not zero then, they
-    are not known. Clauses with the file; none where `scan_offsets` says it by an error. Raises StoreError.
+    """Return clauses on files of config/ from which a start takes no offsets at all, of the kinds asked for.
+
+    Such offsets are not zero, they are not known. None if `scan_offsets` says it by an error. Raises StoreError.
     """
     store = open_store(scan.location, scan.release, scan.broker_conf)
     config = read_config(store.source(), store.listing, store.rules)
@@ -137,7 +143,7 @@ def _offsets(store: OpenStore, scan: OffsetScan) -> Iterator[_Offset]:
 
 
 def _check(config: StoreConfig, path: str, release: str) -> None:
-    """Raise StoreError where it is not known what a start takes of this table, or nothing starts with it."""
+    """Raise StoreError if it is not known how a start takes this table, or nothing starts with it."""
     load = config.loads[path]
     if load.problems:
         raise StoreError(gap_text(load.problems[0]))

@@ -1,4 +1,4 @@
-"""Where the queues of a copy end on disk, as recovery finds it or a database says. Nothing is judged: a start may cut them."""
+"""The ends of a copy's queues on disk, as recovery finds them or a database says. Nothing is judged: a start may cut them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = (1 << 63) - 1  # that a column can hold; damaged entries say more
 
 
 class QueueEnds:
-    """The ends of a store's queues, each found when it is asked for. Raises StoreError where queues cannot be read."""
+    """The ends of a store's queues, each found when it is asked for. Raises StoreError if queues cannot be read."""
 
     def __init__(self, store: OpenStore):
         self._source = store.source()
@@ -36,7 +36,7 @@ class QueueEnds:
             self._files.setdefault(queue.key, queue)  # ordinary ones come first; a topic is of one kind
 
     def of(self, key: QueueKey) -> int | None:
-        """The queue offset after the queue's last entry; 0 of one without entries, None where the copy has no such queue."""
+        """Return the queue offset after the queue's last entry. 0 without entries, None if the copy has no such queue."""
         if key not in self._found:
             queue = self._files.get(key)
             self._found[key] = None if queue is None else queue_end(self._source, queue)
@@ -44,9 +44,9 @@ class QueueEnds:
 
 
 def queue_end(source: ByteSource, queue: QueueFiles) -> int:
-    """The same of one queue: where recovery stops, which walks forward through the last three files to the first invalid entry.
+    """Return the end of one queue at which recovery stops.
 
-    Whatever is after that entry, a broker writes over it.
+    It walks forward through the last three files to the first invalid entry. A broker writes over everything after that entry.
     """
     files = tuple(sorted(queue.files, key=lambda f: f.start))
     summary = scan_queue(QueueTask(0, queue.key, source.location, files, batch=queue.batch, digest=False, last_only=True), source)

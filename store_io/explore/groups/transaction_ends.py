@@ -1,4 +1,4 @@
-"""How each half message of a stretch of the log ended: by the first message after it that says so.
+"""The end of each half message of a stretch of the log, by the first message after it that says so.
 
 A half message waits in a topic of the broker's own. A committed message names its physical offset. An operation message names its
 queue offset; of transactions in RocksDB its physical offset. A newer half message with the same unique key that counts how often
@@ -47,16 +47,18 @@ def phy_key(phy_offset: int) -> int:
 
 
 def text_key(text: str) -> int:
-    """Of a unique key. Differs from process to process, so that nobody can choose texts that meet."""
+    """Return the key of a unique key. It differs from process to process, so that nobody can choose texts that meet."""
     return hash(text) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass
 class HalfStates:
-    """What became of half messages that come in the order of the log: 41 bytes each.
+    """The states of half messages that come in the order of the log: 41 bytes each.
 
-    phy_offset: of each.  state: numbers of STATES.  end_phy_offset, end_time_ms: of the message that ended it; -1 and 0 of an
-    open one.  `settle` must have been called last.
+    phy_offset: that of each.
+    state: numbers of STATES.
+    end_phy_offset, end_time_ms: those of the message that ended it; -1 and 0 for an open one.
+    `settle` must have been called last.
     """
 
     phy_offset: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -69,7 +71,7 @@ class HalfStates:
 
     @property
     def count(self) -> int:
-        """Of all half messages that were added."""
+        """Return the number of all half messages that were added."""
         return len(self.phy_offset) + len(self._new)
 
     @property
@@ -78,9 +80,11 @@ class HalfStates:
         return not self._new and not (self.state == OPEN).any()
 
     def add(self, batch: pa.RecordBatch, stretch: tuple[int, int], most: int) -> int | None:
-        """Take the next messages of the log: a batch of COLUMNS. stretch: physical offsets in which half messages are counted.
+        """Take the next messages of the log: a batch of COLUMNS.
 
-        Gives the physical offset of the first half message that there was no more room for, None where all were taken.
+        stretch: physical offsets in which half messages are counted.
+
+        Gives the physical offset of the first half message without room, None if all were taken.
         """
         full = None
         for one in _parts(batch):
@@ -147,7 +151,10 @@ PLACE, PHY, UNIQUE = range(3)  # what an end names a half message by
 
 @dataclass(frozen=True)
 class _Part:
-    """What one message says. ends: (what the half message is named by, the key, what became of it); to be read once."""
+    """The facts that one message says.
+
+    ends: (the half message's name, the key, its state); to be read once.
+    """
 
     phy_offset: int
     time: int
@@ -187,9 +194,9 @@ def _rolled_back(queue_id: int, numbers: Iterable[int]) -> Iterator[tuple[int, i
 
 
 def _numbers(text: bytes) -> Iterator[int]:
-    """The queue offsets that an operation message holds: "12,13,17," since 5.0.0, one number before.
+    """Yield the queue offsets that an operation message holds: "12,13,17," since 5.0.0, one number before.
 
-    Of a number that comes again nearby only one is given: a body may be millions of times the same.
+    A number that comes again nearby is given once: a body may be millions of times the same.
     """
     at = 0
     while at < len(text):

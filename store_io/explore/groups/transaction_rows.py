@@ -36,7 +36,11 @@ _OF_STATES = {"state", "end_phy_offset", "end_time_ms"}
 
 @dataclass(frozen=True)
 class TransactionScan:
-    """What to read. Picklable. segments: those of the stretch, `own` of them, and all after it.  wanted: of half messages."""
+    """The transactions to read. Picklable.
+
+    segments: those of the stretch, `own` of them, and all after it.
+    wanted: of half messages.
+    """
 
     location: StoreLocation
     rules: BrokerRules
@@ -47,12 +51,15 @@ class TransactionScan:
     most: int = MOST_HALVES
 
     def of(self, segments: tuple[MappedFile, ...], own: int) -> TransactionScan:
-        """The same of this stretch."""
+        """Return the scan of this stretch."""
         return replace(self, segments=segments, own=own)
 
 
 def stretches(segments: Sequence[MappedFile], most: int = STRETCHES) -> list[tuple[tuple[MappedFile, ...], int]]:
-    """At most so many stretches of whole segments, about equally large: (its segments and all after it, how many are its own)."""
+    """Return at most so many stretches of whole segments, about equally large.
+
+    A stretch is (its segments and all after it, how many are its own).
+    """
     files = sorted(segments, key=lambda f: (f.start, f.path))
     share = sum(f.size for f in files) / most
     found: list[tuple[tuple[MappedFile, ...], int]] = []
@@ -82,7 +89,7 @@ def scan_transactions(scan: TransactionScan) -> Iterator[pa.RecordBatch]:
 
 
 def _states(scan: TransactionScan, start: int | None) -> tuple[HalfStates, int | None]:
-    """(states of the stretch's half messages from `start` on, where those begin for which there was no room)."""
+    """Return (states of the stretch's half messages from `start` on, the first physical offset without room)."""
     own = scan.segments[: scan.own]
     low, high = scan.wanted.phy_offsets
     low = max(own[0].start, start or 0, low or 0)

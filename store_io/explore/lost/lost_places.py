@@ -1,4 +1,4 @@
-"""Where the messages lie that a start would take away or leave unreachable: plan.json's `lost`, message by message.
+"""The places of messages that a start would take away or leave unreachable: plan.json's `lost`, message by message.
 
 Held as places, not as messages: a cut, and the runs below it that have no queue entry.
 """
@@ -20,11 +20,14 @@ from store_io.wording.refusals import refusal_sentence
 
 @dataclass(frozen=True)
 class LostPlaces:
-    """What a start takes of a whole store.
+    """The messages that a start takes of a whole store.
 
-    truncate_at: where the log ends after it.  messages: cut or unreachable, as plan.json's `lost` counts them.  undelivered:
-    timer messages, as its `timer` counts them.  listed_timers: how many of these have a place here.  segments: by path.
-    spared: delayed and timer messages among them that are not to be sent again; none where nobody looked.
+    truncate_at: the log's end after it.
+    messages: cut or unreachable, as plan.json's `lost` counts them.
+    undelivered: timer messages, as its `timer` counts them.
+    listed_timers: how many of these have a place here.
+    segments: by path.
+    spared: delayed and timer messages among them that are not to be sent again; none if nobody looked.
     """
 
     release: str
@@ -36,7 +39,7 @@ class LostPlaces:
     spared: Spared = NONE_SPARED
 
     def of(self, path: str) -> SegmentLoss:
-        """What it takes of this segment."""
+        """Return the loss of this segment."""
         return self.segments.get(path, NO_LOSS)
 
 

@@ -1,4 +1,4 @@
-"""What a start takes of one segment, as places: who reads the segment asks it row by row."""
+"""The loss of one segment by a start, as places: who reads the segment asks it row by row."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Spared:
         return SPARED[self.reasons[at]] if at < len(self.places) and self.places[at] == phy_offset else None
 
     def within(self, low: int, high: int) -> Spared:
-        """Those between two physical offsets."""
+        """Return the part between two physical offsets."""
         part = slice(*np.searchsorted(self.places, [low, high]).tolist())
         return Spared(self.places[part], self.reasons[part], self.unsure_from)
 
@@ -63,11 +63,12 @@ NONE_SPARED = Spared()
 
 @dataclass(frozen=True)
 class SegmentLoss:
-    """What a start takes of one segment. Picklable.
+    """The messages that a start takes of one segment. Picklable.
 
-    cut: position from which on all messages go; None: none does.  unreached: by queue, (first, last) position of each run of
-    messages without an entry, ascending.  timers: physical offsets of timer messages that are never delivered, ascending.
-    spared: which are not to be sent again; none where nobody looked.
+    cut: the position from which on all messages go; None: none does.
+    unreached: by queue, (first, last) position of each run of messages without an entry, ascending.
+    timers: physical offsets of timer messages that are never delivered, ascending.
+    spared: those that are not to be sent again; none if nobody looked.
     """
 
     cut: int | None = None

@@ -83,7 +83,10 @@ _HALF = frozenset(("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC
 
 @dataclass(frozen=True)
 class _Target:
-    """Where a message would be sent. why_not: set where it should not be."""
+    """The target of a message that is sent again.
+
+    why_not: set if it should not be sent.
+    """
 
     topic: str
     queue_id: int
@@ -142,7 +145,7 @@ def sendable_rows(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = 
 
 
 def resend_scan(scan: MessageScan) -> MessageScan:
-    """The same messages, in COLUMNS: bodies as producers sent them, batches taken apart."""
+    """Return the scan for the same messages, in COLUMNS: bodies as producers sent them, batches taken apart."""
     return replace(scan, columns=COLUMNS, decompress=True, unpack=True)
 
 

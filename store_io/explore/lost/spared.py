@@ -1,4 +1,4 @@
-"""Which lost delayed and timer messages are not to be sent again: consumers have their delivered copies, or get them.
+"""Lost delayed and timer messages that are not to be sent again: consumers have their delivered copies, or get them.
 
 Such a message waits in a topic of the broker's own. Once due, the broker stores a copy in the message's topic; when the waiting
 one has lost its queue entry, the copy may well have one. The two share topic, unique key and born time, as a broker copies them.
@@ -31,8 +31,11 @@ _COPY_COLUMNS = (*_NAMES, "lost")
 
 
 def with_spared(audit: StoreAudit, places: LostPlaces) -> LostPlaces:
-    """The same places, and which of them are not to be sent again. Where delayed or timer messages are lost the log is read once
-    more, from the first of them on. Raises StoreError where it cannot be read."""
+    """Return the places with those that are not to be sent again.
+
+    If delayed or timer messages are lost the log is read once more, from the first of them on. Raises StoreError if it cannot be
+    read.
+    """
     search = _Search(audit, places)
     waiting = search.waiting()
     if waiting.first is None:
@@ -47,10 +50,14 @@ def with_spared(audit: StoreAudit, places: LostPlaces) -> LostPlaces:
 
 @dataclass
 class _Waiting:
-    """Lost waiting messages. known: each one's place and identity.  born: their born times.  topics: where their copies go.
+    """Lost waiting messages.
 
-    passed: places of those that delayOffset.json has passed and that no copy can be known by.  first: the lowest place.
-    unsure_from: from where on there were too many.
+    known: each one's place and identity.
+    born: their born times.
+    topics: the topics of their copies.
+    passed: places of those that delayOffset.json has passed and that no copy can be known by.
+    first: the lowest place.
+    unsure_from: the place from which on there were too many.
     """
 
     known: list[tuple[int, bytes]] = field(default_factory=list)
@@ -89,7 +96,7 @@ class _Search:
         return found
 
     def spared(self, waiting: _Waiting) -> Spared:
-        """Those of them that need no sending."""
+        """Return the waiting messages that need no sending."""
         reasons = dict.fromkeys(waiting.passed, PASSED)
         view = self._audit.evidence.timers
         held = view.delivering() if view is not None else None
@@ -127,6 +134,6 @@ class _Search:
 
 
 def _identity(topic: str, row: Row) -> bytes:
-    """What a message and its delivered copy have in common; without a unique key the body is compared."""
+    """Return the digest of the fields that a message and its delivered copy share. Without a unique key the body is compared."""
     told = row["unique_key"] or row["body_crc"]
     return blake2b(repr((topic, told, row["born_time_ms"])).encode("utf-8", "backslashreplace"), digest_size=16).digest()

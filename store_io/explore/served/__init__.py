@@ -1,4 +1,4 @@
-"""What a consumer would get from a started broker.
+"""The messages that a consumer would get from a started broker.
 
 * `broker_view`: by queue and by key, entry by entry.
 * `appended_entries`: the entries that a start would add.

@@ -139,7 +139,10 @@ class AppendedEntries:
         return {key: rows[numbers] for key, numbers in found.items()}
 
     def keys(self, pieces: Sequence[IndexPiece], slot: int | None) -> np.ndarray:
-        """What these pieces put into their index file, in order, as KEY_DTYPE; slot: only what hashes there."""
+        """Return the keys that these pieces put into their index file, in order, as KEY_DTYPE.
+
+        slot: if given, only those that hash there.
+        """
         by_scan: dict[ScanId, list[tuple[IndexPiece, int]]] = defaultdict(list)
         place = 0
         for piece in pieces:
@@ -208,8 +211,11 @@ class AppendedEntries:
 
 @dataclass
 class _OpenRun:
-    """An index run whose keys are read: its records [first, end) of the walk, and how many of its keys were met.
-    place: of the piece's first key among what dispatch put into the file."""
+    """An index run whose keys are read: its records [first, end) of the walk.
+
+    met: how many of its keys were met.
+    place: that of the piece's first key among all that dispatch put into the file.
+    """
 
     piece: IndexPiece
     place: int

@@ -1,4 +1,4 @@
-"""What a broker would hand out once its load() and start() are done: by queue and by key, entry by entry.
+"""The answers of a broker once its load() and start() are done: by queue and by key, entry by entry.
 
 Nothing that an entry leads to is checked: what lies at its physical offset is what a consumer gets.
 Source: DefaultMessageStore.getMessage, queryMessage, lookMessageByOffset, isTheBatchFull; ConsumeQueue.getIndexBuffer and
@@ -49,11 +49,14 @@ SERVED, UNDECODABLE, REMOVED, SKIPPED = "served", "undecodable", "removed", "ski
 
 @dataclass(frozen=True)
 class Served:
-    """What a broker makes of one entry.
+    """A broker's answer to one entry.
 
-    queue_offset: by which a consumer asks for it.  phy_offset, size: where the entry leads.  status: SERVED; UNDECODABLE
-    (bytes are handed out that no client can read); REMOVED (the log holds no such bytes); SKIPPED (passed over after a
-    removed one).  message: as it is decoded.  file, position: where its bytes lie, where any segment holds them.
+    queue_offset: the one by which a consumer asks for it.
+    phy_offset, size: the place to which the entry leads.
+    status: SERVED; UNDECODABLE (bytes are handed out that no client can read); REMOVED (the log holds no such bytes); SKIPPED
+    (passed over after a removed one).
+    message: as it is decoded.
+    file, position: the place of its bytes, if any segment holds them.
     """
 
     topic: str
@@ -105,7 +108,10 @@ class BrokerView:
     # ---- by queue ----------------------------------------------------------------------------------------------------
 
     def read(self, wanted: Sequence[tuple[QueueKey, int, int]]) -> Iterator[Served]:
-        """What consumers get that read these queues, each from one queue offset on and below another, in this order."""
+        """Yield the answers to consumers that read these queues, in this order.
+
+        wanted: (queue, queue offset from which on it is read, queue offset below which).
+        """
         for start in range(0, len(wanted), 256):
             group = wanted[start : start + 256]
             if len(group) > 1:
@@ -181,7 +187,10 @@ class BrokerView:
         return file, offset
 
     def _batch_entry(self, queue: QueueState, offset: int) -> tuple[QueueFile | None, int]:
-        """The last entry whose base is not above the offset: from the last file back, then by bisection inside the file."""
+        """Return the last entry whose base is not above the offset.
+
+        It is looked for from the last file back, then by bisection inside the file.
+        """
         unit = queue.unit
         for file in reversed(queue.files):
             if file.wrote < unit or int(self._rows(queue, file, file.start // unit, 1)["base"][0]) > offset:
@@ -341,7 +350,7 @@ class BrokerView:
             at = previous
 
     def appended_keys(self, number: int, slot: int) -> np.ndarray:
-        """The entries that dispatch put into one index file, as KEY_DTYPE: all of them, or where they are many the slot's."""
+        """Return the entries that dispatch put into one index file, as KEY_DTYPE. If they are many, only the slot's."""
         pieces = self.memory.index[number].pieces
         if sum(piece.last - piece.first + 1 for piece in pieces) > EXPANDED_ENTRIES:
             return self._appended.keys(pieces, slot)
@@ -351,7 +360,7 @@ class BrokerView:
 
 
 class _Chain:
-    """One slot's chain in an index file as the broker has it: entries on disk, and those that dispatch put over them."""
+    """One slot's chain in an index file as the broker has it. It has entries on disk, and those that dispatch put over them."""
 
     def __init__(self, view: BrokerView, number: int, slot: int):
         self.view, self.slot, self.file = view, slot, view.memory.index[number]
@@ -371,7 +380,7 @@ class _Chain:
         return self.first_new + int(self.own[-1]) if len(self.own) else self._disk_slot()
 
     def entry(self, number: int) -> tuple[int, int, int, int] | None:
-        """(key hash, physical offset, seconds, previous); None where the file ends before it."""
+        """Return (key hash, physical offset, seconds, previous); None if the file ends before it."""
         if number >= self.first_new:
             place = number - self.first_new
             at = int(np.searchsorted(self.new["place"], place))

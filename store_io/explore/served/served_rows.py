@@ -1,4 +1,4 @@
-"""What a broker would serve, as rows of the columns in which messages are explored (`schemas.sources.MESSAGES`), and a note.
+"""The messages that a broker would serve, as rows of the columns of exploration (`schemas.sources.MESSAGES`), and a note.
 
 topic, queue_id and queue_offset are those under which a consumer gets it; where the message itself says otherwise, `note` does.
 """
@@ -34,7 +34,7 @@ _NOTES = {
 
 
 def body_of(view: BrokerView, one: Served) -> bytes:
-    """The stored body of what is served; empty where there is none."""
+    """Return the stored body of a served message; empty without one."""
     m = one.message
     if m is None or one.file is None or m.body_length <= 0:
         return b""
@@ -42,9 +42,9 @@ def body_of(view: BrokerView, one: Served) -> bytes:
 
 
 def served_row(view: BrokerView, one: Served, columns: Sequence[str], key: str | None = None) -> Row:
-    """The columns' values and `note`, of all columns but `lost`. Values of a message are None where no message is decoded.
+    """Return the columns' values and `note`, of all columns but `lost`. Values of a message are None if no message is decoded.
 
-    key: by which it was looked up: the note says where the message has only another key with the same hash.
+    key: by which it was looked up: the note says so if the message has only another key with the same hash.
     """
     row: Row = {name: _COLUMNS[name](view, one) for name in columns if name not in ("body", "body_status")}
     if "body" in columns or "body_status" in columns:

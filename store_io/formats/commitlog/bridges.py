@@ -100,7 +100,7 @@ def _has_crc(rules: BrokerRules) -> bool:
 
 
 def _properties(rules: BrokerRules) -> bytes:
-    """What the settings demand of every record: DUP_INFO, and room for a property CRC at the end."""
+    """Return the properties that the settings demand of every record: DUP_INFO, and room for a property CRC at the end."""
     found = _DUP_INFO if rules.dup_info else b""
     if _has_crc(rules):
         found += layout.PROPERTY_CRC_NAME.encode() + layout.PROPERTY_NAME_END + b"0" * 10 + layout.PROPERTY_END

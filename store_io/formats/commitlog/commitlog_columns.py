@@ -33,7 +33,7 @@ except ImportError:
 def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: TopicTable) -> Stop:
     """Append the stretch's messages to `columns`, up to the first frame that is not accepted.
 
-    STOPPED also where something valid is too rare for compiled code: ask `check.verdict`, and where it says VALID use
+    STOPPED also for something valid that is too rare for compiled code: ask `check.verdict`; if that says VALID, use
     `append_message` and continue after the frame. Never raises over the bytes, only over arguments that contradict each other.
     """
     buffer, origin, start, end = stretch.buffer, stretch.buffer_position, stretch.start, stretch.end
@@ -69,7 +69,10 @@ def decode(stretch: Stretch, check: RecordCheck, columns: Columns, topics: Topic
 
 
 def _first_refused(stretch: Stretch, check: RecordCheck, columns: Columns, known: int) -> int | None:
-    """Position of the first frame among the rows from `known` on whose header is refused; its row and all after it go."""
+    """Return the position of the first frame whose header is refused, among the rows from `known` on.
+
+    Its row and all rows after it go.
+    """
     rows, header = columns.rows[known : columns.count], check.framing.header_bytes
     places = rows["position"][:, None] - stretch.buffer_position - header + np.arange(header)
     accepted = check.framing.accepts(stretch.buffer[places], rows["total_size"].astype(np.int64), rows["phy_offset"])

@@ -143,7 +143,7 @@ def _block(at: int, count: int, window_end: int) -> tuple[Any, Any, Any, Any]:
 def _scan_properties(at: int, length: int, window_end: int, found: int) -> tuple[int, bool, bool]:
     """Find the properties of interest in `length` bytes at `at`: string2messageProperties of 4.9.1 and later.
 
-    found[slot]: where the value begins, relative to `at`, and its length in the low 16 bits.  Returns the bits of those
+    found[slot]: the begin of the value, relative to `at`, and its length in the low 16 bits.  Returns the bits of those
     present, whether a part is not of the form name 0x01 value or a NUL is met, and whether a byte is not ASCII.
     """
     present: Any = np.int64(0)  # typed: a plain 0 has the helpers compiled a second time, for that constant
@@ -190,8 +190,10 @@ _MAX_MISSES = 3
 
 @compiled_helper()
 def _is_layout(at: int, length: int, known: int) -> Any:
-    """Whether properties have the layout at `known`: the same names and separators, and nothing but plain text between them.
-    The 128 bytes at `at` are read."""
+    """Say whether properties have the layout at `known`: the same names and separators, and plain text between them.
+
+    The 128 bytes at `at` are read.
+    """
     if peek_i64(known) != length:
         return False
     unlike = unequal_mask(at, known + _TEXT) & peek_word(known + _FIXED) | odd_mask(at) & peek_word(known + _VALUES)
@@ -203,9 +205,9 @@ def _is_layout(at: int, length: int, known: int) -> Any:
 
 @compiled_helper(inline=False)
 def _remember_layout(at: int, length: int, present: int, known: int) -> None:
-    """Have the layout of these properties at `known`, where `found` is already, and the length is 0. They are whole and ASCII.
+    """Write the layout of these whole ASCII properties to `known`. There `found` is already written, and the length is 0.
 
-    None is kept where a value holds a separator: properties that have another byte there may not be whole.
+    No layout is kept if a value holds a separator: properties that have another byte there may not be whole.
     """
     naming = True
     for half in range(2):
@@ -238,7 +240,10 @@ def _remember_layout(at: int, length: int, present: int, known: int) -> None:
 
 @compiled_helper()
 def _value(slot: int) -> tuple[int, int]:
-    """Where a property's value begins, relative to the properties, and its length. slot: address of its place in `found`."""
+    """Return the begin of a property's value, relative to the properties, and its length.
+
+    slot: the address of the value's place in `found`.
+    """
     place = peek_i64(slot)
     return place >> 16, place & 0xFFFF
 
@@ -261,7 +266,7 @@ def _take_part(at: int, part: int, split: int, end: int, found: int, present: in
 
 @compiled_helper(inline=False)
 def _differs_for_old_parser(at: int, found: int, present: int, window_end: int) -> bool:
-    """Whether the parser of 4.9.0 and before might read one of these values differently: where it holds another 0x01."""
+    """Say whether the parser of 4.9.0 and before might read one of these values differently, because it holds another 0x01."""
     for slot in range(PROPERTY_SLOTS):
         if present & 1 << slot:
             start, length = _value(found + 8 * slot)
@@ -334,9 +339,9 @@ def _count_keys(at: int, length: int, window_end: int) -> int:
 
 @compiled_helper(inline=False)
 def _appended_crc(record: int, total: int, value: int, value_length: int) -> int:
-    """How the record ends, where a property __CRC32# is present whose value begins at address `value`.
+    """Return the appended CRC of a record in its ten digits. -1: there is none; -2: only the reference can say.
 
-    -1: not in an appended CRC; -2: only the reference can say; else the CRC in its ten digits.
+    value: the address at which the value of the property __CRC32# begins.
     """
     tail = record + total - layout.PROPERTY_CRC_BYTES
     if load_i64(tail) != _NAME_CRC or load_u8(tail + 19) != 2:
@@ -406,7 +411,7 @@ def _hash_ascii(at: int, length: int, value: int) -> Any:
 
 @compiled_helper(inline=False)
 def _hash_utf8(at: int, length: int, value: int) -> int:
-    """As `_hash_ascii`, over the UTF-16 units of bytes that `_is_utf8` accepted."""
+    """Continue the hash `value` over the UTF-16 units of bytes that `_is_utf8` accepted; see `_hash_ascii`."""
     i = 0
     while i < length:
         byte = load_u8(at + i)
@@ -537,7 +542,7 @@ def _same(left: int, right: int, length: int) -> Any:
 
 @compiled_helper()
 def _find_topic(at: int, length: int, queue_id: int, value: int, entries: int, text: int, slots: int, slot_count: int) -> Any:
-    """Number of the pair, or -1 - slot where it has to go."""
+    """Return the number of the pair, or -1 - slot for a new pair that goes into that slot."""
     mask = slot_count - 1
     slot = value & mask
     while True:

@@ -14,7 +14,11 @@ from schemas import dledger_layout as layout
 
 @dataclass(frozen=True)
 class HeaderPart:
-    """One field of an entry header. at: bytes from the header's first.  wanted: what it must be; None where none is given."""
+    """One field of an entry header.
+
+    at: the position of the field in the header.
+    wanted: the value that the field must have; None if any value will do.
+    """
 
     name: str
     at: int

@@ -1,4 +1,4 @@
-"""How records lie one after the other in a segment: the framing of the log.
+"""The framing of the log: how records lie one after the other in a segment.
 
 A frame is a header of always the same length, if the framing has one, and a record of RocketMQ's own form. The record stores
 its own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment
@@ -20,7 +20,7 @@ from store_io.rules.releases import BrokerRules
 
 
 class Framing(Protocol):
-    """What a walk must know of frames besides the record in them. Picklable."""
+    """The facts about frames that a walk needs besides the record in them. Picklable."""
 
     @property
     def header_bytes(self) -> int:
@@ -32,7 +32,7 @@ class Framing(Protocol):
 
     @property
     def filler_magic_position(self) -> int:
-        """Where they are: 0 or 4. The filler's size has the other four."""
+        """Return the position of the filler's magic: 0 or 4. The filler's size has the other four bytes."""
 
     @property
     def broker_reads_header(self) -> bool:
@@ -42,13 +42,14 @@ class Framing(Protocol):
         """Whether the log's file with this path is framed so; a store may hold an older part that is not. "": any file."""
 
     def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
-        """Whether each header is that of the record after it. Asked only where there are headers.
+        """Say whether each header belongs to the record after it. Asked only if frames have headers.
 
-        headers: uint8, a row of `header_bytes` per record.  sizes, phy_offsets: int64, as the records store them.
+        headers: uint8, a row of `header_bytes` per record.
+        sizes, phy_offsets: int64, as the records store them.
         """
 
     def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
-        """(expected, actual) of a header that is not accepted. Asked only where there are headers."""
+        """Return (expected, actual) of a header that is not accepted. Asked only if frames have headers."""
 
     def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
         """The header's fields for people, in order; those that are checked say what they must be."""
@@ -56,7 +57,10 @@ class Framing(Protocol):
 
 @dataclass(frozen=True)
 class PlainFraming:
-    """CommitLog: a record begins where the one before it ends. A filler is a frame that ends after its magic."""
+    """The framing of a plain CommitLog: each record begins at the end of the one before.
+
+    A filler is a frame that ends after its magic.
+    """
 
     header_bytes: int = 0
     filler_magic: bytes = layout.MAGIC_BLANK_BYTES

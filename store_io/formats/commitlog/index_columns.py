@@ -1,4 +1,4 @@
-"""Which entries the messages in `Columns` put into the index, for all rows at once (recovery.md 8.2)."""
+"""The index entries of the messages in `Columns`, for all rows at once (recovery.md 8.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def entry_counts(rows: np.ndarray, tag_index: bool) -> np.ndarray:
 
 
 def entries_in_order(rows: np.ndarray, tag_index: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Per entry, in the order of dispatch: (number of its row, where its hash is in `Columns.key_hash`)."""
+    """Return (row number, index in `Columns.key_hash`) of each index entry, in the order of dispatch."""
     counts = entry_counts(rows, tag_index)
     of = np.repeat(np.arange(len(rows)), counts)
     within = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -29,9 +29,9 @@ class _TooLarge(Exception):
 
 
 def decode_body(body: bytes, sys_flag: int, limit: int) -> tuple[bytes | None, int]:
-    """(the body as the producer sent it, DECODED or STORED); (None, why) where it cannot be decoded.
+    """Return (the body as the producer sent it, DECODED or STORED), or (None, the reason) if it cannot be decoded.
 
-    limit: bytes that it may have; no more are ever made.
+    limit: the most bytes that the body may have; no more are ever made.
     """
     if not sys_flag & layout.SYS_COMPRESSED or not body:
         return body, STORED
@@ -110,7 +110,10 @@ class InnerMessage:
 
 
 def inner_messages(body: bytes) -> list[InnerMessage] | None:
-    """The messages in the body of an inner batch, in their order; None where the body is no batch, or holds more than one can."""
+    """Return the messages in the body of an inner batch, in their order; None for any other body.
+
+    A body that holds more messages than a batch can gives None, too.
+    """
     found: list[InnerMessage] = []
     at = 0
 

@@ -1,4 +1,4 @@
-"""What a decoder fills: one row per message, the (topic, queue id) pairs met, and where it stopped.
+"""The columns that a decoder fills: one row per message, the (topic, queue id) pairs met, and the place at which it stopped.
 
 Two decoders share it: `commitlog_columns` (compiled, fast) and `commitlog_reader` (the readable reference). What the fast
 one does not accept is judged by `RecordCheck.verdict` and, where valid, appended with `append_message`.
@@ -154,8 +154,8 @@ TOPIC_DTYPE = np.dtype(
 class TopicTable:
     """The (topic, queue id) pairs of one segment, numbered from 0 in the order in which they are met.
 
-    Open addressing over flat arrays, because the compiled decoder looks up and adds pairs by itself. Topics are kept as
-    valid UTF-8, so a pair is one `QueueKey` and the other way round. seed: where the table's hashes begin, as an int64.
+    Open addressing over flat arrays, because the compiled decoder looks up and adds pairs by itself. Topics are kept as valid
+    UTF-8, so a pair is one `QueueKey` and the other way round. seed: the value with which the table's hashes begin, as an int64.
     """
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ class TopicTable:
         return self._keys
 
     def number_of(self, topic: str, queue_id: int) -> int:
-        """The pair's number; it is added where it is new."""
+        """Return the pair's number; add the pair if it is new."""
         key = (topic, queue_id)
         known = len(self.keys)
         number = self._numbers.get(key)
@@ -259,10 +259,12 @@ _OF_INTEREST = (  # properties that decide anything here
 
 @dataclass(frozen=True)
 class RecordCheck:
-    """Which check a decoder applies; make one with `audit`, `broker` or `reput`. Picklable.
+    """The check that a decoder applies; make one with `audit`, `broker` or `reput`. Picklable.
 
-    delays: the table that tags codes of delayed messages are computed with.  base_offset: of the segment; AUDIT only.
-    watches_old_parser: rows have OLD_PARSER_DIFFERS.  sums: without it compiled code takes the checksums of bodies as right.
+    delays: the table by which tags codes of delayed messages are computed.
+    base_offset: the segment's; AUDIT only.
+    watches_old_parser: rows have OLD_PARSER_DIFFERS.
+    sums: without it compiled code takes the checksums of bodies as right.
     """
 
     mode: str
@@ -412,7 +414,7 @@ _OWN_FIELDS = (  # of a row that have a message's own values
 
 
 def append_message(columns: Columns, topics: TopicTable, message: Message, frames: Frames, check: RecordCheck) -> None:
-    """Append one message that `check.verdict` called VALID, as both decoders would. Raises ValueError where it is full."""
+    """Append one message that `check.verdict` called VALID, as both decoders would. Raises ValueError if `columns` is full."""
     if columns.full:
         raise ValueError(f"no room for another message: {columns.count} of {columns.capacity} rows in use")
     data = b""

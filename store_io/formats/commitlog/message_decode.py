@@ -17,9 +17,9 @@ MAX_PORT = 65535
 
 
 def decode_message(data: bytes, rules: BrokerRules) -> Message | None:
-    """The message in these bytes, positions counted from the first; None where decoding throws.
+    """Decode the message in these bytes, with positions from the first byte; return None if the release's decoding throws.
 
-    data: what an entry's size, or the record's own, cuts out of the log. The body stays as it is stored.
+    data: the bytes that an entry's size, or the record's own, cuts out of the log. The body stays as it is stored.
     """
     at = 0
 

@@ -1,4 +1,4 @@
-"""What a decoded row is to its queue, and where its fields are, for compiled code that reads and writes rows by address."""
+"""The meaning of a decoded row for its queue, and the places of its fields, for compiled code that works by address."""
 
 from __future__ import annotations
 

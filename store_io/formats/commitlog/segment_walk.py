@@ -1,4 +1,4 @@
-"""How a segment is walked: decoded batch by batch through a bounded window, up to the first frame that is refused.
+"""Walks a segment: decodes it batch by batch through a bounded window, up to the first frame that is refused.
 
 The audit and whoever reads messages for other purposes walk alike, so they find the same messages.
 """
@@ -49,7 +49,7 @@ def capacity_for(window_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class Decoding:
-    """What one walk decodes with: a decoder, the window that it reads through, and where rows and their queues go."""
+    """The parts of one decoding walk: the decoder, the window to read through, the columns and topics to fill."""
 
     decode: Decoder
     window: SegmentWindow
@@ -63,7 +63,7 @@ def walk_batches(
     """Decode from `start` on; gives the number of rows in `columns`, again and again, until a frame is refused.
 
     gathered: rows of several windows are given together until there are so many. The window then holds only what was read last;
-    earlier bytes are read from the file again where something asks for them. So a row whose bytes are read (`LOOKED_INTO`) ends
+    earlier bytes are read from the file again if something asks for them. So a row whose bytes are read (`LOOKED_INTO`) ends
     the batch.
 
     The generator's value is then (position of that frame, the verdict). The rows are good until the next step.
@@ -105,7 +105,10 @@ def walk_batches(
 
 
 def whole_messages_end(check: RecordCheck, window: SegmentWindow, start: int, limit: int) -> int:
-    """The end of the last of the valid messages that follow one another from `start` on and end at or before `limit`."""
+    """Return the end of the last valid message that ends at or before `limit`.
+
+    The messages follow one another from `start` on.
+    """
     at = start
     while at < limit:
         verdict = check.verdict(window, at, window.size)

@@ -158,7 +158,7 @@ _NOTHING: dict[str, Any] = {}
 
 
 class LeftOut:
-    """A hook of the parser for files of which nothing is kept: an entry as a broker writes it becomes an empty one."""
+    """A hook of the parser for files of which nothing is kept. An entry as a broker writes it becomes an empty one."""
 
     def __init__(self, name: str, rules: ConfigRules):
         entry = entry_of(name, rules) if name in ("consumerFilter.json", "timermetrics") else None
@@ -175,7 +175,7 @@ class LeftOut:
 
 
 def other_of(name: str, rules: ConfigRules) -> Any:
-    """What a file is read as of which no entry is kept; None where that is not known."""
+    """Return the kind of value in a file of which no entry is kept; None if that is not known."""
     return _others(rules.version).get(name)
 
 
@@ -189,7 +189,7 @@ _ENTRIES = {
 
 
 def entry_of(name: str, rules: ConfigRules) -> Bean | None:
-    """What an entry of a file's own table is read as; None of one that is a number."""
+    """Return the bean of an entry in a file's own table; None for an entry that is a number."""
     if name == "timermetrics":
         return _METRIC
     return _bean(_ENTRIES[name], rules.version) if name in _ENTRIES else None

@@ -55,8 +55,11 @@ _SEPARATORS = ":,{["
 
 
 class ConfigFault(ValueError):
-    """What is wrong with a file. start: the byte where that begins.  known: the release refuses the text; else nobody knows what
-    it makes of it."""
+    """The reason why a text of config/ is not taken.
+
+    start: the byte at which the fault begins.
+    known: the release refuses the text; else nobody knows what the release makes of it.
+    """
 
     def __init__(self, reason: str, start: int = 0, known: bool = True):
         super().__init__(reason)
@@ -100,8 +103,10 @@ class Suffixed:
 
 @dataclass(frozen=True)
 class Word:
-    """NULL, NaN or undefined, which fastjson 1 takes for null where it asks for a value; or a brace, which ends a map for
-    fastjson2."""
+    """NULL, NaN, undefined or a brace in the place of a value.
+
+    fastjson 1 takes the first three for null if it asks for a value; a brace ends a map for fastjson2.
+    """
 
     text: str
 
@@ -120,7 +125,8 @@ class Nothing:
 def parse_written(data: bytes, hook: Callable[[Row], Any] | None = None, integer_keys: str = ANYWHERE) -> Any:
     """JSON as fastjson writes it: integer keys may be without quotes. Raises ConfigFault.
 
-    hook: gets each object once it is read; what it gives takes the object's place.  integer_keys: where this file has them.
+    hook: gets each object once it is read; its answer takes the object's place. integer_keys: the places in which this file has
+    such keys.
     """
     if not data.strip(b"\0"):
         raise ConfigFault(f"{len(data):,} zeros")
@@ -177,8 +183,11 @@ def _position_of(fault: int, text: str, data: bytes) -> int:
 
 
 def never_closed(data: bytes) -> bool:
-    """Whether the text is an object that never ends, so that every release refuses it. Texts in single quotes, comments, and
-    brackets in a place where a parser may pass over them are not understood here: nothing is said of a text with such."""
+    """Say whether the text is an object that never ends, so that every release refuses it.
+
+    Texts in single quotes, comments, and brackets in a place that a parser may pass over are not understood here: nothing is said
+    of a text that holds such.
+    """
     text = data.rstrip(b"\0").lstrip(b" \t\r\n")
     if text[:1] != b"{" or b"'" in text or b"/*" in text or b"//" in text:
         return False
@@ -256,7 +265,7 @@ class _Reader:
         return value
 
     def _nothing(self) -> Nothing | None:
-        """What holds no object and is no fault either."""
+        """Return Nothing for a text that holds no object and is no fault either; else None."""
         bare = self._text.strip(" \t\r\n\f\b")
         if bare in ("", "\x1a", "NULL"):
             if not self._rules.blank_is_nothing:
@@ -281,7 +290,10 @@ class _Reader:
         self._doubtful = self._doubtful or reason
 
     def _skip(self, strict: bool = False) -> None:
-        """strict: before a name and its colon, where control characters are no white space."""
+        """Skip white space and comments.
+
+        strict: before a name and its colon; there control characters are no white space.
+        """
         space = _SPACE if strict and self._rules.bare_names else self._space
         while True:
             if match := space.match(self._text, self._at):
@@ -300,14 +312,17 @@ class _Reader:
         return self._text[self._at : self._at + 1]
 
     def _look_at_space(self, space: str) -> None:
-        """What is white space in one place and not in another."""
+        """Raise a doubt about white space that only some places of a text may hold."""
         if self._rules.fastjson2 and space.startswith("//"):
             self._doubt("a comment")
         if not space.startswith("//") and _SPACE.fullmatch(space) is None:
             self._doubt("control characters between values")
 
     def _key_next(self) -> str:
-        """The next character where a key is looked for: a number is read as a token, with the wider white space before it."""
+        """Return the next character in the place of a key.
+
+        A number there is read as a token, with the wider white space before it.
+        """
         self._skip(strict=True)
         start = self._at
         character = self._next()
@@ -472,7 +487,7 @@ class _Reader:
         self._doubt(reason)
 
     def _pass_over(self, after_object: bool) -> None:
-        """What follows a value without a comma: one token."""
+        """Pass over one token that follows a value without a comma."""
         token = _PASSED_OVER.match(self._text, self._at)
         if token is not None:
             self._at = token.end()

@@ -85,8 +85,12 @@ def read_held(
 
 @dataclass
 class ShownTable:
-    """What a database shows, whatever a release makes of it. entries: nested as in a file.  broken: keys whose value cannot be
-    read.  version: fields of its dataVersion."""
+    """A table as its database shows it, whatever a release makes of it.
+
+    entries: nested as in a file.
+    broken: the keys whose value cannot be read.
+    version: the fields of its dataVersion.
+    """
 
     entries: dict[str, Any] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
@@ -158,7 +162,10 @@ def _folder_refusal(files: Sequence[StoreFile], folder: str) -> Refusal | None:
 
 
 def with_newer(held: HeldTable, newer: HeldTable, offsets: bool) -> HeldTable:
-    """The table of a database into which one with a greater version is taken, name by name; that one's faults stop no broker."""
+    """Return the table of a database into which a table with a greater version was taken, name by name.
+
+    Faults of the newer table stop no broker.
+    """
     if newer.problem or newer.damaged is not None or newer.refusal:
         return replace(held, problem=held.problem or newer.problem or Gap(Cause.CONFIG_TABLE_CUT, newer.folder))
     if held.refusal or newer.counter <= held.counter:
@@ -175,7 +182,10 @@ def _name(place: Offset) -> tuple[str, str]:
 
 
 class _ValueFault(Exception):
-    """key: of the entry, where it is one entry's."""
+    """A value of a table that cannot be taken.
+
+    key: the entry's, if the fault is one entry's.
+    """
 
     def __init__(self, sentence: str, key: bytes = b""):
         super().__init__(sentence)
@@ -235,7 +245,10 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
 
 
 def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: ConfigRules, held: HeldTable) -> None:
-    """A table of the second version: the broker looks up its version first, and ends where that cannot be read."""
+    """Take the entries of a table of the second version.
+
+    The broker looks up the table's version first, and ends if that cannot be read.
+    """
     try:
         opened.get(place.family, records.version_key(place.number))
     except DatabaseDamaged as why:

@@ -36,7 +36,7 @@ def version_key(number: int) -> bytes:
 
 
 def version_of(value: bytes) -> Row:
-    """The fields of a version: three numbers of 8 bytes. {} where it is none (ConfigHelper.onDataVersionLoad)."""
+    """Return the fields of a version, three numbers of 8 bytes; {} if the value is none (ConfigHelper.onDataVersionLoad)."""
     if len(value) != 24:
         return {}
     state, time, counter = struct.unpack(">3q", value)
@@ -106,7 +106,7 @@ class Records:
 
 
 def _name(key: bytes, at: int) -> tuple[bytes, int]:
-    """(a name with its length before it, where it ends). Raises BadRecord."""
+    """Return (a name that has its length before it, the position after the name). Raises BadRecord."""
     size = int.from_bytes(key[at : at + 2], "big", signed=True)
     end = at + 2 + size
     if len(key) < at + 2 or not 0 <= size or end > len(key):

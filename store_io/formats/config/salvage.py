@@ -1,4 +1,4 @@
-"""What can be read in a file of config/ that no parser takes: torn, with zeros or garbage in it, of an unknown syntax.
+"""Reads a file of config/ that no parser takes: torn, with zeros or garbage in it, of an unknown syntax.
 
     found = salvaged(data, LAYOUTS[path])
 
@@ -52,10 +52,11 @@ _QUOTE = re.compile(r"(\\.)|\"", re.DOTALL)
 
 @dataclass(frozen=True)
 class Layout:
-    """One table of a file. levels: of the keys that lead from it to an entry: TEXT, INT, or a name that all have.
+    """One table of a file.
 
-    fields: the names of which an entry has at least one; none where an entry is a number.  own: fields of an entry that say its
-    place again.
+    levels: the kinds of key that lead from the table to an entry: TEXT, INT, or a name that all have.
+    fields: the names of which an entry has at least one; none if an entry is a number.
+    own: the fields of an entry that repeat its place.
     """
 
     name: str
@@ -152,8 +153,13 @@ _KEY, _COLON, _VALUE, _AFTER, _SKIP = range(5)  # what comes next; _SKIP: nothin
 
 
 class _Frame:
-    """An open bracket. table, path: where it lies; table is None where nothing says so.  held: what is in it, None where it is
-    not kept.  key: of the value that comes next.  broken: a part of it is not readable."""
+    """An open bracket.
+
+    table, path: its place; table is None if nothing says which.
+    held: its content, or None if that is not kept.
+    key: the key of the value that comes next.
+    broken: a part of the content is not readable.
+    """
 
     __slots__ = ("broken", "held", "is_object", "key", "path", "pending", "state", "table")
 
@@ -226,7 +232,7 @@ class _Reader:
         return sum(1 for _ in entries_of(self.found.tables.get(own.name, {}), own))
 
     def _common_parts(self, frame: _Frame, at: int) -> int:
-        """Where what a broker writes ends: queues with their offsets, or one whole entry."""
+        """Read queues with their offsets, or one whole entry, as a broker writes them; return the position after them."""
         layout = frame.table
         if layout is None or layout is _OTHER or len(frame.path) != len(layout.levels) - 1:
             return at
@@ -313,7 +319,7 @@ class _Reader:
         return self._frames[-1]
 
     def _scalar(self, kind: str, token: bytes, end: int) -> bool:
-        """Take a text, number or word. False where a text is not in its place."""
+        """Take a text, number or word. Return False if a text is not in its place."""
         frame = self._frames[-1]
         if not frame.is_object and self._follows(end, b":"):
             if len(self._frames) == 1:
@@ -551,7 +557,10 @@ class _Reader:
 
 
 def _bad_bytes(text: bytes) -> int:
-    """How many bytes of a text between quotes are no UTF-8, at least 1: the text may be two, of which these were the middle."""
+    """Return the number of bytes in a quoted text that are no UTF-8, at least 1.
+
+    The text may be two texts, of which these bytes were the middle.
+    """
     return max(1, text.decode("utf-8", "replace").count("\ufffd"))
 
 
@@ -565,17 +574,20 @@ def _misplaced(layout: Layout, path: Sequence[Any]) -> bool:
 
 
 def _is_named(layout: Layout, data: bytes) -> bool:
-    """Whether the name of the table is whole somewhere in the text: then no unreadable bytes hide it, as a text has it once."""
+    """Say whether the name of the table is whole somewhere in the text.
+
+    Then no unreadable bytes hide it, as a text has it once.
+    """
     return re.search(rb"""[{,\s]["']?%b["']?\s*:\s*\{""" % layout.name.encode(), data) is not None
 
 
 def _is_entry_key(key: Any) -> bool:
-    """Whether a key of offsets is one of topic and group, or of a queue, and not a damaged name of a table."""
+    """Say whether a key of offsets is one of topic and group, or of a queue. Any other key is a damaged name of a table."""
     return not isinstance(key, str) or "@" in key or key.isdecimal()
 
 
 def _keys_of(layout: Layout, path: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The path as keys of an entry; None where it leads to none."""
+    """Return the path as keys of an entry; None if it leads to none."""
     if len(path) != len(layout.levels):
         return None
     keys = []
@@ -594,7 +606,7 @@ def _keys_of(layout: Layout, path: Sequence[Any]) -> tuple[Any, ...] | None:
 
 
 def _number(text: str) -> int | Decimal | None:
-    """None where it has too many digits, or is none."""
+    """Return the number of a text; None if the text has too many digits, or is no number."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None

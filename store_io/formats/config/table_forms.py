@@ -48,7 +48,7 @@ class FormUnread(Unreadable):
 
 
 class Copy(Protocol):
-    """What is asked of a copy: its bytes, its names, and the rules by which a release reads them."""
+    """The parts of a copy from which forms are read: its bytes, its names, and a release's rules."""
 
     @property
     def source(self) -> ByteSource: ...
@@ -125,9 +125,9 @@ def _of_files(copy: Copy, path: str, names: Sequence[str]) -> list[Form]:
 def chosen_form(forms: Sequence[Form], backup_first: bool = False) -> Form | None:
     """Chooses the form that a repair takes; None if no form has an entry. backup_first: the file is older than its .bak.
 
-    A file that is whole is taken, whatever the .bak has. Of a damaged one and its .bak the fuller one: else a repair would make
-    a table emptier than a start does, which takes the .bak. Beside a .bak that the release takes, entries of the file count only
-    up to its first damage. Raises FormUnread if no own form has an entry and another form could not be read this time.
+    A file that is whole is taken, whatever the .bak has. If it is damaged, the fuller one of it and its .bak is: else a repair
+    would make a table emptier than a start does, which takes the .bak. Beside a .bak that the release takes, entries of the file
+    count only up to its first damage. Raises FormUnread if no own form has an entry and another form could not be read this time.
     """
     own = [form for form in forms if form.name in (form.path, form.path + BACKUP) and form.count]
     if not own:
@@ -148,8 +148,10 @@ def _sure_count(form: Form) -> int:
 
 
 def not_kept(forms: Sequence[Form], written: Mapping[str, Mapping[Any, Any]]) -> list[Row]:
-    """Rows of the report: of each form the entries that the written tables lack, and those that cannot be read. What an earlier
-    form shows as well is not said again."""
+    """Return rows of the report: entries of each form that the written tables lack, or that cannot be read.
+
+    Entries that an earlier form shows as well are not named again.
+    """
     found, seen = [], set[str]()
     for form in forms:
         names, count = list[str](), 0
@@ -211,7 +213,7 @@ def of_file(copy: Copy, path: str, name: str) -> Form | None:
 
 
 def _take_as_the_release(copy: Copy, form: Form, data: bytes) -> None:
-    """Entries as the release reads them, where it takes the file or, of topics and groups, the entries in it."""
+    """Take entries as the release reads them, if it takes the file. It may take entries of topics and groups alone."""
     rules, own = config_rules(copy.rules), LAYOUTS[form.path][0].name
     bare = form.name.removesuffix(BACKUP).removesuffix(".tmp")
     read = taken_from(bare, data, rules)

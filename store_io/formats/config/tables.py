@@ -1,4 +1,4 @@
-"""What a parser read -> the tables of a broker's managers; what a manager refuses is a fault.
+"""Turns a parser's result into the tables of a broker's managers; a value that a manager refuses is a fault.
 
 Source: TopicConfigManager.decode, SubscriptionGroupManager.decode, ConsumerOffsetManager.decode, LmqConsumerOffsetManager.decode,
 ScheduleMessageService.decode (config.md 2, 3).
@@ -47,11 +47,14 @@ _WRITTEN: dict[str, type] = {
 
 @dataclass
 class Table:
-    """What one file gives its manager. entries: name, offset's place or level -> what is held.
+    """The table that one file gives its manager.
 
-    replaces: it takes the place of what was loaded; else it is added.  fails: the manager throws when it has taken the entries.
-    counter: of its dataVersion.  written: it has the shape that a broker writes: the table is named in it.
-    left_out: how many entries it has that the release does not take.
+    entries: name, offset's place or level -> the value that is held.
+    replaces: the table takes the place of the loaded one; else it is added.
+    fails: the manager throws once it has taken the entries.
+    counter: that of its dataVersion.
+    written: the table has the shape that a broker writes, and is named in it.
+    left_out: the number of entries that the release does not take.
     """
 
     entries: dict[Any, Any]
@@ -100,7 +103,10 @@ def offsets_of(read: Any, rules: ConfigRules) -> Table:
 
 
 def lmq_offsets_of(read: Any, rules: ConfigRules) -> Table:
-    """The same of the file that takes its place with enableLmq; its second table has one offset for each light queue."""
+    """Return the table of the file of offsets that a broker with enableLmq reads.
+
+    Its second table has one offset for each light queue.
+    """
     if not rules.skips_light_offsets:
         return _offsets_of(read, (OFFSETS, LMQ_OFFSETS), rules)
     if isinstance(read, Nothing):
@@ -174,7 +180,7 @@ def delays_of(read: Any, rules: ConfigRules) -> Table:
 
 
 def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
-    """What decodes a file of which only is asked whether the manager takes it: nothing of it is kept."""
+    """Return the decoder of a file that only has to be taken or refused. No entry is kept."""
     added = ADDED.get(name)
 
     def decode(read: Any, rules: ConfigRules) -> Table:
@@ -199,9 +205,9 @@ def form_of(name: str) -> Callable[[Any, ConfigRules], Table]:
 
 
 class SharedSettings:
-    """A hook of the parser: topics and groups with equal settings share them. Of a million topics that is most of the memory.
+    """A hook of the parser: topics and groups with equal settings share them. With a million topics that is most of the memory.
 
-    What is not looked at is left out, unless an entry is not as a broker writes it: it is looked at whole then.
+    Fields that are not looked at are left out. An entry that no broker writes so is looked at whole.
     """
 
     def __init__(self) -> None:
@@ -231,7 +237,10 @@ class _Rows:
         self._shared: dict[Any, Row] = {}
 
     def __call__(self, read: Any) -> Row:
-        """Raises ConfigFault. read: stays where it is until all are asked for."""
+        """Return the row of a value that was read. Raises ConfigFault.
+
+        read: kept alive by the caller until all rows are asked for.
+        """
         row = self._made.get(id(read))
         if row is None:
             found = taken(read, self._kind, self._rules)
@@ -266,7 +275,7 @@ _ABSENT = _Absent()
 
 
 def member(entry: Any, name: str, rules: ConfigRules) -> Any:
-    """The value of that name, by likeness where the parser takes that; `_ABSENT` without one."""
+    """Return the value of that name; `_ABSENT` without one. A similar name counts if the parser takes one."""
     if not isinstance(entry, dict):
         raise ConfigFault(OTHER_SHAPE)
     if name in entry:
@@ -327,7 +336,7 @@ def _counter_of(version: Row | None) -> int:
 
 
 def integer(value: Any, bits: int) -> int:
-    """The value as a number of that many bits. Raises ConfigFault where a parser takes it for none."""
+    """The value as a number of that many bits. Raises ConfigFault if a parser takes it for none."""
     limit = 1 << (bits - 1)
     if type(value) is int and -limit <= value < limit:
         return value

@@ -43,7 +43,7 @@ LEFT = _Left()
 
 
 class NotExact(ValueError):
-    """Of a text that was read as a broker writes it: whether a key had quotes decides what a release makes of it."""
+    """Raised for a text read as a broker writes it, if quotes of a key decide what a release takes."""
 
 
 _DECIMAL_TEXT = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
@@ -85,7 +85,7 @@ class Seldom:
 
 
 def taken(value: Any, kind: Any, rules: ConfigRules) -> Any:
-    """What the parser makes of it: dicts of beans and maps, None for null; `LEFT`. Raises ConfigFault."""
+    """Return the value as the parser takes it: dicts of beans and maps, None for null, or `LEFT`. Raises ConfigFault."""
     if isinstance(value, Pairs) and isinstance(value.get("$ref"), str):
         raise ConfigFault("$ref refers to another part", known=False)
     if isinstance(value, Word) and rules.fastjson2 and not isinstance(kind, MapOf):
@@ -227,7 +227,7 @@ def is_integer(key: str) -> bool:
 
 
 def field_of(key: str, kind: Bean, rules: ConfigRules) -> str:
-    """The name of the field that a key means, by likeness where the parser takes that; "" without one."""
+    """Return the name of the field that a key means; "" without one. A similar name counts if the parser takes one."""
     if key in kind.fields:
         return key
     if not rules.names_by_likeness or len(key) > 100:
@@ -319,7 +319,7 @@ def _key(key: str, holder: Mapping[str, Any], kind: MapOf, rules: ConfigRules) -
 
 
 def _number_of(text: str) -> int | Decimal:
-    """Raises ConfigFault where it has too many digits."""
+    """Return the number of a text. Raises ConfigFault if it has too many digits."""
     if set(text) & set(".eE"):
         return decimal_of(text)
     if len(text) > MAX_DIGITS:

@@ -20,7 +20,10 @@ IDENTITY_BYTES = 4 << 10  # names of clusters and brokers have at most 255 chara
 
 @dataclass(frozen=True)
 class BrokerIdentity:
-    """What the file says. Names are as hostile as any in a store. temporary: the id was asked for and not yet confirmed."""
+    """The identity in a broker's file. Names are as hostile as any in a store.
+
+    temporary: the id was asked for and not yet confirmed.
+    """
 
     cluster: str
     broker: str
@@ -28,12 +31,12 @@ class BrokerIdentity:
     temporary: bool
 
     def row(self) -> Row:
-        """As plan.json has it."""
+        """Return the identity as a row of plan.json."""
         return {"cluster": self.cluster, "broker": self.broker, "id": self.broker_id, "temporary": self.temporary}
 
 
 def read_identity(source: ByteSource, listing: StoreListing) -> BrokerIdentity | None:
-    """It; None where no file says it. A start without one registers as a new replica. Never raises."""
+    """Read the broker's identity; None if no file holds it. A start without one registers as a new replica. Never raises."""
     for path, parts in ((IDENTITY_FILE, 3), (IDENTITY_FILE + "-temp", 4)):
         if not listing.is_file(path):
             continue

@@ -102,7 +102,7 @@ def read_epochs(source: ByteSource, listing: StoreListing) -> StoredEpochs:
 
 
 def parse_epochs(data: bytes) -> list[EpochLine]:
-    """The entries of one file, in its order. Raises Unusable where the broker turns to the .bak, Fatal where it ends."""
+    """Return the entries of one file, in its order. Raises Unusable if the broker turns to the .bak, Fatal if it ends."""
     text, broken = _decoded(data)
     lines = list(_lines(text, whole=not broken))
     count = _number(lines, 0, "number of entries", broken)
@@ -159,7 +159,7 @@ def _number(lines: Sequence[_Line], at: int, what: str, broken: bool) -> int:
 
 
 def _entry(line: _Line) -> EpochLine | None:
-    """One line; None where it has not two parts: such a line counts for the checksum alone."""
+    """Return the entry of one line, or None. A line that has not two parts counts for the checksum alone."""
     parts = split_dropping_tail(line.text, "-")
     if len(parts) != 2:
         return None

@@ -40,7 +40,9 @@ _AT, _SIZE, _INDEX, _TERM = range(4)
 def _headers(data, at, end, base, left, rows):  # type: ignore[no-untyped-def]
     """Fill rows with (index in data, size, entry index, term) of plausible headers that follow one another in data[at:end].
 
-    base: physical offset of data[0].  left: bytes of the file from data[0] on.  Gives (rows, where the next header is expected).
+    base: the physical offset of data[0].
+    left: the bytes of the file from data[0] on.
+    Gives (number of rows, position at which the next header is expected).
     """
     count = 0
     while count < len(rows) and at + layout.HEADER_BYTES <= end:
@@ -156,7 +158,7 @@ class _Walk:
     # ---- following headers -------------------------------------------------------------------------------------------
 
     def _follow(self, at: int) -> int:
-        """Take entry after entry; where the next header is expected and none is plausible."""
+        """Take entry after entry; return the position at which no plausible header follows."""
         for rows in headers_of(self.window, self.walk.start, self.walk.size, at):
             self._take(rows)
             at = int(rows[-1, _AT] + rows[-1, _SIZE])
@@ -254,7 +256,8 @@ class _Walk:
 
 
 def headers_of(window: SegmentWindow, base: int, size: int, at: int = 0) -> Iterator[np.ndarray]:
-    """Rows of (position, size, index, term) of the plausible headers that follow one another in a file from position `at` on.
+    """Yield rows of (position, size, index, term) of plausible headers that follow one another in a file. The first is at
+    position `at`.
 
     base, size: the file's first physical offset and its length.
     """

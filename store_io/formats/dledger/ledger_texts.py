@@ -24,7 +24,7 @@ MAX_TEXT_BYTES = 1 << 16
 
 
 def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tuple[MappedFile, ...]) -> LedgerTexts:
-    """What both say. Raises StoreError where one cannot be read or is larger than MAX_TEXT_BYTES."""
+    """Read the group's checkpoint and currterm. Raises StoreError if a file cannot be read or is larger than MAX_TEXT_BYTES."""
     path = f"{folder}/{layout.CHECKPOINT}"
     checkpoint = _properties(source, listing, path)
     committed = checkpoint.get(layout.COMMITTED_INDEX, "").strip()
@@ -39,7 +39,7 @@ def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tu
 
 
 def _properties(source: ByteSource, listing: StoreListing, path: str) -> dict[str, str]:
-    """Its keys and values; none where there is no such file, or no Properties in it."""
+    """Return the keys and values of a properties file; none without such a file, or if it holds no Properties."""
     if not listing.is_file(path):
         return {}
     try:

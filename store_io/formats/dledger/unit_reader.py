@@ -34,7 +34,7 @@ class UnitReader:
         self._open.close()
 
     def read(self, first: int, count: int) -> np.ndarray:
-        """Units [first, first + count) as UNIT_DTYPE; zeros where no file holds them."""
+        """Return units [first, first + count) as UNIT_DTYPE; zeros for units that no file holds."""
         rows = np.zeros(count, layout.UNIT_DTYPE)
         for file in self._files:
             low, high = -(-file.start // layout.UNIT_BYTES), (file.start + file.size) // layout.UNIT_BYTES
@@ -48,7 +48,10 @@ class UnitReader:
 
 
 def unit_of(source: ByteSource, files: tuple[MappedFile, ...], index: int) -> np.void | None:
-    """The unit of the entry with that index, zeros where no file holds it; None where no file could. Raises as `UnitReader`."""
+    """Return the unit of the entry with that index; None if no file could hold it. Raises as `UnitReader`.
+
+    If no file holds the unit, it is zeros.
+    """
     if not 0 <= index <= LARGEST_INDEX:
         return None
     units = UnitReader(source, files)

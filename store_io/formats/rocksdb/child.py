@@ -51,7 +51,7 @@ def _say(kind: bytes, value: Any) -> None:
 
 
 def _failed(error: BaseException) -> None:
-    """Bad bytes by the words that RocksDB has for them; a file that is missing counts as such, all other trouble does not."""
+    """Report an error: as bad bytes if RocksDB's words say so or a file is missing, else as other trouble."""
     text = str(error)
     bad = text.startswith(("Corruption", "Invalid argument", "Not implemented", "NotFound")) or "No such file" in text
     _say(b"B" if bad else b"N", text)

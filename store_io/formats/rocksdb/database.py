@@ -53,12 +53,15 @@ class DatabaseDamaged(StoreError):
 
 
 class DatabaseUnread(Unreadable):
-    """It could not be read here, which says nothing of its bytes: no reader, a limit, or the process that reads was lost."""
+    """A database that could not be read here: no reader, a limit, or a lost process. It says nothing of the bytes."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Consecutive entries in key order. key_ends, value_ends: where each ends in `keys`, `values`."""
+    """Consecutive entries in key order.
+
+    key_ends, value_ends: the end of each key and value in `keys` and `values`.
+    """
 
     key_ends: np.ndarray
     value_ends: np.ndarray
@@ -86,7 +89,7 @@ class Batch:
 
 
 def stored_number(value: bytes | None) -> int | None:
-    """The int64 at the start of a value; None where there is none."""
+    """Return the int64 at the start of a value; None if the value is shorter or missing."""
     return int.from_bytes(value[:8], "big", signed=True) if value is not None and len(value) >= 8 else None
 
 
@@ -98,9 +101,12 @@ class TableFile(NamedTuple):
 
 
 class Database:
-    """A context manager. families: names of its column families; live_files: the table files that it consists of, by name.
+    """An open database, as a context manager.
+
+    families: the names of its column families.
+    live_files: the table files of which it consists, by name.
     skips_bad_log: bad records of the write-ahead log are left out, as a broker does for config/; else the log ends there.
-    known: the families with which a broker opens it, where others are to count as damage: RocksDB refuses to open without them.
+    known: the families with which a broker opens it, if others are to count as damage: RocksDB refuses to open without them.
 
     Entering raises DatabaseDamaged, NotAFile or Unreadable.
     """
@@ -168,7 +174,7 @@ class Database:
         self._said_first = said
 
     def _take_in(self) -> None:
-        """What the process said when it had opened the database."""
+        """Take in the process's answer to the opening of the database."""
         said = self._said_first
         self.families = tuple(str(name) for name in said["families"])
         others = sorted(set(self.families) - self._known) if self._known else []
@@ -180,7 +186,7 @@ class Database:
 
     @property
     def unnamed(self) -> tuple[str, ...]:
-        """Table files of the folder of which the database knows nothing: its MANIFEST may be cut short, or an older one."""
+        """Return the folder's table files that the database does not know. Its MANIFEST may be cut short, or an older one."""
         return tuple(f.path for f in self._files if f.path.endswith(".sst") and name_of(f.path) not in self.live_files)
 
     def _end(self) -> None:
@@ -196,7 +202,7 @@ class Database:
     def scan(self, family: str, first: bytes = b"", end: bytes | None = None, limit: int = -1) -> Iterator[Batch]:
         """The entries with keys in [first, end), in key order; at most `limit`. To be read to its end before the next one.
 
-        Raises DatabaseDamaged where bad bytes end the range early, after the entries before them; Unreadable.
+        Raises DatabaseDamaged if bad bytes end the range early, after the entries before them; Unreadable.
         """
         ends = {"first": first.hex(), "end": None if end is None else end.hex(), "limit": limit}
         yield from self._answer(family, {**ends, "rows": BATCH_ROWS, "batch_bytes": BATCH_BYTES})
@@ -212,7 +218,7 @@ class Database:
         return True
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """The value at that key, as a broker looks one up: bad bytes in a table older than the value's do not matter.
+        """Return the value at that key, as a broker looks it up. Bad bytes in a table older than the value's do not matter.
 
         Raises DatabaseDamaged, Unreadable.
         """
@@ -298,7 +304,7 @@ class Database:
             raise self._lost("it answered nonsense") from error
 
     def _lost(self, how: str = "") -> DatabaseUnread:
-        """The error for a process that is not there any more: what it reads may have cost it its memory, or its life."""
+        """Return the error for a process that is gone. The data that it reads may have cost it its memory, or its life."""
         assert self._process is not None
         if how:
             self._process.kill()

@@ -26,12 +26,16 @@ MOST_HOURS = 1 << 18  # of keys, thirty years: beyond, none are kept
 
 @dataclass
 class IndexTable:
-    """prints: of entries that lead into the log.  first: the smallest physical offset to which one leads there, -1 for none.
+    """The index of a database in figures.
 
-    hours: of the keys of the same entries, ascending; None where they are too many.  mark: the physical offset of the newest
-    message in the index; 0 without one.  beyond: entries that lead to the end of the log's last message or further;
-    first_beyond: the smallest of their physical offsets, -1 for none.  odd, first_odd: keys or values that no broker
-    writes.  damaged: (file, reason) where bad bytes end the reading early.
+    prints: those of entries that lead into the log.
+    first: the smallest physical offset to which an entry leads there, -1 for none.
+    hours: those of the keys of the same entries, ascending; None if they are too many.
+    mark: the physical offset of the newest message in the index; 0 without one.
+    beyond: the number of entries that lead to the end of the log's last message or further; first_beyond: the smallest of their
+    physical offsets, -1 for none.
+    odd, first_odd: keys or values that no broker writes.
+    damaged: (file, reason) if bad bytes end the reading early.
     """
 
     prints: Prints = field(default_factory=Prints)
@@ -47,13 +51,13 @@ class IndexTable:
     hours: np.ndarray | None = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def has_hours(self, spans: np.ndarray) -> np.ndarray:
-        """Of each (first hour, last hour): whether there is an entry of one of these."""
+        """Say for each (first hour, last hour) whether there is an entry in these hours."""
         if self.hours is None:
             return np.ones(len(spans), bool)
         return np.searchsorted(self.hours, spans[:, 1], side="right") > np.searchsorted(self.hours, spans[:, 0])
 
     def add_hours(self, hours: np.ndarray | None) -> None:
-        """Those of more entries."""
+        """Add the hours of more entries."""
         if self.hours is not None:
             self.hours = np.union1d(self.hours, hours) if hours is not None else None
         if self.hours is not None and len(self.hours) > MOST_HOURS:
@@ -78,7 +82,7 @@ class IndexTable:
 
 
 def _smaller(one: int, other: int) -> int:
-    """Of two physical offsets, where -1 is none."""
+    """Return the smaller of two physical offsets; -1 is none."""
     return min(one, other) if min(one, other) >= 0 else max(one, other)
 
 

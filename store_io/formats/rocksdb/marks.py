@@ -1,4 +1,4 @@
-"""How far the tables of rocksdbstore/ reach, and which have entries: a few keys of each (rocksdb.md 10)."""
+"""The reach of the tables of rocksdbstore/, and which have entries: a few keys of each (rocksdb.md 10)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from store_io.source.byte_source import ByteSource
 
 @dataclass(frozen=True)
 class StoredMarks:
-    """marks: by family, the physical offset of the newest record in it: 0 where there is none, None where that cannot be read.
-    unnamed: table files of the folder of which the database knows nothing."""
+    """The marks of a database.
+
+    marks: by family, the physical offset of the newest record in it: 0 without one, None if that cannot be read.
+    unnamed: table files of the folder that the database does not know.
+    """
 
     marks: tuple[int | None, ...] = ()
     unnamed: tuple[str, ...] = ()
 
 
 def read_marks(source: ByteSource, files: Sequence[StoreFile], families: Sequence[str]) -> StoredMarks:
-    """Of these families. Raises StoreError where they could not be read here."""
+    """Read the marks of these families. Raises StoreError if they could not be read here."""
     database = find_database(files, FOLDER)
     if database.absent:
         return StoredMarks((0,) * len(families))
@@ -42,7 +45,7 @@ def read_marks(source: ByteSource, files: Sequence[StoreFile], families: Sequenc
 
 
 def filled_families(source: ByteSource, database: QueueDatabase, families: Sequence[str]) -> tuple[str, ...] | None:
-    """Those of these families that have an entry besides their marks. None where that cannot be read."""
+    """Return the families that have an entry besides their marks; None if that cannot be read."""
     if database.absent:
         return ()
     marks = {layout.TABLE_MARK, layout.TABLE_TIME_MARK}

@@ -43,9 +43,11 @@ def is_database(names: Sequence[str]) -> bool:
 
 
 class PrivateFolder:
-    """A context manager: `path` is the folder, which is gone when it ends.  size: bytes of the database's files.
+    """A context manager: `path` is the folder, which is gone when it ends.
 
-    Raises Unreadable where a file cannot be had, NotAFile where a name is no file, or the database is too large for it.
+    size: the bytes of the database's files.
+
+    Raises Unreadable if a file cannot be had, NotAFile if a name is no file, or the database is too large for it.
     """
 
     def __init__(self, source: ByteSource, files: Sequence[StoreFile]):

@@ -16,8 +16,12 @@ Process = subprocess.Popen[bytes]
 
 
 def start_process(package: str, program: str, folder: str, *flags: str) -> Process:
-    """One with pipes for input and output. package, program: where its text is.  folder: of our own, in which it runs.  flags: of
-    Python, beside -P. Raises OSError."""
+    """Start a Python process with pipes for input and output. Raises OSError.
+
+    package, program: the place of its text.
+    folder: the folder of our own in which it runs.
+    flags: Python's, beside -P.
+    """
     text = (pkgutil.get_data(package, program) or b"").decode("utf-8")
     return subprocess.Popen(
         # From a folder of our own, and without it on the path (-P): else a json.py in a copy would be run.

@@ -41,7 +41,7 @@ class EntryReader:
     """Reads entries of any queue of one database; without a database there is none.
 
     Entries in bad bytes are as if they were not there, others are found; `queue_pass` says which bytes are bad. Raises
-    DatabaseUnread and other StoreErrors where nothing can be read.
+    DatabaseUnread and other StoreErrors if nothing can be read.
     """
 
     def __init__(self, source: ByteSource, database: QueueDatabase):
@@ -72,7 +72,10 @@ class EntryReader:
                 at = self._readable_from(prefix, at, end)
 
     def phy_offset(self, key: QueueKey, number: int) -> int | None:
-        """Where one entry leads; None where there is none. Raises DatabaseDamaged where the bytes are bad."""
+        """Return the physical offset to which one entry leads, or None without an entry.
+
+        Raises DatabaseDamaged if the bytes are bad.
+        """
         if self._database.absent or number < 0:
             return None
         value = self.database().get(layout.ENTRY_FAMILY, entry_key(queue_prefix(key), number))
@@ -114,7 +117,7 @@ def _stop(prefix: bytes, end: int) -> bytes:
 
 
 class KnownEntries:
-    """Single entries for a fold, each read once. Raises EntryUnreadable where the bytes are bad."""
+    """Single entries for a fold, each read once. Raises EntryUnreadable if the bytes are bad."""
 
     def __init__(self, reader: EntryReader):
         self.reader = reader

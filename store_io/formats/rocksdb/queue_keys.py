@@ -12,7 +12,7 @@ _SIGN = 1 << 31
 
 
 def queue_prefix(key: QueueKey) -> bytes:
-    """What the keys of all entries of a queue begin with; their order is that of RocksDB."""
+    """Return the bytes with which the keys of all entries of a queue begin; their order is that of RocksDB."""
     return layout.SEPARATOR.join((*_parts(key), b""))
 
 
@@ -27,7 +27,7 @@ def after(prefix: bytes) -> bytes:
 
 
 def queue_of_prefix(prefix: bytes) -> QueueKey | None:
-    """The queue whose entries' keys begin so; None where no broker writes such a key."""
+    """Return the queue whose entries' keys begin so; None if no broker writes such a key."""
     size = len(prefix) - (layout.ENTRY_KEY_EXTRA - layout.NUMBER_BYTES)
     if size < 0:
         return None
@@ -56,7 +56,7 @@ def _parts(key: QueueKey) -> tuple[bytes, bytes, bytes]:
 
 
 def offset_of_key(key: bytes) -> tuple[bytes, QueueKey] | None:
-    """("max" or "min", queue) of a key of the family `offset`; None where no broker writes such a key."""
+    """Return ("max" or "min", queue) of a key of the family `offset`; None if no broker writes such a key."""
     size = len(key) - layout.OFFSET_KEY_EXTRA
     if size < 0:
         return None

@@ -29,7 +29,11 @@ SKIPS = 40  # attempts after bad bytes, each with twice the step of the one befo
 
 @dataclass(frozen=True)
 class KeyRangeTask:
-    """The entries with keys in [first, end). maxima: of the queues in this range.  log_min: where the CommitLog begins."""
+    """A task over the entries with keys in [first, end).
+
+    maxima: those of the queues in this range.
+    log_min: the minimum of the CommitLog.
+    """
 
     store: int
     location: StoreLocation
@@ -79,8 +83,11 @@ def pass_over(task: KeyRangeTask) -> KeyRangeResult:
 
 @dataclass
 class _Queue:
-    """What is known of one queue so far. Entries below the log's start, or beyond the queue's maximum, are no part of `ranges`:
-    any of the first may be there until a compaction, and the second are what a truncation left."""
+    """The facts known of one queue so far.
+
+    Entries below the log's start, or beyond the queue's maximum, are no part of `ranges`: the first may be there until a
+    compaction, the second are the rest of a truncation.
+    """
 
     ranges: list[tuple[int, int]] = field(default_factory=list)
     at_maximum: int | None = None  # where the entry at the maximum leads

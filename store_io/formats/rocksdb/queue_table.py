@@ -27,7 +27,11 @@ KEY_BYTES = 272  # of the longest key of an end: Java's topics have at most 255 
 
 @dataclass(frozen=True)
 class QueueDatabase:
-    """Where a store's queues are. Picklable. files: the database's; absent: none is there, a broker makes a new one."""
+    """The database of a store's queues. Picklable.
+
+    files: the database's.
+    absent: there is none, a broker makes a new one.
+    """
 
     folder: str
     files: tuple[StoreFile, ...]
@@ -35,12 +39,12 @@ class QueueDatabase:
 
     @property
     def size_bytes(self) -> int:
-        """Of all its files."""
+        """Return the size of all its files."""
         return sum(file.size for file in self.files)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Of all its files."""
+        """Return the paths of all its files."""
         return tuple(file.path for file in self.files)
 
     def open(self, source: ByteSource, skips_bad_log: bool = False) -> Database:
@@ -54,13 +58,19 @@ NO_DATABASE = QueueDatabase("", (), absent=True)
 
 @dataclass(frozen=True)
 class QueueTable:
-    """ends: of all queues whose ends can be read.  damaged: (file, reason) where RocksDB calls bytes bad, of opening or of the
-    family.  gaps: between which keys of ends they lie, each (last key before them, a key from which on ends can be read).
+    """The ends of the queues in a database.
+
+    ends: those of all queues whose ends can be read.
+    damaged: (file, reason) if RocksDB calls bytes bad, at the opening or in the family.
+    gaps: the gaps between ends in which bad bytes lie: (last key before them, a key from which on ends can be read).
     hidden: queues with entries whose maximum they may hold; hidden_unknown: why some of these are not known, else empty.
-    mark_unreadable: they hold the mark.  opened: whether the database opens.
-    unread: why nothing can be said, else empty.  odd_keys: keys that no broker writes.  unnamed: table files of the folder of
-    which the database knows nothing.  entry_runs: so many tables of entries there are that a compaction would make one of;
-    end_tables: so many tables of ends in the first level, where two are made one.
+    mark_unreadable: bad bytes hold the mark.
+    opened: whether the database opens.
+    unread: why nothing can be said, else empty.
+    odd_keys: keys that no broker writes.
+    unnamed: table files of the folder that the database does not know.
+    entry_runs: the number of tables of entries that a compaction would make one of.
+    end_tables: the number of tables of ends in the first level, of which two are made one.
     """
 
     database: QueueDatabase
@@ -79,7 +89,7 @@ class QueueTable:
 
     @property
     def queues(self) -> frozenset[QueueKey]:
-        """Those with an end, and those with entries whose end bad bytes may hold."""
+        """Return the queues with an end, and those with entries whose end bad bytes may hold."""
         return frozenset(self.ends.maxima) | self.hidden
 
     def hides(self, key: bytes) -> bool:
@@ -164,8 +174,10 @@ def _read_mark(entries: Database, reading: _Reading) -> bool:
 
 
 def _hidden(entries: Database, gaps: Sequence[tuple[bytes, bytes]]) -> tuple[frozenset[QueueKey], str]:
-    """(queues with entries whose maximum lies in one of the gaps, why some of them are not known), by a look at one entry each.
-    Entries come in the order of their topics, as ends do."""
+    """Return (queues with entries whose maximum lies in a gap, why some of them are not known).
+
+    One entry of each is looked at. Entries come in the order of their topics, as ends do.
+    """
     found: set[QueueKey] = set()
     asked = 0
     if len(gaps) > MAX_GAPS:
@@ -196,12 +208,12 @@ def _hidden(entries: Database, gaps: Sequence[tuple[bytes, bytes]]) -> tuple[fro
 
 
 def _topic_end(key: bytes) -> int:
-    """Where the topic in the key of an end ends."""
+    """Return the position after the topic in the key of an end."""
     return layout.AFTER_TOPIC + int.from_bytes(key[: layout.LENGTH_BYTES], "big") if offset_of_key(key) is not None else 0
 
 
 def _next_readable(entries: Database, last: bytes) -> bytes | None:
-    """A key after `last` from which on ends can be read; None where there is none. Bad bytes are a block of some hundred ends."""
+    """Return a key after `last` from which on ends can be read, or None. Bad bytes are a block of some hundred ends."""
     low, high = (int.from_bytes(key[:KEY_BYTES].ljust(KEY_BYTES, fill), "big") for key, fill in ((last, b"\0"), (b"", b"\xff")))
     if not entries.can_read(layout.OFFSET_FAMILY, high.to_bytes(KEY_BYTES, "big"), None):
         return None

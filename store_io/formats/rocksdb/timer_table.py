@@ -36,11 +36,13 @@ _CHECKPOINTS = frozenset((layout.TIMER_OFFSET_KEY, layout.TIMER_TIME_KEY))
 
 @dataclass(frozen=True)
 class TimerTable:
-    """What can be said before any entry is read. queue_offset: from where on a start takes messages; 0 where nothing says it.
-    read_time: up to when entries were delivered; None where nothing says it.
+    """The timer facts that are known before any entry is read.
 
-    damaged: (file, reason) where RocksDB does not open it, or cannot read these.  unread: why nothing can be said, else empty.
-    unnamed: table files of the folder of which the database knows nothing.
+    queue_offset: the queue offset from which on a start takes messages; 0 if nothing says it.
+    read_time: the time up to which entries were delivered; None if nothing says it.
+    damaged: (file, reason) if RocksDB does not open it, or cannot read these.
+    unread: why nothing can be said, else empty.
+    unnamed: table files of the folder that the database does not know.
     """
 
     database: QueueDatabase = NO_DATABASE
@@ -71,10 +73,12 @@ def read_timer_table(source: ByteSource, files: Sequence[StoreFile]) -> TimerTab
 
 @dataclass
 class TimerEntries:
-    """rows: TIMER_ENTRY, by time; None where there are more than the task may give.  count: of all.
+    """The timer entries of a database.
 
-    odd: keys or values that no broker writes, and the first of them as text.  damaged: (file, reason) where bad bytes end the
-    reading early.
+    rows: TIMER_ENTRY, by time; None if there are more than the task may give.
+    count: the number of all entries.
+    odd: the number of keys or values that no broker writes; first_odd: the first of them as text.
+    damaged: (file, reason) if bad bytes end the reading early.
     """
 
     rows: np.ndarray | None = field(default_factory=lambda: NO_ENTRIES)

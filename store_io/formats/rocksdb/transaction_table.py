@@ -30,17 +30,22 @@ _FORM = struct.Struct(">ii")  # how often the producer was asked, size
 
 
 def key_print(suffix: bytes) -> int:
-    """Of what follows the physical offset in an entry's key."""
+    """Return the print of the bytes after the physical offset in an entry's key."""
     return int.from_bytes(hashlib.blake2b(suffix, digest_size=8).digest(), "big")
 
 
 @dataclass
 class TransactionTable:
-    """rows: HALF_ENTRY, by physical offset; None where there are more than the task may give.  mark: the physical offset of the
-    newest half message that was put; 0 without one.  odd, first_odd: keys or values that no broker writes.  damaged: (file,
-    reason) where bad bytes end the reading early.  unnamed: table files of the folder of which the database knows nothing.
-    passed_over: sound ones, in `rows`, whose key a broker cannot part again (`is_passed_over`); first_passed_over: the first
-    one's physical offset, -1 for none."""
+    """The half messages of a database.
+
+    rows: HALF_ENTRY, by physical offset; None if there are more than the task may give.
+    mark: the physical offset of the newest half message that was put; 0 without one.
+    odd, first_odd: keys or values that no broker writes.
+    damaged: (file, reason) if bad bytes end the reading early.
+    unnamed: table files of the folder that the database does not know.
+    passed_over: the number of sound entries, in `rows`, whose key a broker cannot part again (`is_passed_over`).
+    first_passed_over: the first one's physical offset, -1 for none.
+    """
 
     rows: np.ndarray | None = field(default_factory=lambda: NO_HALF_ENTRIES)
     mark: int = 0
@@ -114,6 +119,9 @@ def is_sound(key: bytes, value: bytes) -> bool:
 
 
 def is_passed_over(key: bytes) -> bool:
-    """Whether a broker passes over an entry with this key when it looks for producers to ask: it parts the text at each "@", and
-    wants nothing, a topic and a unique key (TransRocksDBRecord.decode, 5.5.0). Java's split drops empty parts at the end."""
+    """Say whether a broker passes over an entry with this key when it looks for producers to ask.
+
+    It parts the text at each "@", and wants nothing, a topic and a unique key (TransRocksDBRecord.decode, 5.5.0). Java's split
+    drops empty parts at the end.
+    """
     return len(key[8:].rstrip(b"@").split(b"@")) != 3

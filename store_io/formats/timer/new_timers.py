@@ -33,7 +33,12 @@ class NewUnit:
 
 @dataclass(frozen=True)
 class NewLog:
-    """units: UNIT_DTYPE.  positions: of each in the log.  slots: SLOT_DTYPE and, by `index`, where each lies in the wheel."""
+    """A new timer log with its wheel.
+
+    units: UNIT_DTYPE.
+    positions: the position of each unit in the log.
+    slots: SLOT_DTYPE; index: the number of each slot in the wheel.
+    """
 
     units: np.ndarray
     positions: np.ndarray

@@ -15,7 +15,10 @@ from store_io.source.store_dir import StoreListing
 
 @dataclass(frozen=True)
 class TimerCheck:
-    """The fields as the broker reads them; zeros where the file is missing or short. size: -1 without a file."""
+    """The fields as the broker reads them; zeros if the file is missing or short.
+
+    size: -1 without a file.
+    """
 
     size: int = -1
     read_time: int = 0  # ms; slots before it were delivered
@@ -36,7 +39,7 @@ class TimerCheck:
 
 
 def read_timer_check(source: ByteSource, listing: StoreListing) -> TimerCheck:
-    """Raises StoreError where the file cannot be read."""
+    """Read the timer's checkpoint. Raises StoreError if the file cannot be read."""
     entry = listing.get(layout.TIMER_CHECK)
     if entry is None or entry.kind != "file":
         return TimerCheck()

@@ -29,11 +29,14 @@ MAX_LOOKED_UP = 10_000  # units whose predecessor is read once more; links beyon
 
 @dataclass
 class TimerFiles:
-    """What the files say. units: those of the log, in its order; None where there are more than the task may give.
+    """The facts that the timer's files show.
 
-    log_end: where recovery ends its walk and cuts the log.  last_entry: physical offset and size of the
-    message that the bytes before `log_end` name.  units_end: after the last unit.  reach: which units a start finds.
-    links_unread: links to older units that were not looked at.
+    units: those of the log, in its order; None if there are more than the task may give.
+    log_end: the end of recovery's walk, at which it cuts the log.
+    last_entry: the physical offset and the size of the message that the bytes before `log_end` name.
+    units_end: the position after the last unit.
+    reach: the units that a start finds.
+    links_unread: the number of links to older units that were not looked at.
     """
 
     units: np.ndarray | None = field(default_factory=lambda: NO_UNITS)
@@ -52,9 +55,12 @@ class TimerFiles:
 
 @dataclass(frozen=True)
 class TimerTask:
-    """files: of the timer log, as the broker maps them.  wheel: path, empty for none.  precision: ms of a slot.
+    """A task that reads the timer's files.
 
-    begin: where recovery begins in the log: its file's start counts.
+    files: those of the timer log, as the broker maps them.
+    wheel: its path, empty for none.
+    precision: ms of a slot.
+    begin: the position in the log from which on recovery reads; the start of that file counts.
     """
 
     store: int
@@ -204,7 +210,10 @@ class _Reading:
         self.newest[slots[last]], self.time[slots[last]] = positions[last] + 1, times[last]
 
     def _link(self, file: MappedFile, position: int, previous: int, time: int, expected: int) -> bool:
-        """A link that is not the newest unit of the slot: an older one of the same time is fine, as a restart leaves it."""
+        """Check a link that is not the newest unit of the slot.
+
+        An older unit of the same time is fine, as a restart leaves it.
+        """
         if 0 <= previous < self.task.files[0].start:
             return True  # its file was deleted by retention
         if 0 <= previous < position:
@@ -240,7 +249,7 @@ class _Reading:
         return int(unit["write_time"]) + int(unit["delay"]) if unit["size"] == layout.UNIT_BYTES else -1
 
     def _last_entry(self) -> tuple[int, int] | None:
-        """What recovery takes for the last unit's message: the bytes before the log's end, whatever they are."""
+        """Return the message that recovery takes for the last unit's: the bytes before the log's end, whatever they are."""
         at = self.found.log_end - layout.UNIT_BYTES + layout.UNIT_PHY_OFFSET_POSITION
         data = self._bytes_at(at, 12) if at >= 0 else b""
         if len(data) < 12:
@@ -263,7 +272,7 @@ class _Reading:
         return Slots(slots["index"], slots["time"], slots["first"], slots["last"])
 
     def _slots_against_units(self, slots: np.ndarray, waiting: np.ndarray, wrong: _Folded) -> None:
-        """Each slot's place, its last unit, and where its chain begins."""
+        """Check the place, the last unit and the begin of the chain of each slot."""
         task, index = self.task, slots["index"]
         own = self.newest[index] > 0
         own &= self.time[index] // task.precision == slots["time"]

@@ -37,10 +37,11 @@ NO_UNITS = np.zeros(0, TIMER_UNIT)
 
 @dataclass(frozen=True)
 class UnitWindow:
-    """Valid units of one window, and the positions in the log where there is anything else.
+    """Valid units of one window, and the positions in the log of anything else.
 
-    broken: of rows that are neither units nor zeros, before a filler.
-    stop: position in the file of the first row that recovery does not take: -1 for none.  blank: that row is a filler.
+    broken: the positions of rows that are neither units nor zeros, before a filler.
+    stop: the position in the file of the first row that recovery does not take: -1 for none.
+    blank: that row is a filler.
     """
 
     file: MappedFile

@@ -1,4 +1,4 @@
-"""Which files of config/ a repair replaces, by which form of their table and what the log shows, and why.
+"""The files of config/ that a repair replaces, with the form of their table, the log's share, and the reason.
 
 A file that the release reads as it was written stays; so does one of which nothing can be read. Source: ConfigManager.load,
 loadBak and persist (config.md 2, 4, 9).
@@ -80,7 +80,7 @@ class ConfigChange:
 
     @property
     def row(self) -> Row:
-        """As NEW.repair.json has it."""
+        """Return the change as a row of NEW.repair.json."""
         form = self.form
         return {
             "file": self.path, "removed": self.data is None and not self.left_out, "left_out": self.left_out,
@@ -95,8 +95,8 @@ class ConfigChange:
 def config_changes(
     audit: Audited, delivered: Mapping[int, int], may_empty: bool = False, told_only: bool = False
 ) -> Iterator[ConfigChange]:
-    """The changes, file by file; also those that are left out, as nothing of the table can be read. Raises StoreError where a
-    file that is to be taken cannot be read.
+    """The changes, file by file; also those that are left out, as nothing of the table can be read. Raises StoreError if a file
+    that is to be taken cannot be read.
 
     delivered: delay level -> the position after the last message of its queue whose delivery the log shows.
     may_empty: a table of which nothing can be read begins empty.
@@ -114,7 +114,7 @@ def config_changes(
 
 
 def _with_backup(audit: Audited, change: ConfigChange) -> Iterator[ConfigChange]:
-    """The change of a file, and that of a .bak that cannot be used: else the next fault finds nothing good."""
+    """Yield the change of a file, and that of a .bak that cannot be used. Else the next fault would find nothing good."""
     listing, backup = audit.copy.listing, change.path + BACKUP
     fuller = change.backup_entries > change.entries and not change.emptied
     if change.left_out or change.data is not None or listing.is_file(change.path):
@@ -124,7 +124,10 @@ def _with_backup(audit: Audited, change: ConfigChange) -> Iterator[ConfigChange]
 
 
 def _good_copy(audit: Audited, path: str) -> Iterator[ConfigChange]:
-    """The file's content for a .bak that cannot be used; nothing if more entries can be read in the .bak than the file has."""
+    """Yield the file's content for a .bak that cannot be used.
+
+    Nothing if more entries can be read in the .bak than the file has.
+    """
     data = read_bounded(audit.copy.source, path)
     own, backup = own_forms(audit.copy, path)
     if backup.count > own.count:
@@ -187,7 +190,7 @@ class _Sources:
 def _made(
     audit: Audited, path: str, reason: str, sources: _Sources, table: dict[str, dict[Any, Any]], added: list[str]
 ) -> ConfigChange:
-    """The change that writes this table; one that is left out where it would be empty."""
+    """Return the change that writes this table; one that is left out if it would be empty."""
     form, forms = sources.form, sources.forms
     own = LAYOUTS[path][0]
     count = sum(1 for _ in entries_of(table.get(own.name, {}), own))
@@ -227,8 +230,11 @@ def _emptied(audit: Audited, change: ConfigChange) -> ConfigChange:
 
 
 def _taken(form: Form | None, forms: list[Form]) -> tuple[dict[str, dict[Any, Any]], list[str]]:
-    """(the tables of the form, the files that give them). Where a manager fails after adding entries of the file, it keeps them
-    and adds those of the .bak, which replace entries of the same name."""
+    """Return (the tables of the form, the files that give them).
+
+    If a manager fails after adding entries of the file, it keeps them and adds those of the .bak, which replace entries of the
+    same name.
+    """
     if form is None:
         return {}, []
     own = LAYOUTS[form.path][0].name
@@ -240,7 +246,7 @@ def _taken(form: Form | None, forms: list[Form]) -> tuple[dict[str, dict[Any, An
 
 
 def _state(audit: Audited, path: str, done: Load) -> str:
-    """Why the file is to be replaced, a clause; "" where a start takes what the broker had."""
+    """Return a clause on why the file is to be replaced; "" if a start takes the broker's own."""
     if done.refuses:
         return "neither the file nor its .bak can be used, so that the release does not start"
     if path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS) and not any(each.files for each in audit.config.loads.values()):
@@ -266,7 +272,7 @@ def _is_older(audit: Audited, path: str, done: Load) -> bool:
 
 
 def _add_topics(audit: Audited, rows: dict[str, Row]) -> list[str]:
-    """Add topics that the rest of the copy shows, and queues and types of known ones: the names of new ones."""
+    """Add topics that the rest of the copy shows, and queues and types of known ones. Returns the names of new topics."""
     rules, added = config_rules(audit.copy.rules), []
     for name, topic in shown_topics(audit.config, audit.views).items():
         if name not in rows:

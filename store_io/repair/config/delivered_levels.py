@@ -1,4 +1,4 @@
-"""How far each delay level had delivered: by the copies of delayed messages that the log holds in their real topics.
+"""The progress of each delay level, by the copies of delayed messages that the log holds in their real topics.
 
 A broker delivers the messages of a level in the order of its queue, and writes how far it came only every 10 s. So a copy that is
 in the log shows that its message and all before it were delivered. Message and copy have the same unique key, real topic and
@@ -29,7 +29,7 @@ Identity = tuple[str | None, str, int, int, int, int]
 
 
 class DelayedMessage(NamedTuple):
-    """What a delayed message and its copy have in common, and the place of the one that is looked at."""
+    """The facts that a delayed message and its copy share, and the place of the one that is looked at."""
 
     queue_id: int
     queue_offset: int
@@ -50,8 +50,10 @@ _COLUMNS = ("topic", *DelayedMessage._fields)
 
 @dataclass(frozen=True)
 class DelayedMessagesTask:
-    """Messages of one segment in the log's order, the last `MOST` of them: delayed ones with one of these born times, or, where
-    `born` is None, copies of delayed ones. Picklable."""
+    """Messages of one segment in the log's order, the last `MOST` of them. Picklable.
+
+    born: delayed messages with one of these born times; None: copies of delayed ones.
+    """
 
     scan: MessageScan
     born: frozenset[int] | None = None
@@ -84,7 +86,7 @@ class DelayedMessagesTask:
 
 
 def delivered_levels(work: Work, audit: Audited, levels: Collection[int]) -> dict[int, int]:
-    """Level -> the position after the last message of its queue that has a copy, of those levels that have one."""
+    """Return level -> the position after the last message of its queue that has a copy. Levels without a copy are left out."""
     if not levels:
         return {}
     segments = [segment for segment in audit.segments if segment.path in audit.holding]
@@ -101,7 +103,7 @@ def delivered_levels(work: Work, audit: Audited, levels: Collection[int]) -> dic
 
 
 def positions(messages: Iterable[DelayedMessage], copies: Iterable[DelayedMessage]) -> dict[int, int]:
-    """messages: delayed ones, in the log's order. Of several with one identity as many were delivered as there are copies."""
+    """messages: delayed ones, in the log's order. If several have one identity, as many were delivered as there are copies."""
     left = Counter(copy.identity for copy in copies)
     found: dict[int, int] = {}
     for message in messages:

@@ -42,7 +42,7 @@ class WrittenTables:
 
 
 def written_tables(path: str, tables: Mapping[str, Mapping[Any, Any]], version: Row, rules: ConfigRules) -> WrittenTables | None:
-    """The file with these tables that the release can hold; None where the release would not take it."""
+    """Return the file with these tables as the release can hold them; None if the release would not take it."""
     own, *more = LAYOUTS[path]
     bean = entry_of(name_of(path), rules)
     held: dict[str, Mapping[Any, Any]] = {own.name: tables.get(own.name, {})}

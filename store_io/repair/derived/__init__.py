@@ -1,4 +1,4 @@
-"""What a new store derives from its log: queues, index and checkpoint, rebuilt where an audit blames them.
+"""The files that a new store derives from its log: queues, index and checkpoint, rebuilt if an audit blames them.
 
 * `rebuild_round`: one round of it, over queues and index at once.
 * `queue_plan`: what each queue holds; `queue_places`: which position each message gets.

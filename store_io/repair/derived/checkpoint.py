@@ -15,9 +15,13 @@ from store_io.repair.repair_work import Work
 
 @dataclass(frozen=True)
 class NewCheckpoint:
-    """What it says. time, index_time: store times up to which log and queues, and the index, are on the disk.
-    master: the master's flushed offset.  last_message: physical offset, 0 where nothing is confirmed.  end: of the log, where
-    a replica in controller mode has all of it in its queues."""
+    """The values of a new checkpoint.
+
+    time, index_time: store times up to which log and queues, and the index, are on the disk.
+    master: the master's flushed offset.
+    last_message: its physical offset, 0 if nothing is confirmed.
+    end: the log's, up to which a replica in controller mode has all in its queues.
+    """
 
     time: int = 0
     index_time: int = 0
@@ -27,7 +31,7 @@ class NewCheckpoint:
 
 
 def put(work: Work, new: NewCheckpoint, reason: str) -> None:
-    """Write it, as a step of its own; the last two fields where the release knows them."""
+    """Write the checkpoint, as a step of its own; the last two fields if the release knows them."""
     work.steps.add(WRITE_CHECKPOINT, layout.CHECKPOINT_FILE, start=0, end=layout.FILE_BYTES, reason=reason)
     confirmed = new.last_message if work.rules.keeps_confirm_offset else 0
     confirmed = new.end if work.rules.controlled else confirmed
@@ -38,8 +42,10 @@ def put(work: Work, new: NewCheckpoint, reason: str) -> None:
 
 
 def write_checkpoint(work: Work, audit: Audited, stored_master: int, log_end: int) -> None:
-    """The checkpoint by that audit. stored_master: the master's flushed offset in the copy, which stays where the log still holds
-    it."""
+    """Write the checkpoint by that audit.
+
+    stored_master: the master's flushed offset in the copy, which stays if the log still holds it.
+    """
     master = stored_master if -1 <= stored_master <= log_end else 0
     new = NewCheckpoint(audit.last_store_time, index_time(work, audit), master, audit.last_message, log_end)
     put(work, new, "as a clean stop leaves it")
@@ -51,6 +57,6 @@ def is_blamed(audit: Audited) -> bool:
 
 
 def index_time(work: Work, audit: Audited) -> int:
-    """The newest index file's last time: all of it is on the disk, so a crash later need not delete it."""
+    """Return the newest index file's last time. All of it is on the disk, so a later crash need not delete it."""
     files = [e.path for e in work.tree.children(INDEX) if e.kind == "file"]
     return max(0, min(read_header(work.source, files[-1]).end_timestamp, audit.last_store_time)) if files else 0

@@ -1,4 +1,4 @@
-"""What a rebuild keeps of decoded messages: rows from which their queue entries are made, queue by queue, and raw index entries.
+"""The parts of decoded messages that a rebuild keeps: rows for queue entries, queue by queue, and raw index entries.
 
 Compiled code goes from row to row by address: NumPy's copies of single fields took longer than decoding.
 """
@@ -64,8 +64,10 @@ class QueuedRows:
         return self._rows[:count]
 
     def in_order(self, keys: Sequence[QueueKey]) -> tuple[np.ndarray, list[int]]:
-        """(the rows queue by queue, those of a queue in their own order; where each queue's end), and nothing waits any more. The
-        rows are good until the next call."""
+        """Return (the rows queue by queue, the end of each queue's rows); nothing waits any more.
+
+        Rows of a queue are in their own order. The rows are good until the next call.
+        """
         if len(self._ordered) < self.count:
             self._ordered = np.empty(len(self._rows), QUEUED_DTYPE)
         ordered, ends = self._ordered[: self.count], np.zeros(len(keys), np.int64)
@@ -102,7 +104,10 @@ def _take(rows: Address, kinds, waiting: Address, used):  # type: ignore[no-unty
 
 @kept(native)
 def _order(rows: Address, count, ends, ordered: Address):  # type: ignore[no-untyped-def]
-    """Copy the rows in the order of their queues. ends: gets where each queue's end."""
+    """Copy the rows in the order of their queues.
+
+    ends: gets the end of each queue's rows.
+    """
     for i in range(count):
         ends[peek_i32(rows + i * _QUEUED + _REF)] += 1
     at = np.int64(0)

@@ -19,7 +19,7 @@ CODES = ("epoch_file_damaged", "epoch_not_rising", "epoch_beyond_end", "epoch_no
 
 
 def mend(work: Work, audit: Audited, log_end: int) -> None:
-    """Write the epochs anew where that audit finds fault with them, or where one begins beyond the new log's end."""
+    """Write the epochs anew if that audit finds fault with them, or if one begins beyond the new log's end."""
     epochs = audit.evidence.copy.epochs
     if epochs.refusal:
         unblock(work, audit, str(refusal_sentence(epochs.refusal)), log_end)
@@ -46,7 +46,10 @@ def unblock(work: Work, audit: Audited, reason: str, log_end: int = NO_END) -> N
 
 
 def rising(epochs: list[Epoch]) -> list[Epoch]:
-    """Those above all before them. epochs: by number."""
+    """Return the epochs above all before them.
+
+    epochs: by number.
+    """
     kept: list[Epoch] = []
     for epoch in epochs:
         if not kept or epoch.epoch > kept[-1].epoch and epoch.start > kept[-1].start:

@@ -19,8 +19,11 @@ from store_io.source.byte_source import name_of
 
 @dataclass(frozen=True)
 class IndexPlan:
-    """How the index is made anew. paths: its new files, in order; none where the release builds no index, or no message has a
-    key.  reasons: codes of the findings; without any the index stays as it is."""
+    """The plan of a new index.
+
+    paths: its new files, in order; none if the release builds no index, or no message has a key.
+    reasons: codes of the findings; without any the index stays as it is.
+    """
 
     paths: tuple[str, ...] = ()
     entries: int = 0
@@ -62,7 +65,7 @@ def prepare_index(work: Work, audit: Audited) -> IndexPlan:
 
 
 def index_names(existing: Sequence[str], count: int, last_time: int) -> list[str]:
-    """Names for that many index files: ascending, below every name that a broker makes from now on in any time zone.
+    """Return names for that many index files: ascending, below every name that a broker makes later in any time zone.
 
     Existing ones are used again; without any they are 14 hours before the last message's time.
     """

@@ -1,5 +1,5 @@
-"""What the database of a repaired store holds of each queue: an entry for every message of the log, at its own queue offset, and
-the queue's two ends (rocksdb.md 9).
+"""Plans the database of a repaired store, queue by queue: an entry for every message of the log, at its own queue offset, and the
+queue's two ends (rocksdb.md 9).
 
 Keys need not follow one another, so nothing comes before the first message. Where messages between others are missing, each of
 their queue offsets gets an entry as in a file: a consumer that meets a number without an entry gets nothing there, and 5.5.0
@@ -34,8 +34,11 @@ class KeyedQueuePlan(QueuePlan):
 
 
 def plan_keyed_queue(view: QueueView, log: NewLog, known: StoredEnds, begin: int | None = None) -> KeyedQueuePlan | None:
-    """What the new database has of one queue; None: nothing. known: the ends in the copy's database.  begin: from which queue
-    offset on there are entries, as in files; None: from the first message's."""
+    """Plan one queue of the new database; None: it has nothing of it.
+
+    known: the ends in the copy's database.
+    begin: the queue offset from which on there are entries, as in files; None: from the first message's.
+    """
     plan = KeyedQueuePlan(view.key, view.folder)
     runs = runs_of(view, log.segments)
     place_runs(runs, log.bridged, log.with_earlier)
@@ -58,8 +61,10 @@ def plan_keyed_queue(view: QueueView, log: NewLog, known: StoredEnds, begin: int
 
 
 def ends_without_messages(key: QueueKey, known: StoredEnds, log_start: int) -> tuple[QueueEnd, QueueEnd] | None:
-    """The (maximum, minimum) of a queue that had messages and has none in the new log, so that a new message does not get the
-    queue offset of one that retention has deleted. None: it begins at 0."""
+    """Return the (maximum, minimum) of a queue that had messages and has none in the new log.
+
+    So a new message does not get the queue offset of one that retention has deleted. None: the queue begins at 0.
+    """
     maximum, minimum = known.maxima.get(key), known.minima.get(key)
     if maximum is None or log_start <= 0:
         return None
@@ -71,8 +76,10 @@ def ends_without_messages(key: QueueKey, known: StoredEnds, log_start: int) -> t
 
 
 def _fill(plan: KeyedQueuePlan, placed: Sequence[tuple[int, QueueRun]], log: NewLog) -> None:
-    """An entry for every queue offset between two messages that neither a message nor an inner batch takes up: that of a file,
-    and the time of the message after it."""
+    """Add an entry for every queue offset between two messages that neither a message nor an inner batch takes up.
+
+    It has the place of a file, and the time of the message after it.
+    """
     for (before, earlier), (place, run) in pairwise(placed):
         at = before + earlier.used
         if at < place:

@@ -34,14 +34,18 @@ LIGHT_MISSING = "light queues, which are there alone, lack entries"  # a note wh
 
 @dataclass(frozen=True)
 class RawFile:
-    """Where the entries wait. firsts: of each segment, the number of its first one.  queues: number of each queue."""
+    """The file in which the entries wait.
+
+    firsts: the number of the first entry of each segment.
+    queues: the number of each queue.
+    """
 
     path: str
     firsts: tuple[int, ...]
     queues: Mapping[QueueKey, int]
 
     def of_segment(self, number: int, queues: Iterable[QueueKey]) -> RawEntries:
-        """What the task of that segment needs, for these queues."""
+        """Return the part that the task of that segment needs, for these queues."""
         return RawEntries(self.path, self.firsts[number], {key: self.queues[key] for key in queues})
 
 
@@ -51,8 +55,10 @@ def database_files(tree: Tree, folder: str) -> list[str]:
 
 
 def reasons(work: Work, audit: Audited, made: bool) -> tuple[str, ...]:
-    """Why the database is made anew: codes of findings, or a clause; none where it stays. made: it was made already, so that
-    only findings are a reason."""
+    """Return why the database is made anew: codes of findings, or a clause; none if it stays.
+
+    made: it was made already, so that only findings are a reason.
+    """
     folder = database_folder(work.rules)
     about = (f for f in audit.serious if Part.QUEUE in CATALOGUE[f.code].about)
     blamed = tuple(sorted({f.code for f in about if not work.rules.combined_queues or _is_of_database(f.file, folder)}))
@@ -72,8 +78,11 @@ def _is_of_database(path: str, folder: str) -> bool:
 def plan_database(
     views: Mapping[QueueKey, QueueView], log: NewLog, known: StoredEnds, served: Collection[QueueKey] | None
 ) -> list[KeyedQueuePlan]:
-    """What it has of each of these queues. known: the ends in the copy's database.  served: the queues that queues of topics that
-    are not in config/ must be among; None: no such condition."""
+    """Return the plan of each of these queues in the database.
+
+    known: the ends in the copy's database.
+    served: the queues that queues of topics that are not in config/ must be among; None: no such condition.
+    """
     found = []
     for key, view in sorted(views.items()):
         if view.deleted_topic and served is not None and key not in served:
@@ -104,8 +113,12 @@ def _entries_of(segment: SegmentSummary) -> int:
 def write_database(
     work: Work, plans: Sequence[KeyedQueuePlan], raw: RawFile, parts: Sequence[tuple[int, int]], mark: int, why: Sequence[str]
 ) -> Row:
-    """Write it and put it in the place of the old one, as a step of its own: the report's row. parts: of the raw file, what was
-    written.  mark: its end mark. Raises StoreError."""
+    """Write the database and put it in the place of the old one, as a step of its own. Returns the report's row; raises
+    StoreError.
+
+    parts: the parts of the raw file that were written.
+    mark: its end mark.
+    """
     work.progress("writing the queues' database")
     queues = tuple(NewQueue(plan.key, plan.maximum, plan.minimum, tuple(plan.fills)) for plan in plans)
     entries, count = sum(plan.entries for plan in plans), sum(plan.maximum is not None for plan in plans)

@@ -98,13 +98,13 @@ def remove_strays(work: Work, audit: Audited) -> None:
 
 
 def expire(work: Work, log: LogPlan, first_before: int | None, views: Mapping[QueueKey, QueueView]) -> None:
-    """What retention would do with entries of messages below the log's start, in the queues with these views.
+    """Remove, as retention would, entries of messages below the log's start from the queues with these views.
 
-    Whole files of them go, but the last, where the log begins later than the copy's: up to 4.9.8 only a queue's first file
-    is looked at for its minimum. And the entry of the message at physical offset 0 must not stay: getMessage takes the
-    first segment there is for one that begins at 0 (MappedFileQueue.findMappedFileByOffset).
+    Whole files of them go, but the last, if the log begins later than the copy's: up to 4.9.8 only a queue's first file is looked
+    at for its minimum. And the entry of the message at physical offset 0 must not stay: getMessage takes the first segment there
+    is for one that begins at 0 (MappedFileQueue.findMappedFileByOffset).
 
-    first_before: where the copy's log began, by the prediction; None without one.
+    first_before: the begin of the copy's log, by the prediction; None without one.
     """
     source, later = work.source, first_before is None or log.start > max(0, first_before)
     for view in views.values():

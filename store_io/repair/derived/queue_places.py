@@ -1,4 +1,4 @@
-"""Which entry number of its ConsumeQueue each message of a repaired log gets.
+"""The entry number that each message of a repaired log gets in its ConsumeQueue.
 
 That is its own queue offset where the runs of a queue follow one another along the log. What does not follow, because a queue
 offset is wrong, fills a gap that it fits, or comes after all others. Messages of an earlier life of the queue (its topic was
@@ -62,7 +62,7 @@ class QueueRun:
 
 @dataclass
 class BridgedRanges:
-    """Where bytes of the log are bridged or missing: how many messages may have been there. Physical, ascending."""
+    """The ranges of the log that are bridged or missing, and may have held messages. Physical, ascending."""
 
     ranges: list[tuple[int, int]] = field(default_factory=list)
 
@@ -134,8 +134,11 @@ def _into_gap(waiting: list[QueueRun], low: int, high: int) -> list[QueueRun]:
 
 
 def _last_beginning(runs: Sequence[QueueRun]) -> int:
-    """Where the queue's present life begins, if its topic was deleted and made again or its entries are missing: at the last run
-    from 0 on, unless the entries on disk are those of the older messages."""
+    """Return the run with which the queue's present life begins, if it had an earlier one.
+
+    Its topic was deleted and made again, or its entries are missing. It is the last run from 0 on, unless the entries on disk are
+    those of the older messages.
+    """
     for number in range(len(runs) - 1, 0, -1):
         run = runs[number]
         continued = run.records > 1 or number + 1 < len(runs) and runs[number + 1].offset == run.used_end

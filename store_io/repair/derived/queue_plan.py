@@ -1,4 +1,4 @@
-"""What each ConsumeQueue of a repaired store holds: every message of the log at its own queue offset, and nothing else.
+"""Plans each ConsumeQueue of a repaired store: every message of the log at its own queue offset, and nothing else.
 
 A view of the queue (`queue_views.queue_views`) shows which entries are right already. All others are rebuilt from the log.
 A queue offset whose message is missing gets an entry that makes a consumer continue with the next message (`answer`).
@@ -33,8 +33,10 @@ _PRE_BLANK = struct.pack(layout.ENTRY_FORMAT, 0, layout.PRE_BLANK_SIZE, 0)
 
 @dataclass(frozen=True)
 class Shift:
-    """Messages of one queue in one segment, by physical offset [first, last], whose entries are `shift` away from their own queue
-    offset. None: they get no entry."""
+    """Messages of one queue in one segment, by physical offset [first, last].
+
+    shift: how far their entries are away from their own queue offset; None: they get no entry.
+    """
 
     first: int
     last: int
@@ -101,7 +103,10 @@ class NewLog:
 
 
 def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> QueuePlan | None:
-    """What is to be done with one queue; None: it stays. serious: findings above a note that blame it."""
+    """Plan one queue; None: it stays.
+
+    serious: findings above a note that blame it.
+    """
     plan = QueuePlan(view.key, view.folder, view.batch, reasons=sorted({f.code for f in serious}))
     runs = runs_of(view, log.segments)
     size = (log.rules.batch_file_bytes if view.batch else log.rules.queue_file_bytes) // view.unit
@@ -139,7 +144,7 @@ def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> Queu
 
 
 def _is_whole(view: QueueView, placed: Sequence[tuple[int, QueueRun]], expired: int, first_file: int) -> bool:
-    """Whether the files end where the last message's entry does, and from the first one's on have nothing else."""
+    """Say whether the files end with the last message's entry, and have nothing else from the first one's on."""
     used = view.summary.used_end if view.summary is not None else 0
     if used <= view.files[-1].start // view.unit:
         return False
@@ -166,7 +171,7 @@ def _fill_positions(plan: QueuePlan, placed: Sequence[tuple[int, QueueRun]], log
 
 
 def note_places(plan: QueuePlan, runs: Sequence[QueueRun]) -> None:
-    """Which messages are not at their own queue offset."""
+    """Note the messages that are not at their own queue offset."""
     for run in runs:
         if run.place is None:
             plan.shifts.append(Shift(run.first, run.last, None))
@@ -221,7 +226,10 @@ def _is_regular(view: QueueView, tree: Tree, file_entries: int) -> bool:
 def _plan_batch(
     plan: QueuePlan, view: QueueView, runs: list[QueueRun], log: NewLog, regular: bool, expired: int
 ) -> QueuePlan | None:
-    """Entries follow one another in the order of the log, whatever their offsets; batches that no entry can lead to have none."""
+    """Plan entries that follow one another in the order of the log, whatever their offsets.
+
+    Batches to which no entry can lead have none.
+    """
     for run in runs:
         if not run.counted:
             plan.unserved.append({**queue_row(view.key, run.offset, run.offset, run.first), "reason": NEVER_PUT})

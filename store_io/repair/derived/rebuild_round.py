@@ -33,12 +33,13 @@ from store_io.wording.refusals import refusal_sentence
 
 @dataclass
 class Rebuilt:
-    """What all rounds so far have made: each queue as it was made last, and the index.
+    """The results of all rounds so far: each queue as it was made last, and the index.
 
     in_place: queues that have no entry elsewhere than a repair would put it.
-    timers: the report's row on the timer's files; None where they fit.  database: that on the queues' database; None where it
-    stays, or there is none.  tables: the same of index and transactions in rocksdbstore/.  unfindable: rows of the report on
-    messages that stay in the log alone, by queue.
+    timers: the report's row on the timer's files; None if they fit.
+    database: that on the queues' database; None if it stays, or there is none.
+    tables: the same for index and transactions in rocksdbstore/.
+    unfindable: rows of the report on messages that stay in the log alone, by queue.
     """
 
     queues: list[QueuePlan] = field(default_factory=list)
@@ -143,7 +144,7 @@ def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
 
 
 def _rebuild_twins(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
-    """Queues in files, then the database beside them, each where it is blamed; the index. Raises StoreError."""
+    """Rebuild queues in files, then the database beside them, each if it is blamed; then the index. Raises StoreError."""
     reasons = keyed_rebuild.reasons(work, audit, made.database is not None)
     in_files = {plan.key: plan for plan in _rebuild_files(work, log, before, audit, made)}
     if made.database is None and any(view.missing for view in audit.light_views.values()):

@@ -35,8 +35,11 @@ OPEN_FILES = 256
 
 @dataclass(frozen=True)
 class QueueBuild:
-    """Where a segment's messages of one queue go. shifts: those that are not at their own queue offset.
-    batch_start: entry number of the segment's first message of a BatchConsumeQueue, -1 for an ordinary queue."""
+    """The target of a segment's messages of one queue.
+
+    shifts: those that are not at their own queue offset.
+    batch_start: the entry number of the segment's first message of a BatchConsumeQueue, -1 for an ordinary queue.
+    """
 
     folder: str
     file_bytes: int
@@ -49,8 +52,12 @@ RAW_ENTRY_DTYPE = np.dtype([("queue", "<i4"), ("number", "<i8"), *STORED_KEYED_E
 
 @dataclass(frozen=True)
 class RawEntries:
-    """Where a segment's entries of a database are written, in the order of the log. path: a file that goes when the database is
-    there.  first: number of the first.  queues: number of each queue."""
+    """The target of a segment's entries of a database, in the order of the log.
+
+    path: a file that goes when the database is written.
+    first: the number of the first entry.
+    queues: the number of each queue.
+    """
 
     path: str
     first: int
@@ -59,7 +66,11 @@ class RawEntries:
 
 @dataclass(frozen=True)
 class Built:
-    """What a task has written. keys: index entries.  entries: of a database."""
+    """The counts of a task's output.
+
+    keys: index entries.
+    entries: those of a database.
+    """
 
     keys: int
     entries: int

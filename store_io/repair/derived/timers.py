@@ -51,7 +51,10 @@ def is_timer_file(path: str) -> bool:
 
 
 def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
-    """Make the files anew where that audit, of the new store, asks for it: whether they were. `made` gets the report's row."""
+    """Make the timer's files anew if that audit, of the new store, asks for it; say whether they were.
+
+    `made` gets the report's row.
+    """
     view, blamed = audit.evidence.timers, _is_blamed(work, audit)
     if not blamed and (view is None or not work.steps.changed):
         return False
@@ -93,7 +96,7 @@ def _fits(view: TimerView, found: Found | str, slave: bool) -> bool:
 
 
 def _impossible(view: TimerView | None) -> str:
-    """Why nothing can be made; empty where it can."""
+    """Say why no timer's files can be made; empty if they can."""
     if view is None or view.queue_max is None:
         return "what a start makes of them is not known"
     if units_of_file(view.file_bytes) < 1:
@@ -138,7 +141,10 @@ def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
 
 
 def _leave_out_keyed(work: Work, view: TimerView, audit: Audited, made: Rebuilt) -> None:
-    """The timers in RocksDB go: as a family, or with the database where it has no other table that is in use."""
+    """Remove the timers in RocksDB: as a family, or with the whole database.
+
+    The database goes if it has no other table that is in use.
+    """
     if not view.database.absent:  # a start reads units of the timer log beside what lies there
         why = "its timers do not fit the log, and those that wait get units in the timer log"
         if audit.copy.tables is None:
@@ -148,7 +154,7 @@ def _leave_out_keyed(work: Work, view: TimerView, audit: Audited, made: Rebuilt)
 
 
 def _left_with_them(work: Work, view: TimerView) -> str:
-    """What else the database holds: of a broker whose settings were changed since."""
+    """Return a clause on the other entries of the database, of a broker whose settings were changed since."""
     filled = filled_families(work.source, view.database, tuple(OTHER_TABLES))
     if filled is None:
         return "; the index and transactions, where it holds any, are left out with it"
@@ -156,8 +162,11 @@ def _left_with_them(work: Work, view: TimerView) -> str:
 
 
 def _new_log(view: TimerView, found: Found, clock: Clock) -> tuple[NewLog, int]:
-    """(log and slots, the time at which a start reads on). Its last unit leads to the queue's last message, as a start takes the
-    queue offset from there; where that one does not wait, it lies in no slot, at a time that is over."""
+    """Return (log and slots, the time at which a start reads on).
+
+    The log's last unit leads to the queue's last message, as a start takes the queue offset from there. If that message does not
+    wait, its unit lies in no slot, at a time that is over.
+    """
     rows = found.rows
     times = unit_times(rows["out_time"], found.deletes, clock)
     read_time = times.read_slot * clock.precision

@@ -1,5 +1,5 @@
-"""What the database of a repaired store holds of queues that lie in files, too: the same entries at the same numbers, and ends
-such that start() finds nothing to change (rocksdb.md 9).
+"""Plans the database of queues that lie in files, too: the same entries at the same numbers, and ends such that start() finds
+nothing to change (rocksdb.md 9).
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
 def plan_twins(
     views: Mapping[QueueKey, QueueView], in_files: Mapping[QueueKey, QueuePlan], log: NewLog, served: Collection[QueueKey] | None
 ) -> list[KeyedQueuePlan]:
-    """Of each queue. views: of those in files, before `in_files` were made anew.  served: the queues that queues of topics that
-    are not in config/ must be among; None: no such condition."""
+    """Return the plan of each queue in RocksDB beside those in files.
+
+    views: of those in files, before `in_files` were made anew.
+    served: the queues that queues of topics that are not in config/ must be among; None: no such condition.
+    """
     found = []
     for key, view in sorted(views.items()):
         if view.of_other_kind or why_no_folder(key[0]) or view.deleted_topic and served is not None and key not in served:

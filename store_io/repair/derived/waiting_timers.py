@@ -38,7 +38,7 @@ class Found:
 
     @property
     def deletes(self) -> np.ndarray:
-        """Which rows delete another."""
+        """Say which rows delete another."""
         found: np.ndarray = self.rows["flags"] & DELETES != 0
         return found
 

@@ -34,7 +34,10 @@ class Room:
 
 @dataclass(frozen=True)
 class Piece:
-    """What is written: an entry, header and all, or a filler. kind: one of this module's words."""
+    """A piece to write: an entry, header and all, or a filler.
+
+    kind: one of this module's words.
+    """
 
     kind: str
     base: int
@@ -43,7 +46,10 @@ class Piece:
 
 
 def fill_gap(rooms: Sequence[Room], entries: int, least: int, message_at: Sizes) -> list[Piece] | None:
-    """Pieces with that many entries that fill the rooms; None where there are none. least: bytes of an entry with a bridge."""
+    """Return pieces with that many entries that fill the rooms, or None.
+
+    least: bytes of an entry with a bridge.
+    """
     kept: list[Piece] = []
     rest = list(rooms)
     if rest and entries:

@@ -1,4 +1,4 @@
-"""What DLedger derives from its data, made anew: index units, checkpoint, and currterm where it is older than the entries.
+"""Makes the files anew that DLedger derives from its data: index units, checkpoint, and a currterm older than the entries.
 
 A node that is alone in its group commits all of its log, so both indexes of the checkpoint are that of the last entry.
 """
@@ -114,7 +114,10 @@ def _checkpoint(folder: str, ends: Ends) -> Edit:
 
 
 def _term(audit: Audited, folder: str, ends: Ends) -> list[Edit]:
-    """An older term than the entries' would be given to new entries, and a later start would end the log before them."""
+    """Return the edit of an older term than the entries'.
+
+    New entries would get that term, and a later start would end the log before them.
+    """
     stored = audit.evidence.copy.ledger_texts.term
     if stored is not None and stored >= ends.term or stored is None and ends.term == 0:
         return []

@@ -100,7 +100,11 @@ def follows(before: Part, after: Part) -> bool:
 
 
 def without_end(files: Iterable[DataFile], limit: int | None, ends: Mapping[str, int]) -> dict[str, int]:
-    """Each file's position from which on nothing stays. ends: where leftovers of a cut begin.  limit: a physical offset."""
+    """Return each file's position from which on nothing stays.
+
+    ends: the begins of leftovers of a cut.
+    limit: a physical offset.
+    """
     return {f.path: min(f.size, ends.get(f.path, f.size), f.size if limit is None else max(0, limit - f.base)) for f in files}
 
 

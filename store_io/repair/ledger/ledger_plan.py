@@ -1,4 +1,4 @@
-"""What a DLedger log becomes, as edits of a copy: which entries stay, where the log ends, what fills the gaps.
+"""Plans a DLedger log as edits of a copy: the entries that stay, the log's end, the filling of gaps.
 
 Policy broker: the log ends where the release itself would end it. Policy salvage: entries after that stay too where the chain of
 indexes can be made whole up to them. Positions and indexes never change. An older part in commitlog/ stays as it is.
@@ -36,7 +36,7 @@ MAX_NEW_FILES = 10_000
 
 
 def plan_ledger(work: Work, audit: Audited, policy: str) -> LogPlan:
-    """The log of the new store under that policy. Raises StoreError where it cannot be made whole."""
+    """Plan the log of the new store under that policy. Raises StoreError if it cannot be made whole."""
     if damage := older_part_damage(audit.serious):
         raise StoreError(damage)
     limit = None
@@ -121,7 +121,7 @@ class _LedgerRepair:
     # ---- gaps ------------------------------------------------------------------------------------------------------------
 
     def _join(self, before: Part, after: Part) -> list[Piece] | None:
-        """What lies between the two in the new log."""
+        """Return the pieces between the two parts in the new log."""
         entries = after.first_index - before.last_index - 1
         if before.base == after.base:
             rooms = [Room(before.base, before.end, after.start, True)]
@@ -162,7 +162,7 @@ class _LedgerRepair:
         return verdict.message if verdict.kind == VALID else None
 
     def _lead(self, first: Part) -> list[Piece]:
-        """What lies before the first part in its file."""
+        """Return the pieces before the first part in its file."""
         if not first.start:
             return []
         rooms = [Room(first.base, 0, first.start, True)]

@@ -1,4 +1,4 @@
-"""Which stores with a DLedger log are not repaired. A group of several nodes has better copies than a repaired one."""
+"""Stores with a DLedger log that are not repaired. A group of several nodes has better copies than a repaired one."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ def is_group(settings: Mapping[str, Setting]) -> bool:
 
 
 def older_part_damage(findings: list[Finding]) -> str:
-    """Why the older part of a mixed store forbids a repair; "" where it does not. findings: those above a note."""
+    """Say why the older part of a mixed store forbids a repair; "" if it does not.
+
+    findings: those above a note.
+    """
     blamed = next((f for f in findings if f.file.startswith(COMMITLOG) and Part.LOG in CATALOGUE[f.code].about), None)
     return f"{blamed.file}: {OLDER_PART}" if blamed is not None else ""

@@ -44,9 +44,12 @@ class _Refused(NamedTuple):
 
 @dataclass
 class _Segment:
-    """One segment's place in the log. summary: None where the copy has no such file.  gaps: ranges that hold no message.
+    """One segment's place in the log.
 
-    doubtful: messages whose properties no broker wrote.  taken: rows of the report.
+    summary: None if the copy has no such file.
+    gaps: ranges that hold no message.
+    doubtful: messages whose properties no broker wrote.
+    taken: rows of the report.
     """
 
     base: int
@@ -69,8 +72,11 @@ class _Segment:
 
 @dataclass(frozen=True)
 class Healed:
-    """A copy with fewer damaged records. audit: the same one where nothing was changed, else one of the copy as it is now.  row:
-    the report's, None where nobody asked."""
+    """A copy with fewer damaged records.
+
+    audit: the same one if nothing was changed, else one of the copy as it is now.
+    row: the report's, None if nobody asked.
+    """
 
     audit: Audited
     row: Row | None
@@ -100,7 +106,10 @@ class Donor:
         self.logs, self.writer, self.tree = logs, writer, tree
 
     def heal(self) -> Row:
-        """For the report: what was taken, what not, and why. Raises UnfitDonor where the donor is no copy of this log."""
+        """Take messages from the donor; return the report's row: what was taken, what not, and why.
+
+        Raises UnfitDonor if the donor is no copy of this log.
+        """
         logs = self.logs
         row: Row = {"path": logs.name, "compared": 0, "same": 0, "taken": [], "taken_bytes": 0, "not_taken": []}
         if not logs.held:
@@ -205,7 +214,7 @@ class Donor:
 
 
 def _sentence(row: Row) -> str:
-    """What came of the donor."""
+    """Return a sentence on the result of the donor."""
     taken, left = row["taken"], row["not_taken"]
     if not row["compared"] and not taken:
         return "nothing was taken: the donor has no message where the copy has one, so the two cannot be compared"
@@ -217,8 +226,11 @@ def _sentence(row: Row) -> str:
 
 
 def _bases(logs: TwoLogs) -> Iterator[tuple[int, int]]:
-    """(base, 1) of each segment from the copy's first with messages on that the copy or the donor has, ascending; between them
-    (base of the first, how many) of those that neither has. After the copy's last one it ends where the donor does."""
+    """Yield (base, 1) of each segment that the copy or the donor has, from the copy's first with messages on.
+
+    They are ascending. Between them it yields (base of the first, how many) of those that neither has. After the copy's last one
+    it ends with the donor.
+    """
     at, last = logs.held[0], logs.held[-1]
     for base in sorted(b for b in {*logs.own, *logs.files} if b >= at):
         if base > at and at > last:
@@ -230,6 +242,6 @@ def _bases(logs: TwoLogs) -> Iterator[tuple[int, int]]:
 
 
 def _gaps(extents: Sequence[Extent], size: int) -> list[tuple[int, int]]:
-    """What of a segment holds no message."""
+    """Return the ranges of a segment that hold no message."""
     messages = union((e.start, e.end) for e in extents if e.kind == EXTENT_MESSAGE)
     return subtract([(0, max([size, *(end for _, end in messages)]))], messages)

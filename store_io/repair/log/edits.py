@@ -22,9 +22,12 @@ class Edit(NamedTuple):
 
 @dataclass
 class LogPlan:
-    """What becomes of the log. end: physical offset after the last message, 0 where no message stays.
+    """The new log as a plan.
 
-    messages: how many stay, without bridges.  bridges, dropped: rows of the report.  padded_from: the end without added segments.
+    end: the physical offset after the last message, 0 if no message stays.
+    messages: how many stay, without bridges.
+    bridges, dropped: rows of the report.
+    padded_from: the end without added segments.
     """
 
     edits: list[Edit] = field(default_factory=list)

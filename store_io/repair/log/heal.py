@@ -60,7 +60,7 @@ def _write(work: Work, healing: Healing) -> None:
 
 
 def _check(segments: Sequence[SegmentSummary], made: Sequence[Healing]) -> None:
-    """Raise StoreError where a healed record is not valid now, which would be a fault of this program."""
+    """Raise StoreError if a healed record is not valid now, which would be a fault of this program."""
     whole = {s.path: [(e.start, e.end) for e in s.extents if e.kind == EXTENT_MESSAGE] for s in segments}
     for healing in made:
         inside = any(start <= healing.start and healing.end <= end for start, end in whole.get(healing.file, []))

@@ -1,4 +1,5 @@
-"""What the CommitLog of a repaired store is: which bytes stay, where it ends, what is bridged, filled, zeroed or removed.
+"""Plans the CommitLog of a repaired store: the bytes that stay, its end, and the parts that are bridged, filled, zeroed or
+removed.
 
 Nothing is written here: the result is a list of edits of a copy. What stays are the audit's message extents: messages that pass
 every check. Offsets never move.
@@ -34,9 +35,12 @@ _NOTHING: Mapping[str, int] = MappingProxyType({})
 
 @dataclass
 class _Segment:
-    """One segment of the new log. summary: None where the copy has no such file.  valid: positions of what stays, ascending.
+    """One segment of the new log.
 
-    filler: where a sound one begins; -1: there is none.  number: among the segments of the new log.
+    summary: None if the copy has no such file.
+    valid: the positions of the messages that stay, ascending.
+    filler: the position at which a sound one begins; -1: there is none.
+    number: its number among the segments of the new log.
     """
 
     base: int
@@ -57,7 +61,7 @@ class _Segment:
 
 
 def plan_log(work: Work, audit: Audited, policy: str) -> LogPlan:
-    """The log of the new store under that policy. Raises StoreError where it cannot be made whole."""
+    """Plan the log of the new store under that policy. Raises StoreError if it cannot be made whole."""
     limit = None
     if policy == BROKER:
         assert audit.prediction is not None
@@ -144,7 +148,7 @@ class _LogRepair:
         return segment
 
     def _boundary(self, summary: SegmentSummary, start: int, limit: int) -> int:
-        """The last boundary between messages at or before `limit`, walking from `start` where it must."""
+        """Return the last boundary between messages at or before `limit`, walking from `start` if it must."""
         with window_of(self.source, summary.path) as window:
             check = RecordCheck.audit_of(summary.base_offset, self.rules, summary.path)
             if check.verdict(window, limit, summary.size).kind == VALID:
@@ -217,7 +221,10 @@ class _LogRepair:
             self._end_segment(segment, at)
 
     def _end_segment(self, segment: _Segment, at: int) -> None:
-        """A bridge, which marks that messages after it are missing, and a filler; the filler alone where both have no room."""
+        """End a segment by a bridge, which marks that messages after it are missing, and a filler.
+
+        If there is no room for both, the filler alone.
+        """
         path = segment.path
         least = self.least + len(bridges.TOPIC)
         if self.size - at >= least + layout.FRAME_BYTES and segment.valid:
@@ -242,7 +249,7 @@ class _LogRepair:
             self.plan.zeroed_bytes += bytes_lost
 
     def _bridged(self, segment: _Segment, at: int, start: int, end: int) -> int:
-        """Bridge [at, start). Where that is too short for a record, following messages are dropped until one fits.
+        """Bridge [at, start). If that is too short for a record, following messages are dropped until one fits.
 
         Returns the new start.
         """

@@ -34,7 +34,7 @@ def would_cut_again(audit: Audited, log: LogPlan) -> bool:
 
 
 def pad(work: Work, audit: Audited, log: LogPlan) -> None:
-    """Add the segments, and a queue and a checkpoint that lead a start to them; `log` ends with the last one's record then."""
+    """Add the segments, and a queue and a checkpoint that lead a start to them. `log` then ends with the last one's record."""
     writer, size = work.writer, work.rules.segment_bytes
     log.padded_from = log.own_end
     last = log.end - log.end % size

@@ -1,4 +1,4 @@
-"""What a repair asks of one segment."""
+"""The questions of a repair about one segment."""
 
 from __future__ import annotations
 

@@ -27,8 +27,12 @@ MOST_SEGMENTS = 64  # whose messages are compared to find out whether the donor 
 
 
 class TwoLogs:
-    """The copy's segments are `own`, by their bases; `held` are the bases of those with messages, ascending. files: the donor's
-    segments, by their bases. Raises StoreError where the donor is no store."""
+    """The logs of a copy and its donor. Raises StoreError if the donor is no store.
+
+    own: the copy's segments, by their bases.
+    held: the bases of those with messages, ascending.
+    files: the donor's segments, by their bases.
+    """
 
     def __init__(self, source: ByteSource, segments: Sequence[SegmentSummary], donor: StoreLocation, rules: BrokerRules):
         self.source, self.donor, self.location, self.rules = source, open_source(donor), donor, rules
@@ -39,7 +43,7 @@ class TwoLogs:
         self.files = {f.start: f for f in files if f.start % self.size == 0 and f.size <= self.size}
 
     def recognise(self) -> tuple[int, int]:
-        """(messages compared, those that are the same). Raises UnfitDonor where some were compared, and none is the same."""
+        """Return (messages compared, those that are the same). Raises UnfitDonor if some were compared, and none is the same."""
         common = [base for base in self.held if base in self.files]
         if not common:
             raise UnfitDonor(
@@ -70,7 +74,7 @@ class TwoLogs:
         return f"{min(bases)} to {max(bases) + self.size}" if bases else "nothing"
 
     def _message_text(self, source: ByteSource, path: str, phy_offset: int) -> str:
-        """What lies there, in words."""
+        """Return words on the message at this place."""
         at = phy_offset % self.size
         with window_of(source, path) as window:
             verdict = RecordCheck.audit_of(phy_offset - at, self.rules, path).verdict(window, at, window.size)
@@ -84,8 +88,10 @@ class TwoLogs:
         )
 
     def parted_around(self, base: int) -> str:
-        """Why the copies do not agree next to a segment of which nothing is left, "" where they do: at the end of the last one
-        before it that holds messages, else at the beginning of the first one after it."""
+        """Say why the copies do not agree next to a segment of which nothing is left; "" if they do.
+
+        The places are the end of the last one before it that holds messages, else the beginning of the first one after it.
+        """
         place = bisect_left(self.held, base)
         near = self.held[max(0, place - 1)]
         if near not in self.files:
@@ -97,10 +103,12 @@ class TwoLogs:
         return "" if same else f"the copies have other bytes beside it, at physical offsets {near + low} to {near + high}"
 
     def parted_beside(self, other: ByteFile, base: int, gap: tuple[int, int], doubtful: Sequence[tuple[int, int]]) -> str:
-        """Why the copies do not have the same messages beside a gap of a segment, "" where they do. A whole segment has none.
+        """Say why the copies do not have the same messages beside a gap of a segment; "" if they do. A whole segment has none.
 
         The messages that touch the gap must be the same, as copies may have diverged inside of the segment (a master that came
-        back); where none does, some others. other: the donor's segment.  doubtful: messages that cannot show it.
+        back); if none does, some others.
+        other: the donor's segment.
+        doubtful: messages that cannot show it.
         """
         summary = self.own.get(base)
         known = message_extents(summary) if summary is not None else []

@@ -30,15 +30,21 @@ ROOM = 3  # times the bytes of the entries, which lie in a file, in tables, and 
 
 @dataclass(frozen=True)
 class _Sources:
-    """Where the families come from. made: from the log; copied: from the old database; the others are empty."""
+    """The sources of the families.
+
+    made: from the log.
+    copied: from the old database; the others are empty.
+    """
 
     made: tuple[Family, ...]
     copied: tuple[Family, ...]
 
 
 def rebuild_tables(work: Work, before: Audited, audit: Audited, made: Row | None) -> Row | None:
-    """Make them anew where that is wanted: the report's row; `made`, that of an earlier round, where it is not. before: the audit
-    of the copy. Raises StoreError."""
+    """Make the tables anew if that is wanted, and return the report's row; else `made`, that of an earlier round.
+
+    before: the audit of the copy. Raises StoreError.
+    """
     used = audit.copy.tables
     if used is None:
         return made
@@ -51,12 +57,12 @@ def rebuild_tables(work: Work, before: Audited, audit: Audited, made: Row | None
 
 
 def leave_timers_out(work: Work, audit: Audited, reason: str) -> Row:
-    """The same database without its timers. Raises StoreError."""
+    """Write the database without its timers. Raises StoreError."""
     return _write(work, audit, audit, _Sources((), (INDEX, TRANSACTIONS)), (reason,))
 
 
 def _reasons(work: Work, audit: Audited, made: bool) -> tuple[str, ...]:
-    """Codes of findings, or a clause; none where it stays."""
+    """Return the reasons to make it anew: codes of findings, or a clause; none if it stays."""
     of_tables = (f for f in audit.serious if f.file.partition("/")[0] == FOLDER)
     blamed = tuple(sorted({f.code for f in of_tables if Part.INDEX in CATALOGUE[f.code].about}))
     if blamed or made:

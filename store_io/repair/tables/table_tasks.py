@@ -168,7 +168,7 @@ class TablesTask:
             return database.finish(self.bytes // layout.INDEX_KEY_LEAST)
 
     def _take_over(self, database: DatabaseWriter, entries: Database) -> None:
-        """Raises DatabaseDamaged where the old database cannot be read to its end."""
+        """Take entries over. Raises DatabaseDamaged if the old database cannot be read to its end."""
         for family in self.copied:
             for batch in entries.scan(family.name):
                 database.add_batch(family.kind, batch)

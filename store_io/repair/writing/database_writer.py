@@ -78,7 +78,10 @@ class WrittenDatabase:
 
 
 class DatabaseWriter:
-    """A context manager. Raises WriteFailed where the database cannot be written, StoreError where nothing can write one here."""
+    """A context manager that writes a database.
+
+    Raises WriteFailed if the database cannot be written, StoreError if nothing can write one here.
+    """
 
     def __init__(self, folder: str, families: Sequence[Family] = QUEUE_FAMILIES):
         self._folder, self._families = folder, families

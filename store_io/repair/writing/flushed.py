@@ -1,4 +1,4 @@
-"""What of a new store is on the disk already, so that each file is flushed once after it was written last."""
+"""Notes the parts of a new store that are on the disk already, so that each file is flushed once after it was written last."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Flushed:
             self._writes[path] += 1
 
     def state(self, path: str) -> int | None:
-        """What `done` wants to know of the path before it is flushed; None where it is on the disk as it is."""
+        """Return the value that `done` wants to know of the path before it is flushed. None if it is on the disk as it is."""
         with self._lock:
             writes = self._writes[path]
             return None if self._alone and self._flushed.get(path) == writes and not self._open[path] else writes

@@ -59,7 +59,8 @@ class WriteFailed(StoreError):
 class StoreWriter:
     """The new store while it is made. Picklable: tasks on other processes write into the same folder.
 
-    target: where it will be.  folder: the hidden folder beside it.  Paths are those of `StoreFile.path`: relative, with "/".
+    target: its final path.
+    folder: the hidden folder beside it. Paths are those of `StoreFile.path`: relative, with "/".
     copies: whether `copy` copies bytes, which takes its time.
     """
 
@@ -71,7 +72,7 @@ class StoreWriter:
 
     @property
     def root(self) -> str:
-        """Where new files lie under their own paths until the store is in its place."""
+        """Return the folder in which new files lie under their own paths until the store is in its place."""
         return os.path.join(self.folder, _STORE)
 
     @property
@@ -98,9 +99,9 @@ class StoreWriter:
     @staticmethod
     @contextlib.contextmanager
     def beside(target: str) -> Iterator[StoreWriter]:
-        """A writer for a new store at that absolute path. Whatever ends the block, nothing stays but a published store.
+        """Yield a writer for a new store at that absolute path. Whatever ends the block, nothing stays but a published store.
 
-        What a killed run left is removed; a run that is under way is left alone. Raises WriteFailed.
+        The rest of a killed run is removed; a run that is under way is left alone. Raises WriteFailed.
         """
         parent, name = os.path.split(target)
         lock = -1
@@ -119,7 +120,7 @@ class StoreWriter:
 
     @contextlib.contextmanager
     def placing(self) -> Iterator[None]:
-        """While this lasts no other run puts anything into the target's folder. Raises WriteFailed where the target exists."""
+        """Keep other runs from putting anything into the target's folder. Raises WriteFailed if the target exists."""
         path = os.path.dirname(self.target)
         with _write_errors(self.target):
             folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -144,7 +145,7 @@ class StoreWriter:
         return False
 
     def publish(self) -> None:
-        """Flush all to the disk and rename the store to its place. Raises WriteFailed, also where something is there."""
+        """Flush all to the disk and rename the store to its place. Raises WriteFailed, also if something is there."""
         with _write_errors(self.target):
             self._flush_all()
             if os.path.lexists(self.target):
@@ -160,8 +161,10 @@ class StoreWriter:
             ) from error
 
     def narrow(self, source: ByteSource) -> None:
-        """Let nobody but the owner do more with a file or folder than with the source's of that path; where the source has none,
-        than with any of them. Raises WriteFailed."""
+        """Let nobody but the owner do more with a file or folder than with the source's of that path.
+
+        If the source has none, the narrowest of its modes applies. Raises WriteFailed.
+        """
         least, others = {False: 0o7777, True: 0o7777}, []
         with _write_errors(self.target):
             for full in (self.root, *_paths_below(self.root)):
@@ -207,13 +210,16 @@ class StoreWriter:
             self.flushed.done(full, state)
 
     def free_bytes(self) -> int:
-        """What is free for this user where the store will lie."""
+        """Return the bytes that are free for this user in the place of the store."""
         with _write_errors(self.target):
             status = os.statvfs(os.path.dirname(self.target))
         return status.f_bavail * status.f_frsize
 
     def require(self, needed: int, what: str) -> None:
-        """Raise WriteFailed where less than that is free. what: a phrase with its verb: "the copy needs"."""
+        """Raise WriteFailed if less than that is free.
+
+        what: a phrase with its verb: "the copy needs".
+        """
         free = self.free_bytes()
         if needed > free:
             raise WriteFailed(f"{self.target}: {what} {needed} bytes, {free} are free there")
@@ -257,7 +263,7 @@ class StoreWriter:
             file.resize(size)
 
     def copy(self, source: ByteSource, path: str, to: str, mtime_ns: int = 0, reached: Reached | None = None) -> None:
-        """Copy a file of the source, holes as holes. Raises StoreChanged or Unreadable where the source is at fault.
+        """Copy a file of the source, holes as holes. Raises StoreChanged or Unreadable if the source is at fault.
 
         reached: called after each piece with the number of bytes so far.
         """
@@ -332,7 +338,7 @@ class StoreWriter:
         return status.st_size
 
     def remove(self, path: str) -> None:
-        """Remove a file, or a folder with all that is in it; nothing where there is none."""
+        """Remove a file, or a folder with all that is in it; do nothing if there is none."""
         full = self._full(path)
         with _write_errors(path):
             try:
@@ -388,7 +394,7 @@ class StoreFileWriter:
                 view, position = view[count:], position + count
 
     def zero(self, start: int, end: int) -> None:
-        """Zeros in place of bytes [start, end), a hole where possible."""
+        """Put zeros in place of bytes [start, end), a hole if possible."""
         if start < end and not _punch(self.descriptor, start, end - start):
             for at in range(start, end, len(_ZEROS)):
                 self.write(at, _ZEROS[: end - at])
@@ -396,7 +402,7 @@ class StoreFileWriter:
     # ---- copying ---------------------------------------------------------------------------------------------------
 
     def take_all(self, file: ByteFile, reached: Reached | None = None) -> None:
-        """Take all bytes of that file, holes as holes: blocks that both share where the file system can. Never a link."""
+        """Take all bytes of that file, holes as holes: blocks that both share if the file system can. Never a link."""
         reached = reached or _nobody
         if self._clone(file):
             return
@@ -411,7 +417,7 @@ class StoreFileWriter:
             at = file.next_data(end)
 
     def _clone(self, file: ByteFile) -> bool:
-        """Share the other file's blocks until one is written; False where the file system cannot."""
+        """Share the other file's blocks until one is written; return False if the file system cannot."""
         origin = file.descriptor()
         if origin is None:
             return False
@@ -466,13 +472,13 @@ def _write_errors(path: str) -> Iterator[None]:
 
 
 def _punch(descriptor: int, start: int, size: int) -> bool:
-    """Make a hole; False where the file system has none."""
+    """Make a hole; return False if the file system has none."""
     function = _system_call("fallocate", ctypes.c_int, ctypes.c_int, ctypes.c_longlong, ctypes.c_longlong)
     return function is not None and bool(function(descriptor, _PUNCH | _KEEP_SIZE, start, size) == 0)
 
 
 def _system_call(name: str, *kinds: Any) -> Any:
-    """The C library's function; None where it has none of that name."""
+    """Return the C library's function; None if it has none of that name."""
     function = getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if function is not None:
         function.argtypes = kinds
@@ -497,7 +503,7 @@ def _sync_path(path: str) -> None:
 
 
 def _rename_new(origin: str, target: str) -> None:
-    """Rename without ever replacing something, by the system where it can."""
+    """Rename without ever replacing something, by the system if it can."""
     rename = _system_call("renameat2", ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     if rename is not None:
         if rename(-100, os.fsencode(origin), -100, os.fsencode(target), 1) == 0:
@@ -511,7 +517,7 @@ def _rename_new(origin: str, target: str) -> None:
 
 
 def _locked_folder(folder: str) -> int:
-    """Make the hidden folder and lock it: its lock, or -1 where another run has removed it meanwhile."""
+    """Make the hidden folder and lock it. Returns its lock, or -1 if another run has removed it meanwhile."""
     os.mkdir(folder, 0o700)
     path = os.path.join(folder, _LOCK)
     try:

@@ -24,10 +24,11 @@ _TABLE_BYTES = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class TrialEntry:
-    """One name of the store. origin: the file of the origin that it is a copy of, "" where it is new or a folder.
+    """One name of the store.
 
-    own: whether the scratch folder has a file of its path too, with the bytes of the ranges `changed`, ascending; it has all
-    bytes of a new file.
+    origin: the file of the origin that it is a copy of, "" if it is new or a folder.
+    own: the scratch folder has a file of its path too, with the bytes of the ranges `changed`, ascending; it has all bytes of a
+    new file.
     """
 
     kind: str
@@ -95,7 +96,7 @@ class _TrialFile(BasicFile):
         self._origin, self._own, self._changed = origin, own, entry.changed
 
     def _part_at(self, position: int) -> tuple[ByteFile, int]:
-        """(file that holds the byte, where the part that it lies in ends)."""
+        """Return (file that holds the byte, end of the part in which the byte lies)."""
         at = bisect.bisect_right(self._changed, position, key=lambda r: r[0]) - 1
         if at >= 0 and position < self._changed[at][1]:
             return self._own, min(self._changed[at][1], self.size)

@@ -33,7 +33,8 @@ NAME = "store-audit-dry-run"
 class TrialWriter(StoreWriter):
     """Takes the place of a `StoreWriter`. In a task on another process it opens only files that were made before.
 
-    folder: the hidden folder in the scratch folder.  root: where what differs from the origin lies.
+    folder: the hidden folder in the scratch folder.
+    root: the folder of the files that differ from the origin.
     """
 
     copies = False
@@ -53,8 +54,11 @@ class TrialWriter(StoreWriter):
     @staticmethod
     @contextlib.contextmanager
     def below(scratch: str, target: str, origin: StoreLocation) -> Iterator[TrialWriter]:
-        """A writer for what would be at `target`, which keeps the differences below the folder `scratch`; they go with the
-        block, and those of a run that was killed go with the next one's. Raises WriteFailed."""
+        """Yield a writer that keeps the differences below the folder `scratch`.
+
+        target: the path at which the store would be. The differences go with the block, and those of a run that was killed go
+        with the next one's. Raises WriteFailed.
+        """
         with StoreWriter.beside(f"{scratch.rstrip('/')}/{NAME}") as inner:
             trial = TrialWriter(target, inner.folder, origin)
             live_tables[os.getpid(), inner.root] = trial._table

@@ -81,7 +81,7 @@ def inferred_settings(entries_bytes: int, log_bytes: int) -> dict[str, int]:
 
 
 def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
-    """What the release's load() finds below compaction/, or why it refuses; nothing where it does not compact."""
+    """Return the files that the release's load() finds below compaction/, or why it refuses. Nothing if it does not compact."""
     store = CompactedStore()
     if not rules.compacts:
         return store

@@ -22,7 +22,7 @@ RECOVERED_FILES = 3  # from the end
 
 @dataclass(frozen=True)
 class SparseEntry:
-    """A valid entry: where it leads, and the queue offset of its message."""
+    """A valid entry: the place to which it leads, and the queue offset of its message."""
 
     phy_offset: int
     size: int
@@ -31,9 +31,10 @@ class SparseEntry:
 
 @dataclass(frozen=True)
 class SparseEnds:
-    """What recovery reads of one file of entries.
+    """The entries that recovery reads of one file of entries.
 
-    leading: valid entries before the first that is not.  first, last: of these.
+    leading: valid entries before the first that is not.
+    first, last: of these.
     """
 
     leading: int = 0
@@ -53,7 +54,10 @@ class SparseRecovery:
 
 
 def recovered(queue: CompactedQueue, ends: Mapping[str, SparseEnds], rules: BrokerRules) -> SparseRecovery:
-    """What recovery makes of a queue that load() opens. ends: by path, of the last three files at least."""
+    """Return the state of a queue that load() opens after recovery.
+
+    ends: by path, of the last three files at least.
+    """
     done = SparseRecovery()
     entries, log = list(queue.entries), list(queue.log)
     last: SparseEntry | None = None

@@ -1,4 +1,4 @@
-"""What a release makes of the files below config/.
+"""The reading of the files below config/ by a release.
 
 * `files`: which of them it reads, in which order, and without which of them it does not start.
 * `reading`: how its parser reads texts that no broker writes, and where its tables come from.

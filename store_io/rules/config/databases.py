@@ -1,4 +1,4 @@
-"""Where a release keeps a table of config/ in RocksDB, and what it makes of such a database (config.md 6).
+"""The places in RocksDB of a table of config/, and how a release reads such a database (config.md 6).
 
 Source: RocksDBTopicConfigManager, RocksDBSubscriptionGroupManager, RocksDBConsumerOffsetManager (rocksdbConfigFilePath, load,
 migrateFromSeparateRocksDBs), RocksDBConfigManager.loadData, ConfigRocksDBStorage.iterate; 5.1.4, 5.3.0 to 5.3.3, 5.4.0, 5.5.0.
@@ -24,11 +24,11 @@ _NUMBERS = {TOPICS: 3, GROUPS: 4, CONSUMER_OFFSETS: 1, LMQ_OFFSETS: 1}
 
 @dataclass(frozen=True)
 class TablePlace:
-    """One table: the family of a database, and the family with its dataVersion; "" where a release keeps none.
+    """One table: the family of a database, and the family with its dataVersion; "" if a release keeps none.
 
-    other_families_refused: a database with families that the release does not name stops it.  ends_silently: a load that meets
-    bad bytes takes what lies before them; else the broker ends.  number: of the table, in the keys of a database of the second
-    version, which holds all in one family; 0 of the first.
+    other_families_refused: a database with families that the release does not name stops it.
+    ends_silently: a load that meets bad bytes takes the entries before them; else the broker ends.
+    number: that of the table, in the keys of a database of the second version, which holds all in one family; 0 for the first.
     """
 
     folder: str
@@ -40,7 +40,10 @@ class TablePlace:
 
 
 def table_places(rules: BrokerRules) -> dict[str, list[TablePlace]]:
-    """By the path of the file in its place: the database that is read, and the one that is taken into it where that is newer."""
+    """Return, by the path of the file in its place, the databases of a table.
+
+    The first is read, the second is taken into it if it is newer.
+    """
     folder = tables_database(rules)
     if not folder:
         return {}
@@ -68,7 +71,10 @@ def table_places(rules: BrokerRules) -> dict[str, list[TablePlace]]:
 
 
 def all_places(path: str) -> list[TablePlace]:
-    """Where any release may have left the table of that file in a database; none of a file that each release keeps as it is."""
+    """Return the places in databases at which any release may have left the table of that file.
+
+    A file that each release keeps as it is has none.
+    """
     if path not in _SEPARATE:
         return []
     family = _FAMILIES[path]
@@ -80,8 +86,9 @@ def all_places(path: str) -> list[TablePlace]:
 
 
 def setting_of(form: str, path: str, rules: BrokerRules) -> str:
-    """The lines of broker.conf with which this release takes the table of that file from the form; "" where none does.
+    """Return the lines of broker.conf with which this release takes the table from the form, or "".
 
+    path: the file of the table.
     form: a file, or the folder of a database with a slash after it.
     """
     own, folder = config_rules(rules), form.removesuffix("/")

@@ -1,4 +1,4 @@
-"""Which files in config/ a broker reads when it starts, and without which of them it does not start.
+"""The files in config/ that a broker reads when it starts, and those without which it does not start.
 
 Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerMessageStore.load (config.md 1).
 """
@@ -16,8 +16,8 @@ from store_io.rules.releases import KNOWN_RELEASES, BrokerRules
 class ConfigFile:
     """One file that a broker reads from release `since` on.
 
-    stops: a broker ends where neither the file nor its .bak can be parsed; late: only after recovery.  timers: only a broker
-    with timers reads it.
+    stops: a broker ends if neither the file nor its .bak can be parsed; late: only after recovery.
+    timers: only a broker with timers reads it.
     """
 
     path: str
@@ -48,7 +48,7 @@ CONFIG_FILES = (  # in the order in which they are loaded
 
 
 def config_files(rules: BrokerRules) -> list[ConfigFile]:
-    """Those that a broker with these rules reads."""
+    """Return the files that a broker with these rules reads."""
     known = [file for file in CONFIG_FILES if rules.at_least(file.since) and (rules.timers or not file.timers)]
     if not config_rules(rules).clamps_delay_offsets:  # it reads them before the CommitLog
         known = [replace(file, late=False) if file.path == DELAY_OFFSETS else file for file in known]

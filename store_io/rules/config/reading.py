@@ -1,4 +1,4 @@
-"""How a release reads the files of config/: its parser's grammar, what its managers refuse, and what it does with their tables.
+"""The rules by which a release reads config/: its parser's grammar, its managers' refusals, and its use of their tables.
 
 Source: config.md 2, 3 and 6; fastjson 1.2.69 (4.x), 1.2.83 (5.0 to 5.3.3), fastjson2 (from 5.4.0); ConfigManager.load,
 TopicConfigManager, SubscriptionGroupManager, ConsumerOffsetManager (decode), ScheduleMessageService.correctDelayOffset,
@@ -19,7 +19,7 @@ OLDEST = parse_known(KNOWN_RELEASES[0])
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigRules:
-    """What distinguishes the releases. The defaults are those of the oldest one.
+    """The rules in which releases differ. The defaults are those of the oldest one.
 
     version: for the fields that its objects have (`store_io.formats.config.beans`).
     """
@@ -104,7 +104,7 @@ def _rules_of(version: Version) -> ConfigRules:
 
 
 def tables_database(rules: BrokerRules) -> str:
-    """The folder of the database in which the release keeps topics, as these settings say; "" where it keeps them in files."""
+    """Return the folder of the database in which the release keeps topics by these settings. "" if it keeps them in files."""
     own = config_rules(rules)
     if own.knows_second_version and rules.value("configManagerVersion") == SECOND_VERSION:
         return SECOND_VERSION_FOLDER

@@ -1,4 +1,4 @@
-"""What controller mode adds to a start: confirmOffset, epochs, and what the controller's answer makes of the store.
+"""The additions of controller mode to a start: confirmOffset, epochs, and the effect of the controller's answer.
 
 * `epochs`: the epochs that a broker holds, what an election does to them, where two copies of a group are the same.
 * `confirm_offset`: how far a start dispatches, and what it leaves of the stored value.

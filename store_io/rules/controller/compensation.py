@@ -1,4 +1,4 @@
-"""What load() does with messages after confirmOffset: it reads them for the queues' next numbers, and throws over some.
+"""Follows load() over the messages after confirmOffset: it reads them for the queues' next numbers, and throws over some.
 
 Source: ConsumeQueueStore.compensateForHA, 5.2.0 and later in controller mode, 5.0.0 and later with duplicationEnable;
 DefaultMessageStore.selectOneMessageByOffset (controller.md 3, recovery.md 7).
@@ -18,7 +18,7 @@ LONGEST_V1_TOPIC = 127  # bytes; a broker writes V2 for longer names
 
 
 def compensate(broker: FencedBroker) -> None:
-    """Follow the walk to where it ends. Raises Refused where load() fails over it."""
+    """Follow the walk to its end. Raises Refused if load() fails over it."""
     at = max(broker.confirm.value, 0)
     while (found := broker.find_segment(at)) is not None:
         number, file = found
@@ -59,7 +59,10 @@ def _is_plain(broker: FencedBroker, number: int, file: LogFile) -> bool:
 
 
 def judged(head: bytes, left: int) -> str:
-    """Why the broker throws over a frame that its check refuses; empty where it does not. left: bytes up to the log's end."""
+    """Say why the broker throws over a frame that its check refuses; empty if it does not.
+
+    left: bytes up to the log's end.
+    """
     size = int.from_bytes(head[:4], "big", signed=True)
     if len(head) < 4 or size > left:
         return ""

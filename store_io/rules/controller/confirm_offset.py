@@ -1,4 +1,4 @@
-"""How far a fenced broker dispatches: confirmOffset, as load() leaves it.
+"""The place up to which a fenced broker dispatches: confirmOffset, as load() leaves it.
 
 Source: CommitLog.recoverNormally, recoverAbnormally, getConfirmOffset; 5.1.1 and later (controller.md 3). `last_read` is
 that of a store with duplicationEnable, 5.0.0 and later (recovery.md 7).
@@ -35,7 +35,7 @@ class ConfirmOffset:
             self.last_read = int(np.max(_places(summary, rows)))  # where it lies, whatever it stores
 
     def confirm_last(self, begin: int, unclean: bool) -> None:
-        """What recovery leaves with duplicationEnable: the start of the last message that it read, else where it began."""
+        """Set the value that recovery leaves with duplicationEnable: the start of the last message read, else its begin."""
         if self.last_read >= 0:
             self.value = self.last_read
         elif unclean:
@@ -64,6 +64,6 @@ class ConfirmOffset:
 
 
 def _places(summary: SegmentSummary, rows: np.ndarray) -> np.ndarray:
-    """Where the last record of each of these runs lies. A run with another physical offset in it is one record."""
+    """Return the place of the last record of each of these runs. A run with another physical offset in it is one record."""
     places: np.ndarray = np.where(rows["regular"], rows["last_phy_offset"], summary.base_offset + rows["first_position"])
     return places

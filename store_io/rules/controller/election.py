@@ -25,7 +25,7 @@ from store_io.rules.releases import BrokerRules
 
 
 class FencedBroker(Protocol):
-    """What an election needs of the fold that has brought the broker to here."""
+    """The parts that an election needs of the fold that has brought the broker to here."""
 
     rules: BrokerRules
     log: list[LogFile]
@@ -55,7 +55,7 @@ class _Part:
 
 
 def elected(broker: FencedBroker) -> Fenced:
-    """Hold the election. Where scans are missing they are put into the broker's `needs`, and the answer is not final."""
+    """Hold the election. Missing scans are put into the broker's `needs`, and the answer is not final then."""
     rules, at, end = broker.rules, broker.dispatched_to, broker.max_offset()
     confirm = broker.confirm.value if rules.controlled else -1
     if broker.prediction.hangs_at >= 0:  # start() never returns, and nobody asks the controller
@@ -104,7 +104,10 @@ def _dispatch(broker: FencedBroker, at: int, end: int) -> tuple[int, Refusal | N
 
 
 def _read(broker: FencedBroker, number: int, file: LogFile, at: int) -> _Part | None:
-    """What the election reads of a segment from `at` on. Recovery's own scan serves where it met no fault; None: asked for."""
+    """Return the part of a segment that the election reads from `at` on; None: it is asked for.
+
+    Recovery's own scan serves if it met no fault.
+    """
     whole = broker.scans.get(ScanId("segment", number))
     if whole is not None and at == file.file.start:
         stop = whole.broker

@@ -23,8 +23,9 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Elected:
-    """What an election does to the epochs. recorded: whether the new one is written to the epoch file.
+    """The effect of an election on the epochs.
 
+    recorded: the new epoch is written to the epoch file.
     kept: all that the broker holds then, the new one with them.
     """
 
@@ -40,7 +41,11 @@ def as_cached(lines: Sequence[Epoch]) -> tuple[Epoch, ...]:
 
 
 def elect(epochs: Sequence[Epoch], end: int, truncated: int | None) -> Elected:
-    """The master of the next epoch. end: the log's end then.  truncated: where truncateInvalidMsg ended; None: it did not run."""
+    """Elect the master of the next epoch.
+
+    end: the log's end then.
+    truncated: the position at which truncateInvalidMsg ended; None: it did not run.
+    """
     last = epochs[-1].epoch if epochs else NO_EPOCH
     new = Epoch(max(last, 0) + 1, end)
     kept = tuple(e for e in epochs if truncated is None or e.start < truncated)
@@ -50,17 +55,17 @@ def elect(epochs: Sequence[Epoch], end: int, truncated: int | None) -> Elected:
 
 
 def end_of(epochs: Sequence[Epoch], place: int, log_end: int) -> int:
-    """Where an epoch ends: at the next one's start; the last one at the log's end, or nowhere where it begins beyond that."""
+    """Return the end of an epoch: the next one's start, or the log's end. The last one has no end if it begins beyond that."""
     if place + 1 < len(epochs):
         return epochs[place + 1].start
     return log_end if epochs[place].start <= log_end else NO_END
 
 
 def consistent_point(ours: Sequence[Epoch], our_end: int, theirs: Sequence[Epoch], their_end: int) -> int | None:
-    """Up to which physical offset both logs are taken to be the same; None: they know no epoch with the same start.
+    """Return the physical offset up to which both logs are taken to be the same. None: they know no epoch with the same start.
 
-    The highest epoch that both know with the same start counts, and of its two ends the smaller one. As doTruncate asks:
-    the last epoch of each copy ends where its log ends.
+    The highest epoch that both know with the same start counts, and of its two ends the smaller one. The last epoch of each copy
+    ends at the end of its log (doTruncate).
     """
     others = {epoch: place for place, epoch in enumerate(theirs)}
     for place in reversed(range(len(ours))):

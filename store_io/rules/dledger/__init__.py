@@ -1,4 +1,4 @@
-"""What a broker makes of a DLedger log (dledger.md): the group's files, its own recovery, and the CommitLog's around it.
+"""The rules of a broker with a DLedger log (dledger.md): the group's files, its own recovery, and the CommitLog's around it.
 
 * `ledger_files`: the group's folder, its files as DLedger loads them, or why the process ends.
 * `ledger_walks`: what was read of data files, index units and the two texts.

@@ -47,7 +47,8 @@ def placed(walks: Iterable[DataWalk]) -> list[PlacedStretch]:
 
 
 def is_leftover(stretch: PlacedStretch, before: PlacedStretch) -> bool:
-    """Whether these are old entries after a cut that was written over: a lower term, or indexes that were given again.
+    """Say whether these are old entries after a cut that was written over. They have a lower term, or indexes that were given
+    again.
 
     A cut leaves its bytes, and new entries are written over them from its place on (MmapFileList.truncateOffset).
     """
@@ -57,7 +58,7 @@ def is_leftover(stretch: PlacedStretch, before: PlacedStretch) -> bool:
 
 
 def live_stretches(walks: Iterable[DataWalk]) -> list[PlacedStretch]:
-    """Those of the log as it is now, without what a cut has left after its new end."""
+    """Return the stretches of the log as it is now, without the rest of a cut after its new end."""
     found: list[PlacedStretch] = []
     for one in placed(walks):
         if found and is_leftover(one, found[-1]):

@@ -1,4 +1,4 @@
-"""Where a DLedger group keeps its files, and which of them its load() maps (dledger.md 1, 2).
+"""The files of a DLedger group, and those that its load() maps (dledger.md 1, 2).
 
 Source: DLedgerConfig.getDefaultPath, MmapFileList.load and doLoad, DLedgerMmapFileStore.load.
 """
@@ -34,7 +34,7 @@ class LedgerFiles:
 
 
 def ledger_folder(rules: BrokerRules) -> str:
-    """The group's folder below the store's root; "" where the broker has no DLedger log, or nobody knows its own id."""
+    """Return the group's folder below the store's root. "" if the broker has no DLedger log, or nobody knows its own id."""
     self_id = str(rules.value("dLegerSelfId"))
     return f"{layout.FOLDER_PREFIX}{self_id}" if rules.value("enableDLegerCommitLog") and self_id else ""
 
@@ -59,7 +59,7 @@ def ledger_folders(files: Iterable[StoreFile], with_data: bool = False) -> list[
 
 
 def load_ledger(folder: str, data: Iterable[StoreFile], index: Iterable[StoreFile], rules: BrokerRules) -> LedgerFiles:
-    """What DLedger maps of these names, sorted as it sorts them, or why the process ends.
+    """Return the files that DLedger maps of these names, sorted as it sorts them, or why the process ends.
 
     A file of another length, a directory too, ends the process by System.exit(-1); a name that is no number fails load().
     """

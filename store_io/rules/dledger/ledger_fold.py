@@ -28,7 +28,10 @@ from store_io.rules.start_segment import StartSearch
 
 @dataclass(frozen=True)
 class LedgerRead:
-    """What was read of the group. walks: by path."""
+    """The parts of the group that were read.
+
+    walks: by path.
+    """
 
     walks: Mapping[str, DataWalk]
     texts: LedgerTexts
@@ -91,8 +94,10 @@ class LedgerFold(Fold):
         p.scanned += range(first + ledger.start_file, first + ledger.stop_file + 1)
 
     def _begin_ledger(self) -> None:
-        """The first start with DLedger: an ordinary recovery; then the last CommitLog file counts as full, and data begin after
-        it."""
+        """Follow the first start with DLedger: an ordinary recovery.
+
+        Then the last CommitLog file counts as full, and data begin after it.
+        """
         unclean = self.unclean
         self.unclean = unclean and self.rules.ledger_crash_dispatch
         try:
@@ -114,10 +119,10 @@ class LedgerFold(Fold):
     # ---- after an unclean exit, 5.2.0 and later ------------------------------------------------------------------------
 
     def _recover_abnormally(self, m: int) -> None:
-        """dledgerRecoverAbnormally: a scan from a matched data file that dispatches, headers unread.
+        """Follow dledgerRecoverAbnormally: a scan from a matched data file that dispatches, headers unread.
 
-        It reads whole files, so also what lies beyond the end that DLedger's recovery has found. Where it stops says how far
-        queues are cut, but that place is counted in messages without their headers: 48 bytes too little for each.
+        It reads whole files, so also the bytes beyond the end that DLedger's recovery has found. The place at which it stops says
+        how far queues are cut, but that place is counted in messages without their headers: 48 bytes too little for each.
         """
         i = self.files.old_segments + self._matched()
         self.prediction.ledger_from = self.segments[i].start

@@ -22,7 +22,10 @@ READ_AT_LEAST = 3  # data files from the end on that recovery reads
 
 
 class LedgerEnd(NamedTuple):
-    """Where the entries end, as a physical offset, and why. first_file: the data file in which the reading begins."""
+    """The end of the entries, as a physical offset, with its reason.
+
+    first_file: the data file in which the reading begins.
+    """
 
     first_file: str
     phy_offset: int
@@ -31,9 +34,9 @@ class LedgerEnd(NamedTuple):
 
 @dataclass
 class Ledger:
-    """A group's log in the broker's memory. Indexes and committed_pos are -1 where there is none, divided where there is no log.
+    """A group's log in the broker's memory. Indexes and committed_pos are -1 without one, divided without a log.
 
-    start_file, stop_file: places in the list of data files, of what recovery reads.
+    start_file, stop_file: places in the list of data files, of those that recovery reads.
     """
 
     data: list[LogFile]
@@ -52,7 +55,7 @@ class Ledger:
 
     @property
     def log_end(self) -> int:
-        """Where the data ends; 0 without a data file."""
+        """Return the end of the data; 0 without a data file."""
         return self.data[-1].file.start + self.data[-1].wrote if self.data else 0
 
     def row(self) -> Row:
@@ -70,7 +73,7 @@ class Ledger:
 
 
 def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: LedgerTexts) -> Ledger:
-    """The ledger after recovery of a log that has data files. Raises Refused where the process ends or load() throws."""
+    """Return the ledger after recovery of a log that has data files. Raises Refused if the process ends or load() throws."""
     if files.misfit:
         raise Refused(files.misfit)
     recovery = _Recovery(files.data, [walks[f.path] for f in files.data], UnitList(files.index))
@@ -78,7 +81,10 @@ def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: Led
 
 
 def recovered_end(files: LedgerFiles, walk_of: Callable[[MappedFile], DataWalk]) -> LedgerEnd | None:
-    """Where recovery ends the log, by its last data files; None where it begins before these. Raises as `recover_ledger`."""
+    """Return the end of the log after recovery, by its last data files; None if recovery begins before these.
+
+    Raises as `recover_ledger`.
+    """
     if files.misfit:
         raise Refused(files.misfit)
     data = files.data[-READ_AT_LEAST:]
@@ -117,7 +123,7 @@ class _Recovery:
         return ledger
 
     def read(self) -> int:
-        """Where the entries end, as a physical offset. Raises Refused where that is too far from the log's end."""
+        """Return the end of the entries, as a physical offset. Raises Refused if it is too far from the log's end."""
         end, last = self._read(self._start()), self.files[-1]
         if last.start - end > last.size:
             path = self.files[self.ledger.stop_file].path
@@ -125,7 +131,10 @@ class _Recovery:
         return end
 
     def _start(self) -> int:
-        """The newest of all but the last two files whose first entry is sound by its own header and its unit."""
+        """Return the newest of all but the last two files whose first entry is sound.
+
+        It is sound by its own header and its unit.
+        """
         for i in reversed(range(max(1, len(self.files) - 2))):
             if self.walks[i].sound_start:
                 return i
@@ -179,7 +188,10 @@ class _Recovery:
         ledger.committed = wanted
 
     def _end_of(self, index: int, texts: LedgerTexts) -> int:
-        """Where the entry ends, as its index unit says: those that were read agree with the data, the others are unchecked."""
+        """Return the end of the entry, as its index unit says.
+
+        Units that were read agree with the data, the others are unchecked.
+        """
         assert self.last is not None and self.first is not None
         if index == self.last.last_index:
             return self.files[self.last_file].start + self.last.end

@@ -1,4 +1,6 @@
-"""What was read of a DLedger group: data files by their entry headers, index units, the two texts. Small, whatever they hold."""
+"""The results of reading a DLedger group: data files by their entry headers, index units, the two texts. Small, whatever they
+hold.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class EntryPlace:
-    """Where an entry begins and ends, as physical offsets."""
+    """The begin and the end of an entry, as physical offsets."""
 
     start: int
     end: int
@@ -59,12 +61,15 @@ class UnequalUnits:
 
 @dataclass
 class DataWalk:
-    """One data file. first: the raw index that its first eight header bytes claim (reviseLedgerBeginIndex reads it unchecked);
-    None where the file is shorter.
+    """The walk over one data file.
 
-    stretches: in order; the first one is what recovery reads if it begins at position 0.  sound_start: whether the first header
-    is plausible and its unit confirms it.  wanted: the place of the entry that the checkpoint calls committed.
-    unequal_units: entries whose units differ, in order.  ..._dropped: how many more there are than MAX_STRETCHES.
+    first: the raw index that its first eight header bytes claim (reviseLedgerBeginIndex reads it unchecked); None if the file is
+    shorter.
+    stretches: in order; the first one is the part that recovery reads if it begins at position 0.
+    sound_start: the first header is plausible and its unit confirms it.
+    wanted: the place of the entry that the checkpoint calls committed.
+    unequal_units: entries whose units differ, in order.
+    ..._dropped: how many more there are than MAX_STRETCHES.
     """
 
     path: str

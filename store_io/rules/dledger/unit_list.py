@@ -14,7 +14,12 @@ from schemas.rows import MappedFile
 
 @dataclass
 class UnitFile:
-    """path: None where recovery made the file. wrote: bytes that count as written; begin: bytes that count as gone."""
+    """A file of index units.
+
+    path: None if recovery made the file.
+    wrote: bytes that count as written.
+    begin: bytes that count as gone.
+    """
 
     path: str | None
     start: int
@@ -62,14 +67,14 @@ class UnitList:
         self._keep(kept)
 
     def cut_for_writing(self, position: int) -> None:
-        """As `truncate`; where the list then does not end at the position, one new file takes the place of all."""
+        """Truncate the list; if it then does not end at the position, one new file takes the place of all."""
         self.truncate(position)
         if self.end != position:
             self._keep([])
             self.files = [UnitFile(None, position - position % SIZE, position % SIZE, position % SIZE)]
 
     def write_up_to(self, position: int) -> None:
-        """Units are appended, in new files where the last one is full."""
+        """Append units, in new files if the last one is full."""
         while self.end < position:
             last = self.files[-1] if self.files else None
             if last is None or last.wrote == SIZE:

@@ -1,4 +1,4 @@
-"""What brokers with ConsumeQueues in RocksDB do: load, recovery, truncation, minimum (rocksdb.md 3 to 5).
+"""The rules of brokers with ConsumeQueues in RocksDB: load, recovery, truncation, minimum (rocksdb.md 3 to 5).
 
 * `place`: in which folder the database is, and with which folders a broker refuses.
 * `stored`: what the database says of its queues' ends, as rules take it.

@@ -1,4 +1,5 @@
-"""Which queues a broker combines that writes them twice, in files and in RocksDB, and which of the two it asks (rocksdb.md 8).
+"""The kinds of queues that a broker combines which writes them twice, in files and in RocksDB, and the one that it asks
+(rocksdb.md 8).
 
 Source: CombineConsumeQueueStore's constructor and getCurrentReadStoreForTopic, MultiDispatchUtils.checkMultiDispatchQueue,
 StoreType.fromString, RocksDBLiteLifecycleManager.init, read at 5.3.4 to 5.5.1.
@@ -34,7 +35,7 @@ class Combination:
 
 
 def combination(rules: BrokerRules) -> Combination:
-    """Of a broker with `combined_queues`."""
+    """Return the combination of a broker with `combined_queues`."""
     named = (part.strip().lower() for part in str(rules.value("combineCQLoadingCQTypes")).split(";"))
     waits = rules.lite_needs_rocksdb and bool(rules.value("combineCQUseRocksdbForLmq"))
     return Combination(
@@ -57,7 +58,7 @@ def light_from_rocksdb(rules: BrokerRules) -> bool:
 
 
 def light_expected(rules: BrokerRules) -> bool:
-    """Whether light queues get entries where consumers are served from."""
+    """Say whether light queues get entries in the kind from which consumers are served."""
     return rules.lmq_in_rocksdb if reads_rocksdb(rules) or light_from_rocksdb(rules) else rules.lmq_in_files
 
 

@@ -27,7 +27,10 @@ from store_io.rules.start_segment import StartSearch
 
 
 class _BothPuts:
-    """What dispatch puts goes into both; entries of light queues into those that get such. A name with "/" has none in files."""
+    """Puts every dispatched message into both kinds of queues.
+
+    Entries of light queues go into the kinds that get such. A name with "/" has none in files.
+    """
 
     def __init__(self, rules: BrokerRules, files: Puts, keyed: Puts):
         self._rules, self._files, self._keyed = rules, files, keyed
@@ -129,8 +132,10 @@ class CombinedFold(RocksFold):
         return search.place_where(lambda first: search.indexed(first) and self._matches(first, search))
 
     def _matches(self, first: FirstRecord, search: StartSearch) -> bool:
-        """Whether recovery may begin at this record: of the store that gives the numbers it must be so; for the other one only
-        so many segments more are looked at."""
+        """Say whether recovery may begin at this record.
+
+        The store that gives the numbers must allow it; for the other one only so many segments more are looked at.
+        """
         in_files = search.queued(first) if self.unclean else first.phy_offset <= self._file_reach
         in_rocksdb = first.phy_offset <= self.mark
         reach = self._file_reach if self.combination.assigns_rocksdb else self.mark
@@ -153,7 +158,7 @@ class CombinedFold(RocksFold):
         return "in RocksDB" if in_rocksdb else "in files"
 
     def _tell_skipped(self, start: int) -> None:
-        """Which messages the queues that are read lack because of where recovery begins."""
+        """Note the messages that the queues that are read lack because of recovery's begin."""
         reads = self.combination.reads_rocksdb
         reach = self.mark if reads else self._file_reach
         skips = self.prediction.skips
@@ -176,7 +181,7 @@ class CombinedFold(RocksFold):
         super()._cut(self.ends.mark, end)
 
     def truncate_queues(self, end: int) -> None:
-        """Of a broker that runs: both kinds."""
+        """Truncate both kinds of queues of a running broker."""
         Fold.truncate_queues(self, end)
         super().truncate_queues(end)
 
@@ -209,7 +214,7 @@ class CombinedFold(RocksFold):
 
 
 def _take_number(queue: RocksQueue, number: int) -> bool:
-    """initializeWithOffset where the queue ends elsewhere; whether it has another end, and is not just empty."""
+    """Follow initializeWithOffset if the queue ends elsewhere. Returns whether it has another end, and is not just empty."""
     end = queue.max_offset
     if number == end or number <= 0 and end <= 0:
         return False

@@ -28,8 +28,11 @@ class KeyedLedgerFold(LedgerFold, RocksFold):
         return search.indexed(first) and first.phy_offset <= self.mark
 
     def _cut_after_crash(self, m: int, counted: int) -> None:
-        """Recovery has dispatched, and truncates then at a place that it counts too low. If the thread that puts has put all by
-        then, each queue that leads there is cut; if it has put nothing, those into which it puts end where they did before."""
+        """Truncate after a dispatch at a place that recovery counts too low.
+
+        If the thread that puts has put all by then, each queue that leads there is cut; if it has put nothing, the queues into
+        which it puts end as they did before.
+        """
         if m < counted:
             return
         self.prediction.ledger_cut = counted

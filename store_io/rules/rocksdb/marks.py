@@ -1,4 +1,4 @@
-"""Which tables of rocksdbstore/ a start asks how far they reach: those of the index and of transactions (rocksdb.md 10).
+"""The tables of rocksdbstore/ whose reach a start asks for: those of the index and of transactions (rocksdb.md 10).
 
 Source: CommitLog.isMappedFileMatchedRecover, DefaultMessageStore.recover, IndexRocksDBStore, TransMessageRocksDBStore:
 isMappedFileMatchedRecover, getDispatchFromPhyOffset; MessageRocksDBStorage.getLastOffsetPy; read at 5.4.0 and 5.5.0.

@@ -28,8 +28,13 @@ NONE = -1
 
 @dataclass
 class RocksQueue:
-    """stored: reads entries of the database.  cut_back: truncation moved the maximum.  or_else: the other answer, where the
-    release itself leaves two open.  maximum_bad, minimum_bad: bad bytes hold it; reading it throws."""
+    """A queue in RocksDB.
+
+    stored: reads entries of the database.
+    cut_back: truncation moved the maximum.
+    or_else: the other answer, if the release itself leaves two open.
+    maximum_bad, minimum_bad: bad bytes hold it; reading it throws.
+    """
 
     key: QueueKey
     folder: str
@@ -47,7 +52,10 @@ class RocksQueue:
 
     @property
     def max_offset(self) -> int:
-        """As getMaxOffsetInQueue answers: the stored maximum is the last used one. Bad bytes can hold the greatest long."""
+        """Return the answer of getMaxOffsetInQueue: the stored maximum is the last used one.
+
+        Bad bytes can hold the greatest long.
+        """
         return int64(self.maximum.queue_offset + 1) if self.maximum is not None else 0
 
     @property
@@ -55,7 +63,10 @@ class RocksQueue:
         return self.maximum.phy_offset if self.maximum is not None else NONE
 
     def snapshot(self, log_min: int) -> RocksQueue:
-        """As it is now. The broker is asked for the minimum, and remembers what it answered; -1 where reading an entry throws."""
+        """Return the queue as it is now.
+
+        The broker is asked for the minimum, and remembers its answer; -1 if reading an entry throws.
+        """
         try:
             minimum = self.ask_minimum(log_min)
         except EntryUnreadable:
@@ -97,14 +108,17 @@ class RocksQueue:
         return rows[held[-1]] if len(held) else None
 
     def held_inside(self, number: int) -> np.void | None:
-        """The put inside which this number lies, so that nobody knows where its entry leads; None where that is known."""
+        """Return the put inside of which this number lies, so that the place of its entry is not known. None if it is known."""
         row = self._held(number)
         return None if row is None or number in (row["first"], row["first"] + row["count"] - 1) else row
 
     # ---- minimum ---------------------------------------------------------------------------------------------------
 
     def ask_minimum(self, log_min: int) -> int:
-        """RocksDBConsumeQueueOffsetTable.getMinCqOffset, with what it remembers. log_min: where the CommitLog begins."""
+        """Return the answer of RocksDBConsumeQueueOffsetTable.getMinCqOffset, with all that it remembers.
+
+        log_min: the minimum of the CommitLog.
+        """
         known = self.known_minimum if self.known_minimum is not None else self.stored_minimum
         if known is not None and known.phy_offset >= log_min:
             self.known_minimum = known
@@ -142,8 +156,10 @@ class RocksQueue:
     # ---- truncation ------------------------------------------------------------------------------------------------
 
     def truncate(self, end: int, log_min: int) -> str:
-        """truncateDirtyOffset: the maximum, of a queue whose maximum lies at or beyond the cut. Why it throws, "" where it does
-        not: from 5.3.2 on that is only logged; up to 5.3.1 load() fails over it."""
+        """Cut the maximum if it lies at or beyond the cut (truncateDirtyOffset). Returns why that throws, or "".
+
+        From 5.3.2 on a throw is only logged; up to 5.3.1 load() fails over it.
+        """
         if self.maximum is None or self.maximum.phy_offset < end:
             return ""
         try:
@@ -179,15 +195,17 @@ class RocksQueue:
     # ---- what is served --------------------------------------------------------------------------------------------
 
     def stored_and_served(self) -> Ranges:
-        """Numbers that are served as they are stored, where they are. Consumers find none where the minimum is not known."""
+        """Return the numbers that are served as they are stored, if they are. Consumers find none if the minimum is not known."""
         if self.min_offset < 0:
             return []
         put = union((int(r["first"]), int(r["first"] + r["count"])) for r in self.puts)
         return subtract([(self.min_offset, self.max_offset)] if self.min_offset < self.max_offset else [], put)
 
     def put_and_served(self) -> Sequence[tuple[int, int, int, int]]:
-        """(first queue offset, last + 1, first and last physical offset) of what was put and is served: a later put takes the
-        entries of an earlier one with the same queue offsets."""
+        """Return (first queue offset, last + 1, first and last physical offset) of puts that are served.
+
+        A later put takes the entries of an earlier one with the same queue offsets.
+        """
         rows = self.puts[(self.puts["first"] < self.max_offset) & (self.puts["first"] + self.puts["count"] > self.min_offset)]
         ends = np.minimum(rows["first"] + rows["count"], self.max_offset)
         firsts = np.maximum(rows["first"], self.min_offset)

@@ -83,7 +83,7 @@ class RocksFold(Fold):
         return super()._read_on(scan, choice)
 
     def _tell_skipped(self, start: int) -> None:
-        """Which messages stay without an entry because of where recovery begins to read, and to dispatch."""
+        """Note the messages that stay without an entry because of recovery's begin, for reading and for dispatch."""
         skips, mark = self.prediction.skips, self.ends.mark
         if mark < start:
             begins = f"recovery begins at physical offset {start:,}"
@@ -108,7 +108,10 @@ class RocksFold(Fold):
         return m if on and (self.unclean or rules.accelerates_after_clean_exit) else -1
 
     def _start_place(self, m: int) -> int:
-        """The newest segment that begins at or below the mark: by its first record; by name after a clean exit before 5.3.4."""
+        """Return the newest segment that begins at or below the mark.
+
+        Its first record decides; after a clean exit before 5.3.4 its name.
+        """
         if self.rules.start_by_record_check or not self.unclean:
             return self._search(unclean=False).place(m)
         search = self._search(unclean=True)
@@ -123,10 +126,13 @@ class RocksFold(Fold):
         self.met = self.put_into.settle()
 
     def _cut(self, m: int, end: int) -> None:
-        """After an unclean exit the records read are dispatched again, by a thread of its own: if it has put anything before
-        recovery comes here, the mark is at or below the cut already, and nothing is truncated; if it has not, all is. Which one,
-        nobody can say; only of queues into which it puts something the end is the same. Up to 5.3.1 recovery has put all by then
-        (finishCommitLogDispatch)."""
+        """Cut the log, and the queues if the race inside the broker goes that way.
+
+        After an unclean exit the records read are dispatched again, by a thread of its own: if it has put anything before
+        recovery comes here, the mark is at or below the cut already, and nothing is truncated; if it has not, all is. Nobody can
+        say which one it is; only for queues into which it puts something the end is the same. Up to 5.3.1 recovery has put all by
+        then (finishCommitLogDispatch).
+        """
         self.truncate(end, queues=False)
         foreign = any(self.rocks[key].max_phy >= end for key in self.met)  # a record names a wrong offset, and moves the mark
         if m <= end and not foreign:
@@ -190,7 +196,7 @@ class RocksFold(Fold):
             self.needs.queue_cuts[self._scan(row)][queue.key].add(phy_offset)
 
     def _ask_maximum(self, queue: RocksQueue) -> None:
-        """Ask where the maximum leads, if that is not known."""
+        """Ask for the place to which the maximum leads, if that is not known."""
         held = queue.held_inside(queue.maximum.queue_offset) if queue.maximum is not None else None
         if queue.maximum is not None and held is not None:
             self.needs.number_cuts[self._scan(held)][queue.key].add(queue.max_offset)
@@ -201,7 +207,10 @@ class RocksFold(Fold):
         return found
 
     def _start(self) -> None:
-        """What readUnCommitted dispatches, else nothing: `recheckReputOffsetFromCq` is not modelled here (rocksdb.md 5)."""
+        """Follow the dispatch of readUnCommitted, else nothing:
+
+        `recheckReputOffsetFromCq` is not modelled here (rocksdb.md 5).
+        """
         if not self.rules.dispatches_at_start:
             super()._start()
 

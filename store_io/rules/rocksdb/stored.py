@@ -1,4 +1,4 @@
-"""What the database of a store says of its queues' ends: the family `offset`, as the rules take it."""
+"""The ends of queues in the database of a store: the family `offset`, as the rules take it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ class QueueEnd(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredEnds:
-    """mark: end of the last record whose entry is stored, 0 where there is none.  refusal: why the database does not open."""
+    """The ends of queues in a database.
+
+    mark: the end of the last record whose entry is stored, 0 without one.
+    refusal: why the database does not open.
+    """
 
     mark: int = 0
     maxima: Mapping[QueueKey, QueueEnd] = field(default_factory=dict)
@@ -36,16 +40,19 @@ StoredEntry = Callable[[QueueKey, int], int | None]
 
 
 class BadEnds(Protocol):
-    """The ends of queues where the family `offset` has bad bytes: what a broker gets that asks by key, and how far it lists."""
+    """The ends of queues if the family `offset` has bad bytes.
+
+    They are the answers to a broker that asks by key, and the reach of its lists.
+    """
 
     def lists(self, key: QueueKey) -> bool:
         """Whether the queue's maximum comes before the first bad bytes: there a list ends, without an error."""
 
     def maximum(self, key: QueueKey) -> QueueEnd | None:
-        """The stored one, None where there is none. Raises EntryUnreadable."""
+        """Return the stored maximum, or None. Raises EntryUnreadable."""
 
     def minimum(self, key: QueueKey) -> QueueEnd | None:
-        """The stored one, None where there is none. Raises EntryUnreadable."""
+        """Return the stored minimum, or None. Raises EntryUnreadable."""
 
     def hidden(self) -> Iterable[QueueKey]:
         """Queues with entries, whose maximum the bad bytes may hold."""

@@ -17,7 +17,10 @@ _TRIMMED = "".join(map(chr, range(33)))  # String.trim
 
 
 def taken_value(key: str, text: str, default: Any, trims: bool) -> Any:
-    """What a setter of this kind gets; None where the default stays. trims: of texts, not of numbers and switches."""
+    """Return the value that a setter of this kind gets; None if the default stays.
+
+    trims: of texts, not of numbers and switches.
+    """
     if isinstance(default, bool):
         return text.lower() == "true"
     if isinstance(default, int):

@@ -290,7 +290,10 @@ def _spans() -> dict[str, tuple[str, str]]:
 
 
 def known_span(key: str) -> tuple[str, str] | None:
-    """The first and the last release that read this name, "" where the newest does; None if no release reads it."""
+    """Return the first and the last release that read this name.
+
+    The last is "" if the newest does; None if no release reads it.
+    """
     return _spans().get(key)
 
 
@@ -301,7 +304,7 @@ def reads(key: str, version: Version) -> bool:
 
 
 def meant_by(key: str, version: Version) -> str:
-    """The name that the release reads and that was probably meant; "" if none is near enough, or two are equally near."""
+    """Return the name that the release reads and that was probably meant. "" if none is near enough, or two are equally near."""
     renamed = RENAMED.get(key)
     if renamed is not None and reads(renamed, version):
         return renamed

@@ -12,8 +12,10 @@ from store_io.rules.releases import BrokerRules
 
 
 def unsafe_settings(rules: BrokerRules, conf: Mapping[str, str]) -> list[str]:
-    """What to change in broker.conf before new messages come, and why, a sentence each. conf: its keys and values with their
-    spaces: a broker takes "true " for false (MixAll.properties2Object)."""
+    """Return a sentence on each line to change in broker.conf before new messages come, with the reason.
+
+    conf: its keys and values with their spaces: a broker takes "true " for false (MixAll.properties2Object).
+    """
     found = []
     writes = rules.value("brokerRole") != "SLAVE"  # a slave's records are its master's, byte for byte
     if writes and rules.verify_property_crc and rules.check_crc and conf.get("enabledAppendPropCRC", "").lower() != "true":

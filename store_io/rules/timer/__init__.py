@@ -1,4 +1,4 @@
-"""What a start makes of the timer store (timer.md 5).
+"""The effect of a start on the timer store (timer.md 5).
 
 * `timer_recovery`: where recovery begins and ends in the timer log, and from where the timer topic is read on.
 * `timer_reach`: which units of the timer log a start finds from the slots.

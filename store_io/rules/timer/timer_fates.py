@@ -1,4 +1,4 @@
-"""Which timer messages a start delivers, and which it never will (timer.md 5, 6).
+"""The fates of timer messages: those that a start delivers, and those that it never will (timer.md 5, 6).
 
 A message is known again by its identity: its copies, and what was rolled on, share it. Pure functions of rows and units.
 Source: TimerMessageStore.enqueue, doEnqueue, dequeue, convert (5.1.4 to 5.5.0).
@@ -20,11 +20,16 @@ MARGIN_MS = 2000  # a slot's messages are put while the read time moves on
 
 @dataclass(frozen=True)
 class TimerState:
-    """What decides. truncate_at: the log's end after recovery.  log_end: of the timer log.
+    """The facts that decide a timer message's fate.
 
-    queue_offset: from which entry on messages are taken again; stored_offset: as the checkpoint has it.  queue_max: end of the
-    queue.  read_time: slots from it on are delivered (ms).  last_store_time: of the copy's messages.
-    reach: which units a start finds.  entry_read_time: of entries in RocksDB, which have no position (-1), the same as read_time.
+    truncate_at: the log's end after recovery.
+    log_end: that of the timer log.
+    queue_offset: the entry from which on messages are taken again; stored_offset: as the checkpoint has it.
+    queue_max: the end of the queue.
+    read_time: slots from it on are delivered (ms).
+    last_store_time: that of the copy's messages.
+    reach: the units that a start finds.
+    entry_read_time: for entries in RocksDB, which have no position (-1), the same as read_time.
     """
 
     truncate_at: int
@@ -105,7 +110,10 @@ class TimerMessages:
 
 
 def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> Fates:
-    """What becomes of these messages. positions, times, phy_offsets: of the units of the timer log, and of entries in RocksDB."""
+    """Return the fates of these messages.
+
+    positions, times, phy_offsets: those of the units of the timer log, and of entries in RocksDB.
+    """
     found = _masks(rows, positions, times, phy_offsets, state)
     return Fates(**{name: _count(found.identity, found.out, mask) for name, mask in found.fates.items()})
 

@@ -1,4 +1,4 @@
-"""Which units of the timer log a start finds: those that a slot leads to, by itself or from link to link (timer.md 5).
+"""The units of the timer log that a start finds: those to which a slot leads, by itself or from link to link (timer.md 5).
 
 Pure functions of slots and links.
 Source: TimerMessageStore.recover, recoverAndRevise, dequeue; TimerWheel.checkPhyPos (5.1.4 to 5.5.0).
@@ -20,8 +20,11 @@ def _none() -> np.ndarray:
 
 @dataclass(frozen=True)
 class Reach:
-    """Slots of which a start does not find all units: `slot` is their time in units of the precision, in order. It finds those
-    from `low` to `high`. Of a slot that is not here, it finds all."""
+    """Slots of which a start does not find all units.
+
+    slot: their time in units of the precision, in order.
+    low, high: a start finds their units from `low` to `high`. It finds all units of any other slot.
+    """
 
     precision: int = 1
     slot: np.ndarray = field(default_factory=_none)
@@ -29,7 +32,7 @@ class Reach:
     high: np.ndarray = field(default_factory=_none)
 
     def found(self, times: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Which of these units a start finds."""
+        """Say which of these units a start finds."""
         if not len(self.slot):
             return np.ones(len(times), bool)
         slots = times // self.precision
@@ -40,8 +43,11 @@ class Reach:
 
 @dataclass(frozen=True)
 class Chains:
-    """Of each slot the units with its newest time (ms), as positions, -1 for none: the newest; the oldest; and the one from which
-    on each leads to the one before it."""
+    """The units of each slot with its newest time (ms), as positions, -1 for none.
+
+    newest, oldest: the ends of the slot's units.
+    linked_from: the unit from which on each leads to the one before it.
+    """
 
     time: np.ndarray
     newest: np.ndarray
@@ -51,7 +57,12 @@ class Chains:
 
 @dataclass(frozen=True)
 class Slots:
-    """Slots of a wheel that hold anything, as arrays: where they lie, their time in units of the precision, and their units."""
+    """Slots of a wheel that hold anything, as arrays.
+
+    index: their places in the wheel.
+    time: in units of the precision.
+    first, last: their units.
+    """
 
     index: np.ndarray = field(default_factory=_none)
     time: np.ndarray = field(default_factory=_none)
@@ -61,8 +72,13 @@ class Slots:
 
 @dataclass(frozen=True)
 class Walk:
-    """Recovery's walk over the timer log. starts: of all its files, in order.  begin: of the file where it begins.  end: where it
-    cuts the log.  read_time: ms; slots before it are read by nobody."""
+    """Recovery's walk over the timer log.
+
+    starts: of all its files, in order.
+    begin: the start of the file at which it begins.
+    end: the position at which it cuts the log.
+    read_time: ms; slots before it are read by nobody.
+    """
 
     starts: Sequence[int]
     begin: int
@@ -72,7 +88,10 @@ class Walk:
 
 
 def reach_after(chains: Chains, slots: Slots, walk: Walk) -> Reach:
-    """What a start with these slots finds. The walk sets the slots of the units that it meets, whatever the wheel says."""
+    """Return the units that a start with these slots finds.
+
+    The walk sets the slots of the units that it meets, whatever the wheel says.
+    """
     begin = walk.begin
     too_far = (slots.time * walk.precision >= walk.read_time) & (slots.last > walk.end)
     if too_far.any() and int(slots.first[too_far].min()) < walk.end:  # then it walks again, from the first of these chains on

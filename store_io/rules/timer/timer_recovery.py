@@ -12,17 +12,22 @@ from store_io.rules.releases import BrokerRules
 
 
 def recovery_begin(flush_position: int, files: Sequence[MappedFile]) -> int:
-    """From where on units are looked at again: one file before the flushed position. The file that holds it is read whole."""
+    """Return the position from which on units are looked at again: one file before the flushed position.
+
+    The file that holds it is read whole.
+    """
     return max(0, flush_position - files[-1].size if files else flush_position)
 
 
 def queue_offset_after(
     rules: BrokerRules, stored: int, master: int, last_message: int | None, bounds: tuple[int, int], keyed: int = 0
 ) -> int:
-    """From which entry of the timer topic's queue messages are taken after a start.
+    """Return the entry of the timer topic's queue from which on messages are taken after a start.
 
-    stored, master: of the checkpoint.  last_message: queue offset of the last unit's message; None where it cannot be read.
-    bounds: minimum and maximum of the queue when load() has returned.  keyed: what timers in RocksDB say, 0 without any.
+    stored, master: those of the checkpoint.
+    last_message: the queue offset of the last unit's message; None if it cannot be read.
+    bounds: minimum and maximum of the queue when load() has returned.
+    keyed: the offset of timers in RocksDB, 0 without any.
     """
     offset = max(min(stored if last_message is None else last_message + 1, master), keyed)
     if rules.clamps_timer_offset:

@@ -1,4 +1,4 @@
-"""Which timer messages are not delivered yet, and the units by which a start delivers each of them once (timer.md 8).
+"""The timer messages that are not delivered yet, and the units by which a start delivers each of them once (timer.md 8).
 
 Pure functions of rows. Source: TimerMessageStore.doEnqueue, dequeue (5.0.0 to 5.5.0).
 """
@@ -50,7 +50,7 @@ class UnitTimes:
 def waiting(rows: TimerMessages, rolled: np.ndarray, clock: Clock) -> Waiting:
     """rows: all messages and copies of some identities, and every message that deletes.  rolled: which were put again.
 
-    Of several messages with one identity as many wait as were sent and have no copy: the newest.
+    If several messages have one identity, as many wait as were sent and have no copy: the newest.
     """
     message = ~rows.copies & (rows.out_time >= 0)
     _, group = np.unique(rows.identity, return_inverse=True)
@@ -74,7 +74,10 @@ def waiting(rows: TimerMessages, rolled: np.ndarray, clock: Clock) -> Waiting:
 
 
 def unit_times(out_time: np.ndarray, deletes: np.ndarray, clock: Clock) -> UnitTimes:
-    """Where each row's unit lies: at its time; what is due, in slots just before this moment; what is far away, to be rolled."""
+    """Return the time of each row's unit.
+
+    A due one lies in slots just before this moment, one that is far away is to be rolled, any other lies at its time.
+    """
     precision, window = clock.precision, clock.roll_slots * clock.precision
     write = clock.first * precision
     past = out_time // precision < clock.first

@@ -74,7 +74,12 @@ class CompactedFileTask:
 
 @dataclass
 class CompactedFileSummary:
-    """What was found. ends: None without a file of entries.  records: valid ones.  digests: path -> of the whole file."""
+    """The findings and figures of one compacted file.
+
+    ends: None without a file of entries.
+    records: the number of valid records.
+    digests: the path of each file -> the digest of the whole file.
+    """
 
     key: QueueKey
     entries_path: str = ""
@@ -161,9 +166,10 @@ def _entry_finding(found: CompactedFileSummary, number: int, row: np.void, messa
 
 
 def _add(found: CompactedFileSummary, finding: Finding) -> None:
-    """Keep it, or fold it into the one before if it is the same case in the next bytes; count it where there are too many.
+    """Keep a finding, join it to the finding before, or count it.
 
-    No other finding takes the room of a loss.
+    It is joined if it is the same case in the next bytes, and counted if there are too many. No other finding takes the room of a
+    loss.
     """
     if found.findings:
         last = found.findings[-1]
@@ -201,7 +207,10 @@ class _LogFile:
             self.found.bytes_read += window.bytes_read
 
     def _records(self, window: SegmentWindow) -> int:
-        """Walk the records, and where one is damaged from the next entry on; the position after the last valid one."""
+        """Walk the records and return the position after the last valid one.
+
+        After a damaged record the walk continues at the next entry.
+        """
         columns, topics = Columns(capacity_for(len(window.buffer))), TopicTable()
         decoding = Decoding(decoder_of(self.task.decoder), window, columns, topics)
         at = end = 0
@@ -309,7 +318,7 @@ class _LogFile:
             _add(self.found, replace(finding, expected="a valid record", actual=actual))
 
     def _rest(self, window: SegmentWindow, end: int) -> None:
-        """What follows the last record: nothing, or the filler of a full file."""
+        """Report bytes after the last record. Only the filler of a full file may follow."""
         entries_end = int((self.places + self.entries["size"][self.order]).max()) if len(self.places) else 0
         end = max(end, min(entries_end, self.file.size))
         start = window.first_nonzero(end)

@@ -20,7 +20,7 @@ MAX_RECORD_BYTES = 64 << 20  # a larger record is not compared
 
 @dataclass(frozen=True)
 class LogFiles:
-    """Where the CommitLog and the queue's entries are. Picklable."""
+    """The files of the CommitLog and of the queue's entries. Picklable."""
 
     segments: tuple[MappedFile, ...]
     queue_files: tuple[MappedFile, ...]
@@ -50,7 +50,7 @@ class LogMessages:
         return max(((f.start + f.size) // ENTRY_BYTES for f in self._files.queue_files), default=0)
 
     def entries(self, first: int, last: int) -> np.ndarray:
-        """Entries [first, last) of the queue, zeros where there is none; the caller bounds the range."""
+        """Return entries [first, last) of the queue; a missing entry is zeros. The caller bounds the range."""
         try:
             rows = read_entries(self._source, self._files.queue_files, first, last)
         except StoreError:
@@ -59,7 +59,7 @@ class LogMessages:
         return rows
 
     def record(self, queue_offset: int) -> bytes:
-        """The bytes of the CommitLog to which this entry leads; empty where there are none."""
+        """Return the bytes of the CommitLog to which this entry leads, or no bytes."""
         if not self._first <= queue_offset < self._first + len(self._rows):
             self._first = queue_offset
             self._rows = self.entries(queue_offset, queue_offset + WINDOW_ENTRIES)
@@ -67,7 +67,7 @@ class LogMessages:
         return self.at(int(row["phy_offset"]), int(row["size"]))
 
     def at(self, phy_offset: int, size: int) -> bytes:
-        """The bytes of the CommitLog there; empty where no segment has all of them."""
+        """Return these bytes of the CommitLog, or no bytes if no segment has all of them."""
         if phy_offset < 0 or not layout.MIN_SIZE_V1_BYTES <= size <= MAX_RECORD_BYTES:
             return b""
         number = int(np.searchsorted(self._starts, phy_offset, "right")) - 1

@@ -39,7 +39,7 @@ def unput_messages(key: QueueKey, path: str, bases: np.ndarray, messages: LogMes
 
 
 def without_log(key: QueueKey, messages: LogMessages) -> list[Finding]:
-    """A note on the messages of a queue that has no log at all: its topic may have become a compacted one after them."""
+    """Return a note on the messages of a queue that has no log at all. Its topic may have become a compacted one after them."""
     seen = _Unput(key, messages, messages.first, np.zeros(0, np.int64))
     if not seen.numbers:
         return []
@@ -59,7 +59,7 @@ class _Unput:
                 break
 
     def _take(self, messages: LogMessages, start: int, rows: np.ndarray, held: np.ndarray) -> bool:
-        """Those of one window; False where enough were looked at."""
+        """Collect the messages of one window that were never put; return False once enough messages were looked at."""
         numbers = start + np.flatnonzero((rows["size"] > 0) & (rows["phy_offset"] >= 0))
         for number in map(int, numbers[~np.isin(numbers, held)]):
             self._looked_at += 1

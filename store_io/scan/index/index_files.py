@@ -17,7 +17,7 @@ BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is
 
 @dataclass(frozen=True)
 class IndexFileRef:
-    """What a segment's task must know of an index file: its header as stored, and the configured numbers."""
+    """The facts about an index file that a segment's task needs: its header as stored, and the configured numbers."""
 
     path: str
     size: int
@@ -38,13 +38,17 @@ class IndexFileRef:
         return max(0, min(self.index_count - 1, self.max_entries - 1, room))
 
     def position(self, number: int) -> int:
-        """Where entry `number` is in the file."""
+        """Return the position of entry `number` in the file."""
         return entry_position(self.slots, number)
 
 
 @dataclass(frozen=True)
 class SegmentPlace:
-    """A segment and where it is. base_offset: physical offset of its first byte; log_end: of the end of the log."""
+    """A segment and its place in the log.
+
+    base_offset: the physical offset of its first byte.
+    log_end: the physical offset of the log's end.
+    """
 
     path: str
     base_offset: int

@@ -87,7 +87,7 @@ def _seconds(store_time, begin):  # type: ignore[no-untyped-def]
 def _advance(expected, i, found, j, wrong):  # type: ignore[no-untyped-def]
     """Step through both streams as long as they agree. Gives (i, j, entries in `wrong`, why it stopped).
 
-    wrong: (i, j) where the time difference is not what it should be.
+    wrong: (i, j) of each pair with a wrong time difference.
     """
     wrongs = 0
     while i < len(expected):
@@ -168,10 +168,11 @@ def _agree(rows: Address, count, key_hash: Address, entries: Address, state, out
 
 @kept(commitlog_layout, message_columns)
 def _align(expected, found, whole):  # type: ignore[no-untyped-def]
-    """Best alignment of the two streams' beginnings: per expected entry the found one for the same key, or -1.
+    """Align the beginnings of two streams; return (partners, expected entries decided, found entries decided).
 
-    Gives (partners, expected entries decided, found entries decided). What is decided ends with an exact pair, because keys
-    repeat and a hash alone proves little; or, where the arrays are the `whole` rest of both streams, with their ends.
+    partners: for each expected entry the number of the found entry for the same key, or -1. The decided part ends with an exact
+    pair, because keys repeat and a hash alone proves little. If the arrays are the `whole` rest of both streams, the decided part
+    ends with them.
     """
     n, m = len(expected), len(found)
     score = np.zeros((n + 1, m + 1), np.int64)
@@ -285,7 +286,7 @@ class _Found:
         self._raw = None
 
     def leave_rows(self) -> None:
-        """What is left in the rows is to come through `take_raw`."""
+        """Give back all entries that are left in the rows: they are to come through `take_raw`."""
         left = self.rows[self.at :]
         for file in np.unique(left["file"])[::-1].tolist():
             numbers = left["number"][left["file"] == file]
@@ -381,7 +382,10 @@ class IndexMerge:
         return parts
 
     def _first_phy(self, ref: IndexFileRef) -> int:
-        """Where the file's messages begin: by its first two entries, where the header says something else than both."""
+        """Return the physical offset of the file's first message.
+
+        The first two entries decide if the header agrees with neither.
+        """
         if not ref.entries or self._broken:
             return ref.begin_phy_offset
         try:
@@ -427,8 +431,11 @@ class IndexMerge:
             )
 
     def _fitting(self, ref: IndexFileRef, phy: int, begins: Sequence[int]) -> list[int]:
-        """How many of the file's first entries, but for the very first, count from each of these times to their message's time.
-        0 each if the file does not begin with the message at `phy`, or if one of them leads to a message before that."""
+        """Count for each begin time the entries whose time difference then leads to their message's store time.
+
+        Only the file's first entries are looked at, without the very first. All counts are 0 if the file does not begin with the
+        message at `phy`, or if one of the entries leads to a message before that.
+        """
         try:
             entries = read_range(self._open(ref.path), ref, 1, min(2 + BLOCK_ENTRIES, ref.entries + 1))
         except StoreError:
@@ -466,8 +473,11 @@ class IndexMerge:
         self._run(final=False)
 
     def _entries_of(self, columns: Columns, first: int, first_key: int) -> np.ndarray:
-        """What messages from `first` on should have put, of that one only its keys from `first_key` on. Those below or above the
-        index's own range are only counted."""
+        """Return the entries that messages from row `first` on should have put.
+
+        first_key: the first key of the first of these messages that counts. Entries of messages outside of the index's own range
+        are only counted.
+        """
         rows = columns.rows[first : columns.count]
         outside = (rows["phy_offset"] < self._low_phy) | (rows["phy_offset"] > self._high_phy)
         if outside.any():
@@ -569,8 +579,10 @@ class IndexMerge:
         self._at, found.at = at + decided, found.at + taken
 
     def _put_again(self) -> int:
-        """How many entries, up to the very one that is expected, only repeat keys of messages from before, as a restart leaves
-        them. An alignment does not show it: messages of one batch have the same unique key, so most pairs of theirs fit in part.
+        """Count the entries before the expected one that only repeat keys of earlier messages, as a restart leaves them.
+
+        An alignment does not show such entries: messages of one batch have the same unique key, so most of their pairs fit in
+        part.
         """
         found, at = self._found, self._at
         limit, phy, key_hash = int(self._expected[at]["phy_offset"]), -1, int(self._expected[at]["key_hash"])

@@ -31,7 +31,10 @@ class MessageKeys:
         self._known: dict[int, frozenset[int]] = {}  # by physical offset
 
     def at(self, phy_offset: int) -> frozenset[int]:
-        """Those of the message there; empty where this segment has none. The last ones are remembered."""
+        """Return the key hashes of the message at this place, or none if this segment has no message there.
+
+        The last answers are remembered.
+        """
         if not self._place.holds(phy_offset):
             return NONE
         hashes = self._known.get(phy_offset)
@@ -61,7 +64,7 @@ class MessageKeys:
         return dict(zip(places, zip(keys, rows["total_size"].tolist(), strict=True), strict=True))
 
     def store_time(self, phy_offset: int) -> int | None:
-        """That of the message there, ms; None where this segment has none."""
+        """Return the store time (ms) of the message at this place, or None if this segment has no message there."""
         verdict = self._verdict(phy_offset - self._place.base_offset) if self._place.holds(phy_offset) else None
         return verdict.message.store_time if verdict is not None and verdict.kind == VALID and verdict.message else None
 
@@ -77,7 +80,7 @@ def _hashes_of(verdict: Verdict) -> frozenset[int]:
 
 
 class OddEntries:
-    """Entries that no message should have put where they are. At most `MAX_ODD` of them are kept."""
+    """Index entries in places in which no message should have put them. At most `MAX_ODD` of them are kept."""
 
     def __init__(self, files: Sequence[IndexFileRef], place: SegmentPlace, keys: MessageKeys):
         self._refs, self._place, self._keys = files, place, keys
@@ -113,8 +116,11 @@ class OddEntries:
             findings.dropped[codes.INDEX_DANGLING] = findings.dropped.get(codes.INDEX_DANGLING, 0) + self._dropped
 
     def _kinds(self, extents: Sequence[Extent]) -> list[str]:
-        """Per entry without a place the code of what it is. By where they lead, so that each message is looked at once and the
-        hashes of one at a time are kept; what leads into the middle of one leads to no message."""
+        """Return the finding code of each odd entry; "" for an entry that is in its place.
+
+        Entries are judged in the order of the places to which they lead: so each message is looked at once, and the hashes of
+        only one message are kept. An entry that leads into the middle of a message leads to no message.
+        """
         starts = [extent.start for extent in extents]
         kinds = [""] * len(self._odd)
         known: tuple[int, str, frozenset[int]] | None = None

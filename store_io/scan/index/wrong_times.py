@@ -32,7 +32,7 @@ class WrongTimes:
         self._late = file, number + 1, number, phy_offset, expected, actual
 
     def close(self) -> None:
-        """What follows is no neighbour."""
+        """End the range of late entries that is being collected. The next entry is no neighbour."""
         if self._late:
             file, end, first, phy, expected, actual = self._late
             ref, one = self._refs[file], end - first == 1
@@ -55,8 +55,11 @@ class WrongTimes:
         self._late = None
 
     def judge(self, compared: Mapping[int, int], findings: Findings) -> None:
-        """Where most of a file's time differences are wrong and nothing else of these entries, it is the time that they count
-        from: the header's begin time, whose own message need not be in the copy. compared: how many entries, by file."""
+        """Add the findings on time differences, and blame the header's begin time if most differences of a file are wrong.
+
+        The message of that begin time need not be in the copy.
+        compared: file -> the number of its entries that were compared.
+        """
         for file, lates in self._lates.items():
             count, ref = self._late_counts[file], self._refs[file]
             if count < LEAST_LATE or 2 * count <= compared.get(file, 0):

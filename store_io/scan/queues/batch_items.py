@@ -1,4 +1,4 @@
-"""What the messages of one batch are to queues: a row for each queue that a message enters, light queues included."""
+"""The rows of one batch of messages by queue: a row for each queue that a message enters, light queues included."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def part_of(window: SegmentWindow, row: np.void, name: str) -> bytes:
 class BatchItems:
     """Items of one batch after the other, by a release's rules.
 
-    Of the last batch: met: all flags of its messages, with those of `row_kinds`.  faults, uneven: (message, sentence) of those
-    with a light queue's offset that is no number, and of those that name more or fewer light queues than offsets.
+    met: all flags of the last batch's messages, with those of `row_kinds`.
+    faults, uneven: (message, sentence) of its messages with a light queue's offset that is no number, and of those that name more
+    or fewer light queues than offsets.
     """
 
     def __init__(self, rules: BrokerRules, decoding: Decoding, batch_topics: Collection[str]):
@@ -38,8 +39,10 @@ class BatchItems:
         self.uneven: list[tuple[np.void, str]] = []
 
     def read(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows, kinds) of the first `count` messages of the columns, with a row more for each light queue that a message
-        names, in dispatch order. They are good until the next batch."""
+        """Return (rows, kinds) of the first `count` messages of the columns, in dispatch order.
+
+        Each light queue that a message names has a row of its own. The arrays are good until the next batch.
+        """
         rows, kinds = self._columns.rows, self._kinds
         self._know_queues()
         self.met = row_kinds(self._columns.row_bytes, count, self._batch_refs, kinds)

@@ -51,8 +51,8 @@ SLOT, FIRST, DELTA, MISSING_UNTIL, LOADED, EXT_ADDRESS, EXT_FIRST, EXT_LOADED, S
 class QueueProbe:
     """Matches a segment's messages, batch by batch, in scan order.
 
-    part: gives the bytes of a part ("tags") of a message. What compares most messages is `segment_runs`; here is what fetches
-    entries for it, and what judges the few that do not fit.
+    part: gives the bytes of a part ("tags") of a message.
+    `segment_runs` compares most messages. This class fetches entries for it, and judges the few that do not fit.
     """
 
     def __init__(
@@ -83,12 +83,14 @@ class QueueProbe:
         self._store.close()
 
     def know(self, keys: Sequence[QueueKey]) -> np.ndarray:
-        """A row per queue, by `topic_ref`, with the columns above.
+        """Return the state of each queue: a row per `topic_ref`, with the columns above.
 
-        SLOT: in the arena, or one of the states above; FIRST, LOADED: the number of the slot's first entry, and how many it
-        holds; DELTA: number of the last entry minus its message's queue offset; MISSING_UNTIL: messages below this
-        physical offset have no entry, unless it is at DELTA.  EXT_ADDRESS, EXT_FIRST, EXT_LOADED: where in memory
-        bytes of the queue's ext file are, the offset of the first, and how many.
+        SLOT: the queue's slot in the arena, or one of the states above.
+        FIRST, LOADED: the number of the slot's first entry, and how many entries the slot holds.
+        DELTA: the number of the last entry minus its message's queue offset.
+        MISSING_UNTIL: messages below this physical offset have no entry, unless it is at DELTA.
+        EXT_ADDRESS, EXT_FIRST, EXT_LOADED: the address in memory of bytes of the queue's ext file, the offset of the first byte,
+        and the number of bytes.
         """
         known = len(self._states)
         if len(keys) > known:
@@ -114,10 +116,10 @@ class QueueProbe:
                 matches[mine] = MATCH_NONE
 
     def load(self, item: np.void, keys: Sequence[QueueKey]) -> None:
-        """Read the queue's entries, from the item's entry number on, into the arena. Of a file that cannot be read,
-        which is noted (`base.failed_reads`), messages are not looked for.
+        """Read the queue's entries, from the item's entry number on, into the arena.
 
-        Raises IndexError where the store has more queues than it counts: compiled code would read beyond the arena.
+        If a file cannot be read, which is noted (`base.failed_reads`), messages are not looked for in it.
+        Raises IndexError if the store has more queues than it counts: compiled code would read beyond the arena.
         """
         ref, phy_offset = int(item["topic_ref"]), int(item["phy_offset"])
         slot, held, delta, _, loaded = self._states[ref, :EXT_ADDRESS].tolist()
@@ -141,8 +143,10 @@ class QueueProbe:
             self._states[ref, SLOT] = UNREADABLE
 
     def _wanted(self, since: int, left: int, loaded: int) -> int:
-        """How many entries a queue takes in the `left` bytes of the segment, if it grows as in those `since` its last load, and
-        some more."""
+        """Estimate how many entries a queue takes in the `left` bytes of the segment, and add some more.
+
+        since: the bytes since the queue's last load, in which it took `loaded` entries.
+        """
         return loaded * left * 9 // (since * 8) + FIRST_ENTRIES if since > 0 and left > 0 else FIRST_ENTRIES
 
     def resolve(self, item: np.void, keys: Sequence[QueueKey]) -> tuple[int, int]:
@@ -210,7 +214,7 @@ class QueueProbe:
         self._findings.add(message_finding(codes.ENTRY_WRONG, span, item, key, message=text, **values))
 
     def _blames_entry(self, item: np.void, ref: int, key: QueueKey, number: int, found: int) -> bool:
-        """Whether a wrong tags code is the entry's fault. What is wrong with the ext unit that it leads to is reported here.
+        """Say whether a wrong tags code is the entry's fault. Faults of the ext unit to which it leads are reported here.
 
         A unit that differs is reported beside the entry, since its message may be the one that is wrong. An address is one if the
         queue has ext files, or an entry beside this one holds an address as well: a tags code with a damaged byte looks alike.
@@ -248,7 +252,10 @@ class QueueProbe:
         return False
 
     def _odd_delay(self, item: np.void, ref: int, key: QueueKey, delay: int) -> None:
-        """A note, once per queue: a level of a table that is not known had that delay, or the entry is damaged."""
+        """Add a note, once per queue, on a delay that no known level has.
+
+        Either a level of an unknown table had that delay, or the entry is damaged.
+        """
         if ref in self._odd_delays:
             return
         self._odd_delays.add(ref)
@@ -263,11 +270,11 @@ class QueueProbe:
         )  # fmt: skip
 
     def _tags_allowed(self, item: np.void, ref: int, key: QueueKey, found: int) -> bool:
-        """Whether an entry of this message may carry that tags code.
+        """Say whether an entry of this message may carry that tags code.
 
-        Allowed are the code itself; a delayed message's deliver time under another level table, or its tag hash, where the
-        release had no table yet (pitfalls P12, P13); the address of an ext unit that holds the code. A delay of whole seconds
-        that no known level has is allowed too, and gets a note.
+        Allowed are the code itself; a delayed message's deliver time under another level table, or its tag hash, if the release
+        had no table yet (pitfalls P12, P13); the address of an ext unit that holds the code. A delay of whole seconds that no
+        known level has is allowed too, and gets a note.
         """
         if found == item["tags_code"]:
             return True

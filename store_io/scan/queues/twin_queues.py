@@ -39,15 +39,20 @@ class TwinQueue(NamedTuple):
 
     @property
     def first_number(self) -> int:
-        """From where on both should have entries: a start that gives a queue its number in RocksDB names physical offset 0, and
-        what lies before is in files alone."""
+        """Return the queue offset from which on both kinds should have entries.
+
+        A start that gives a queue its number in RocksDB names physical offset 0; entries before that number are in files alone.
+        """
         return self.minimum.queue_offset if self.minimum is not None and self.minimum.phy_offset == 0 else 0
 
 
 @dataclass(frozen=True)
 class TwinGap:
-    """Numbers [first, end) of a queue, `count` of which differ in this way. phy_first, phy_last: least and greatest physical
-    offset to which these entries lead, those in files where there are some.  shown: of the first, in files and in RocksDB."""
+    """Numbers [first, end) of a queue, `count` of which differ in the same way.
+
+    phy_first, phy_last: the least and the greatest physical offset to which these entries lead: those in files, if there are any.
+    shown: the first differing entry as text, in files and in RocksDB.
+    """
 
     key: QueueKey
     kind: int
@@ -61,7 +66,11 @@ class TwinGap:
 
 @dataclass(frozen=True)
 class TwinTask:
-    """Some queues of a store. log_min: where the CommitLog begins.  tags: whether tags codes can be compared."""
+    """A task that compares some queues of a store.
+
+    log_min: the minimum of the CommitLog.
+    tags: whether tags codes can be compared.
+    """
 
     store: int
     location: StoreLocation
@@ -172,7 +181,10 @@ class _Comparison:
             self.keyed_from = least_offset(self.keyed_from, int(keyed["phy_offset"].min()))
 
     def _add(self, kind: int, numbers: np.ndarray, in_files: np.ndarray | None, keyed: np.ndarray | None) -> None:
-        """in_files, keyed: the entries of these numbers; None where there are none."""
+        """Add differing numbers as gaps of consecutive numbers.
+
+        in_files, keyed: the entries of these numbers, or None.
+        """
         rows = in_files if in_files is not None else keyed
         if rows is None or not len(numbers):
             return

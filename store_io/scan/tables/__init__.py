@@ -1,4 +1,4 @@
-"""What messages leave in the tables of rocksdbstore/ (rocksdb.md 10).
+"""The traces of messages in the tables of rocksdbstore/ (rocksdb.md 10).
 
 * `index_prints`: prints of the index entries of a segment's messages.
 * `index_entries`: those entries themselves, of a few messages.

@@ -35,8 +35,11 @@ REAL_TOPIC, UNIQUE, OF = "REAL_TOPIC", "__transactionId__", "TRANS_OFFSET"
 
 @dataclass(frozen=True)
 class Told:
-    """What a half message, or what marks one as done, says of an entry. of: the half message's physical offset.  suffix: what
-    follows it in the entry's key."""
+    """The facts that a half message, or its operation message, says of an entry.
+
+    of: the half message's physical offset.
+    suffix: the bytes after that offset in the entry's key.
+    """
 
     phy_offset: int
     of: int

@@ -19,7 +19,7 @@ from store_io.scan.row_texts import properties_of
 
 
 class IndexedMessage(NamedTuple):
-    """What of a message its entries are made of, as `index_entries` takes it."""
+    """The parts of a message from which `index_entries` makes its entries."""
 
     topic: str
     parts: tuple[bytes, bytes, bytes]

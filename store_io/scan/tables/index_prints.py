@@ -75,8 +75,11 @@ def _same(data, one, other, size):  # type: ignore[no-untyped-def]
 
 @compiled_helper()
 def _slot(data, starts, table, mask, seed, start, size):  # type: ignore[no-untyped-def]
-    """Where the table has this key, or the free slot that it goes to. table: places in `starts`, plus one; 0 is free. mask: one
-    less than the slots in use."""
+    """Return the slot of the table that has this key, or the free slot into which the key goes.
+
+    table: places in `starts`, plus one; 0 is free.
+    mask: one less than the number of slots in use.
+    """
     slot = np.int64(finished(fold_bytes(seed, data, start, start + size)) & np.uint64(mask))
     while table[slot] > 0:
         known = table[slot] - 1

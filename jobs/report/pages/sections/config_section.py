@@ -19,7 +19,7 @@ class TakenFile:
 
 
 def config_view(outcome: AuditOutcome, tables: ConfigTables) -> View:
-    """What config.html shows: the first entries of each table; config.json has all."""
+    """Return the data of config.html: the first entries of each table; config.json has all."""
     config: Row = (outcome.plan.get("broker") or {}).get("config") or {}
     own = {"topic": sum(1 for _ in tables.own_topics), "group": sum(1 for _ in tables.own_groups)}
     built_in = {"topic": len(tables.topics) - own["topic"], "group": len(tables.groups) - own["group"]}

@@ -13,7 +13,7 @@ MAX_ROWS = 100
 
 @dataclass(frozen=True)
 class QueueEnds:
-    """A queue's ends while the broker is fenced and after its election; None where it has no such queue then."""
+    """A queue's ends while the broker is fenced and after its election; None if it has no such queue then."""
 
     topic: str
     queue_id: int
@@ -23,7 +23,7 @@ class QueueEnds:
 
 @dataclass(frozen=True)
 class Moment:
-    """What the broker has at one moment."""
+    """The figures of the broker at one moment."""
 
     name: str
     log_end: int
@@ -33,7 +33,10 @@ class Moment:
 
 
 def controller_view(broker: Row) -> View:
-    """What controller.html shows. broker: of a store in controller mode that would start."""
+    """Return the data of controller.html.
+
+    broker: of a store in controller mode that would start.
+    """
     controller, fenced, elected = broker["controller"], broker["after_dispatch"], broker["after_election"]
     moments = [_moment("fenced, before the controller has answered", fenced, broker["truncate_at"])]
     cut_at = None

@@ -11,7 +11,10 @@ from schemas.rows import AuditOutcome
 
 
 def findings_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
-    """What findings.html shows. words: those that read the store (`commands.store_words`)."""
+    """Return the data of findings.html.
+
+    words: those that read the store (`commands.store_words`).
+    """
     return {
         "groups": finding_groups(outcome),
         "closer": lambda finding: closer_look(finding, words),

@@ -19,7 +19,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class AuditedPart:
-    """Files of one kind. size: in bytes, None where it is not known."""
+    """Files of one kind.
+
+    size: in bytes, None if it is not known.
+    """
 
     name: str
     found: str
@@ -36,7 +39,7 @@ class AuditedPart:
 
 
 def settings_view(outcome: AuditOutcome) -> View:
-    """What settings.html shows: the release's defaults apart."""
+    """Return the data of settings.html: the release's defaults apart."""
     own: list[Setting] = []
     defaults: list[Setting] = []
     for name, row in sorted(outcome.plan["settings"].items()):
@@ -45,13 +48,13 @@ def settings_view(outcome: AuditOutcome) -> View:
 
 
 def _value(value: object) -> str:
-    """As broker.conf has it; a large number as people read it, too."""
+    """Return a value as broker.conf has it; a large number as people read it, too."""
     read = f" ({value:,})" if isinstance(value, int) and abs(value) >= 10_000 else ""
     return value_text(value) + read
 
 
 def limits_view(outcome: AuditOutcome) -> View:
-    """What limits.html shows."""
+    """Return the data of limits.html."""
     segments, queues, files = outcome.segments, outcome.queues, outcome.index_files
     queue_files = count_text(sum(int(q.get("file_count") or 0) for q in queues), "file")
     return {

@@ -13,7 +13,7 @@ _UNITS = ("B", "KB", "MB", "GB", "TB", "PB", "EB")
 
 @dataclass(frozen=True)
 class Stretch:
-    """Physical offsets [start, end) of a log, drawn as `drawn` bytes: fewer where a gap is shortened."""
+    """Physical offsets [start, end) of a log, drawn as `drawn` bytes: fewer if a gap is shortened."""
 
     start: int
     end: int
@@ -22,8 +22,12 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Tick:
-    """left: where on the bar, in per cent.  label: "" where there is no room.  anchor: which part of it is there: its start,
-    middle or end."""
+    """A tick of the axis.
+
+    left: its place on the bar, in per cent.
+    label: "" if there is no room.
+    anchor: the part of the label that lies at that place: its start, middle or end.
+    """
 
     left: str
     label: str
@@ -65,7 +69,7 @@ def _multiples(stretches: Sequence[Stretch], step: int) -> Iterator[tuple[int, i
 
 
 def _apart(marks: Iterable[tuple[float, str]]) -> Iterator[tuple[float, str]]:
-    """Without those that are drawn upon each other: a log of thousands of small files has a round offset in each."""
+    """Leave out marks that would be drawn upon each other. A log of thousands of small files has a round offset in each."""
     free = 0.0
     for left, label in marks:
         if left >= free:

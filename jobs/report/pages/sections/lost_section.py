@@ -14,7 +14,7 @@ MAX_COMMANDS = 5
 
 
 def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> View:
-    """What lost.html shows: topics, queues, groups and delay levels, those that lose most first."""
+    """Return the data of lost.html: topics, queues, groups and delay levels, those that lose most first."""
     loss = outcome.loss
     lost = (broker or {}).get("lost") or {}
     by_queue = lost.get("by_queue", ())
@@ -32,7 +32,7 @@ def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -
 
 
 def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """As `queue_query` gives them."""
+    """Yield the commands that show lost messages, as `queue_query` gives them."""
     wanted = {(queue["topic"], queue["queue_id"]) for queue in queues}  # of all rows, which may be a million
     known = {key: row for row in outcome.queues if (key := (row["topic"], row["queue_id"])) in wanted} if wanted else {}
     for queue in queues:
@@ -43,8 +43,7 @@ def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]
 
 
 def compared_view(outcome: AuditOutcome, compared: Comparison) -> View:
-    """What compared.html shows: a line for neighbouring releases that do the same, and one for each setting that changes
-    something."""
+    """Return the data of compared.html: a line for neighbouring releases that do the same, and one for each effective setting."""
     return {
         "release": outcome.release,
         "releases": release_lines(compared),

@@ -1,4 +1,4 @@
-"""What a start leaves of each file, and what a repair does: the two lists of steps in plan.json, as a store's page shows them.
+"""The two lists of steps in plan.json, as a store's page shows them: a start's effect on each file, and a repair's steps.
 
 Neighbouring steps of a start that are of one kind are shown as one, so that a cut reads as one.
 """
@@ -41,7 +41,7 @@ class StepRun:
 
     @property
     def things(self) -> tuple[str, str]:
-        """What the steps act on, one and many."""
+        """Return the words for the files on which the steps act, one and many."""
         tops = {str(step["file"]).partition("/")[0] for step in self.steps}
         if tops == {"commitlog"}:
             return "segment", "segments"
@@ -51,7 +51,7 @@ class StepRun:
 
 
 def leaves_view(outcome: AuditOutcome) -> View:
-    """What leaves.html shows."""
+    """Return the data of leaves.html."""
     steps = outcome.plan.get("steps", ())
     runs = [StepRun(list(run)) for _, run in groupby(steps, _kind_of)]
     return {
@@ -73,7 +73,7 @@ def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str,
 
 
 def _policy(name: str, part: Row) -> View:
-    """What a repair by one policy would do, for repair.html."""
+    """Return the steps of a repair by one policy, for repair.html."""
     rows = [
         {
             **step, "verb": VERBS[step["action"]], "kept": numbers_text(step["kept"]), "lost": numbers_text(step["lost"]),
@@ -99,6 +99,9 @@ def _keeps(part: Row) -> str:
 
 
 def _kind_of(step: Row) -> tuple[str, str, str]:
-    """Of segments those that do the same, of queue files all that a cut takes."""
+    """Return the key by which steps are put together.
+
+    Segments with the same key have the same action, queue files are all those that a cut takes.
+    """
     top = str(step["file"]).partition("/")[0]
     return top, str(step["reason"]), "" if top in _QUEUE_FOLDERS and step["action"] != "rebuild" else str(step["action"])

@@ -17,7 +17,7 @@ _COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry
 
 
 def queues_view(outcome: AuditOutcome) -> View:
-    """What queues.html shows. The table of queues has no empty column."""
+    """Return the data of queues.html. The table of queues has no empty column."""
     blamed: Counter[tuple[str, int]] = Counter()
     for finding in outcome.findings:
         if finding.topic is not None and finding.severity != NOTE and CATALOGUE[finding.code].about is Part.QUEUE:

@@ -10,7 +10,10 @@ MAX_ROWS = 100
 
 
 def replicas_view(outcome: AuditOutcome) -> View:
-    """What replicas.html shows. outcome: one with `replicas`."""
+    """Return the data of replicas.html.
+
+    outcome: one with `replicas`.
+    """
     group = outcome.replicas
     choice = choice_words(group)
     pairs = [pair for pair in group["pairs"] if outcome.name in (pair["left"], pair["right"])]

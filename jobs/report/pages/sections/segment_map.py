@@ -91,7 +91,7 @@ class Item:
 
 
 def map_view(outcome: AuditOutcome, broker: Row | None) -> View:
-    """What map.html shows."""
+    """Return the data of map.html."""
     if not outcome.segments:
         return {"parts": []}
     cut = end_of_log(broker) if broker and broker.get("starts") else None
@@ -160,7 +160,7 @@ def _parts(outcome: AuditOutcome, cut: int | None, start_segment: str) -> list[_
 
 
 def _mark_ends(parts: Sequence[_Part], cut: int | None) -> None:
-    """The cut, where something lies beyond it; and zeros, where they are not the log's end."""
+    """Mark the cut if something lies beyond it, and zeros if they are not the log's end."""
     closing = (EXTENT_UNWRITTEN, EXTENT_FILLER, MISSING)
     last = max((part.start + end for part in parts for _, end, kind in part.pieces if kind not in closing), default=0)
     for part in parts:
@@ -206,7 +206,10 @@ def _side_by_side(parts: Sequence[_Part]) -> tuple[list[BarPart], int]:
 
 
 def cells_of(pieces: Sequence[BarPart], size: int) -> list[tuple[int, int, str]]:
-    """The bar as (first cell, cells, kind), neighbouring equal ones as one; a cell shows the worst kind of bytes in it."""
+    """Return the bar as (first cell, cells, kind), with neighbouring equal cells as one.
+
+    A cell shows the worst kind of bytes in it.
+    """
     if size <= 0:
         return []
     cells = [_RANK[EXTENT_UNWRITTEN]] * CELLS
@@ -278,7 +281,7 @@ class Range:
 
 
 def _ranges(outcome: AuditOutcome) -> tuple[list[Range], int]:
-    """Byte for byte, of the segments that hold more than messages and what closes them; and how many there is no room for."""
+    """Return (byte ranges of the segments that hold damage or plausible messages, how many more ranges there are)."""
     ranges: list[Range] = []
     left = 0
     for segment in outcome.segments:

@@ -8,7 +8,7 @@ from schemas.rows import AuditOutcome, Row
 
 
 def timers_view(outcome: AuditOutcome, broker: Row | None) -> View:
-    """What timers.html shows: how many wait and when they are due, and what a start does with them."""
+    """Return the data of timers.html: how many wait and when they are due, and a start's effect on them."""
     return {
         "timers": outcome.timers,
         "waiting": outcome.timers.get("waiting"),

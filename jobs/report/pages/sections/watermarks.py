@@ -1,4 +1,4 @@
-"""Where each file of a store ends, on one scale of physical offsets and one of store times.
+"""The ends of each file of a store, on one scale of physical offsets and one of store times.
 
 A mark outside of the log's own range is drawn at the edge and said to be there: one wild value must not squeeze the others.
 """
@@ -26,7 +26,10 @@ class Mark:
 
 @dataclass(frozen=True)
 class Line:
-    """A mark as it is drawn. left, width: where on the scale, in per cent; None where nothing is drawn. A point has no width."""
+    """A mark as it is drawn.
+
+    left, width: its place on the scale, in per cent; None if nothing is drawn. A point has no width.
+    """
 
     words: str
     value: str
@@ -36,7 +39,7 @@ class Line:
 
 
 def marks_view(outcome: AuditOutcome, broker: Row | None) -> View:
-    """What marks.html shows. Nothing where there is nothing to place."""
+    """Return the data of marks.html, empty if there is nothing to place."""
     if not outcome.segments:
         return {"scales": []}
     offsets = offset_marks(outcome, broker)

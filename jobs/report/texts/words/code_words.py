@@ -1,4 +1,4 @@
-"""What a finding's code or a stop reason means, what follows, and what to do: the catalogue's row in whole sentences."""
+"""The words on a finding's code or a stop reason, what follows, and what to do: the catalogue's row in whole sentences."""
 
 from __future__ import annotations
 

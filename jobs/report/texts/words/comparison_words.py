@@ -1,4 +1,4 @@
-"""What releases and settings would make of one copy, in words and in the lines of a short table."""
+"""The comparison of releases and settings on one copy, in words and in the lines of a short table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ComparedLine:
 
     @property
     def exit_code(self) -> int | None:
-        """None where the loss is not known: the code would look like an answer."""
+        """Return the exit code; None if the loss is not known: the code would look like an answer."""
         return self.row.exit_code if is_judged(self.row) else None
 
 
@@ -87,7 +87,7 @@ def is_judged(row: Start) -> bool:
 
 
 def lost_text(row: Start) -> str:
-    """What a start loses; "not known" where nobody knows, or the number is in doubt."""
+    """Return the words on a start's loss; "not known" if nobody knows, or the number is in doubt."""
     if not is_judged(row):
         return "not known"
     if not row.starts:
@@ -97,7 +97,7 @@ def lost_text(row: Start) -> str:
 
 
 def least_text(outcome: AuditOutcome, compared: Comparison) -> str:
-    """Which release loses least, in a sentence, and whether that is enough to start it."""
+    """Return a sentence on the release that loses least, and whether that is enough to start it."""
     if not compared.least:
         return "It is not known of any of these releases that it starts on this copy."
     rows = [row for row in compared.releases if row.release in compared.least]

@@ -1,4 +1,4 @@
-"""What a comparison of copies says, in words that the terminal and the pages share. Names come as they are: escape the result."""
+"""The comparison of copies, in words that the terminal and the pages share. Names come as they are: escape the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OTHER_HAS = {
 
 
 def choice_words(group: Row) -> str:
-    """Which copy to start as master, in a sentence."""
+    """Return a sentence on the copy to start as master."""
     best = group["best"]
     if not best:
         return str(group["why"])
@@ -52,7 +52,7 @@ def pair_words(pair: Row) -> str:
 
 
 def rejoin_words(pair: Row) -> Iterator[str]:
-    """What each of two replicas in controller mode would do as slave of the other, a sentence for each."""
+    """Yield a sentence for each of two replicas in controller mode: its acts as slave of the other."""
     for row in pair.get("rejoin") or ():
         slave, master, outcome = row["slave"], row["master"], row["outcome"]
         text = f"as slave of {master}, {slave} would "
@@ -71,7 +71,7 @@ def rejoin_words(pair: Row) -> Iterator[str]:
 
 
 def lack_words(group: Row, store: str) -> Iterator[str]:
-    """What the other copies have that this one lacks, a sentence for each."""
+    """Yield a sentence for each other copy that has messages which this one lacks."""
     for lack in group["lacks"]:
         if lack["store"] == store and lack["messages"]:
             queues = count_text(len(lack["by_queue"]), "queue")
@@ -103,7 +103,10 @@ def config_words(group: Row, store: str = "") -> Iterator[str]:
 
 
 def config_steps(group: Row, store: str) -> Iterator[str]:
-    """Say of each table of config/ what to take from other copies before this one, which lacks no message, becomes master."""
+    """Yield the tables of config/ to take from other copies before this copy becomes master.
+
+    This copy lacks no message.
+    """
     pairs, tables = _relations(group), dict[str, list[Row]]()
     for row in group.get("config", ()):
         names = row["table"] in ("topics", "groups")
@@ -128,7 +131,7 @@ def _relations(group: Row) -> dict[frozenset[str], str]:
 
 
 def _which_offsets(group: Row, row: Row) -> str:
-    """Which file to take where one copy has all the greater offsets."""
+    """Say which offsets of two copies to take, a clause."""
     own, holder = row["store"], row["holder"]
     pairs = _relations(group)
     back = any((r["store"], r["holder"], r["table"]) == (holder, own, row["table"]) for r in group["config"])

@@ -13,7 +13,7 @@ from store_io.base.wording import count_text
 
 
 class ExitWords(NamedTuple):
-    """What an exit code says: in a word or three, and as a clause."""
+    """The words for an exit code: up to three of them, and a clause."""
 
     short: str
     meaning: str
@@ -29,13 +29,15 @@ EXIT_CODES = ", ".join(f"{code} {words.short}" for code, words in _EXIT_WORDS.it
 
 
 def exit_meaning(code: int) -> str:
-    """What a run's exit code says, as a clause; any but those of an audit are of one that was stopped."""
+    """Return a clause on a run's exit code. Any code but an audit's is that of a run that was stopped."""
     return _EXIT_WORDS[code].meaning if code in _EXIT_WORDS else "stopped"
 
 
 def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
-    """What an exit code says of the stores that earned it; of LOST, whether messages are concerned or the start. Copies that have
-    diverged are not just called consistent."""
+    """Return the words for an exit code of these stores; for LOST, whether messages are concerned or the start.
+
+    Copies that have diverged are not just called consistent.
+    """
     outcomes = list(outcomes)
     if code == CONSISTENT and any(lacks_of(outcome)[1] for outcome in outcomes):
         return "each consistent by itself, diverged from another copy"
@@ -45,7 +47,7 @@ def exit_words(code: int, outcomes: Iterable[AuditOutcome]) -> str:
 
 
 def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
-    """For how many stores of a run nobody named a release, or a broker.conf; "" where for none."""
+    """Say for how many stores of a run nobody named a release, or a broker.conf; "" if for none."""
     unnamed = [o.release for o in outcomes if o.release_from != NAMED]
     known = "" if all(o.release_from in (NAMED, DEFAULT) for o in outcomes) else "known "
     without = sum(o.settings_from == DEFAULT for o in outcomes)

@@ -1,4 +1,4 @@
-"""What is wrong with the logs of compacted topics.
+"""The checks of the logs of compacted topics.
 
 * `compacted_topics`: their files, their records and entries, and how far they reach.
 """

@@ -41,7 +41,7 @@ def _files(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _left_over(evidence: Evidence, path: str, topic: str | None, queue_id: int | None) -> bool:
-    """Whether the file is one that a compaction has replaced and not removed: all others are sound and agree without it."""
+    """Say whether a compaction has replaced this file and not removed it. All other files are sound and agree without it."""
     if not path.endswith(".delete") or topic is None or queue_id is None or not evidence.all_read:
         return False
     queue = evidence.copy.compacted.queues.get((topic, queue_id))

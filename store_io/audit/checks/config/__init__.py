@@ -1,4 +1,4 @@
-"""What the files of config/ lack of what the rest of the copy shows.
+"""The checks of the files of config/ against the rest of the copy.
 
 * `lost_tables`: tables that a start takes from an older copy, or begins without.
 * `against_queues`: topics that clients cannot find, and delayed messages that are delivered again.

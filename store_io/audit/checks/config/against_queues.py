@@ -27,7 +27,10 @@ MAX_TOPICS = 1000  # each as a finding; the others are one together
 
 
 def against_queues(evidence: Evidence) -> list[Finding]:
-    """Findings where the tables do not name what the queues hold; none where it is not known what a start makes of them."""
+    """Return findings on tables that do not name the content of the queues.
+
+    None if it is not known how a start reads the tables.
+    """
     prediction = evidence.prediction
     config = evidence.copy.config
     if prediction is None or prediction.after_dispatch is None or not _were_there(config):

@@ -96,7 +96,7 @@ def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Itera
 
 
 def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:
-    """What lets a start hold these entries: the settings with which it takes the form, or what takes the entries over."""
+    """Return the step by which a start holds these entries. It is the settings with which it takes the form, or a repair."""
     config, form = copy.config, fuller.form
     if not fuller.other_setting:
         return "Before a start repair this copy with --fix-config, which takes them over."
@@ -147,8 +147,11 @@ def _is_gone(config: StoreConfig, path: str) -> bool:
 
 
 def _was_there(config: StoreConfig, path: str) -> bool:
-    """Whether a file that is missing with its .bak once was there. What a broker writes late, or never, does not count: the
-    groups' file comes with the first group, the delay levels' with the first delivery."""
+    """Say whether a file that is missing with its .bak once existed.
+
+    A file that a broker writes late, or never, does not count: the groups' file comes with the first group, the delay levels'
+    with the first delivery.
+    """
     others = [each for each in _MAIN if each != path and each in config.loads and config.loads[each].name]
     if path == TOPICS:
         return GROUPS in others and len(others) > 1

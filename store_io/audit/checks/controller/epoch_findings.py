@@ -14,7 +14,7 @@ from store_io.formats.controller.epoch_file import BadEpochFile, EpochLine, Stor
 
 
 def epoch_findings(evidence: Evidence) -> list[Finding]:
-    """What is wrong with it; nothing where the broker is not in controller mode."""
+    """Return the findings on the epoch file; none if the broker is not in controller mode."""
     epochs = evidence.copy.epochs
     found = [_damaged(bad, epochs) for bad in epochs.bad]
     found += _not_rising(epochs)
@@ -63,7 +63,10 @@ def _beyond_end(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _inside_records(evidence: Evidence) -> Iterator[Finding]:
-    """Starts inside of a record that is sound: where the log is damaged, or ends, they say nothing."""
+    """Yield findings on epochs that start inside of a sound record.
+
+    A place at which the log is damaged, or ends, shows nothing.
+    """
     epochs = evidence.copy.epochs
     suspects = set(evidence.no_epoch_starts)
     for line in epochs.lines:

@@ -8,7 +8,7 @@ from store_io.formats.checkpoint_reader import checkpoint_findings
 
 
 def checkpoint_times(evidence: Evidence) -> list[Finding]:
-    """What the checkpoint says that the log does not, where the log's newest message was read."""
+    """Compare the checkpoint with the log, if the log's newest message was read."""
     if not evidence.end_is_known:
         return []
     times = [(s.first_store_time, s.last_store_time) for s in evidence.segments if s.first_store_time or s.last_store_time]

@@ -1,4 +1,4 @@
-"""Where two files contradict each other: which of them has the finding, and what may be wrong as well."""
+"""Two files that contradict each other: the one that has the finding, and the one that may be wrong as well."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DISPUTED = 1000
 
 
 def settled(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[Finding]:
-    """The findings without those on an index file's header where the comparison with messages blames an entry for the same."""
+    """Leave out findings on an index file's header if the comparison with messages blames an entry for the same fault."""
     blamed = {finding.file for finding in findings if finding.code == INDEX_HEADER}  # only of these anything may go
     by_file: dict[str, list[Finding]] = {path: [] for path in evidence.index if path in blamed}
     for finding in findings if by_file else ():
@@ -34,8 +34,10 @@ def settled(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[F
 
 
 def disputed(evidence: Evidence, findings: Iterable[Finding]) -> list[Finding]:
-    """The messages whose tags code or keys an entry contradicts: header and properties have no checksum, so the message may be
-    the one that is wrong."""
+    """Return the messages whose tags code or keys an entry contradicts.
+
+    Header and properties have no checksum, so the message may be the wrong one.
+    """
     log = evidence.log
     found: dict[int, Finding] = {}
     for finding in findings:

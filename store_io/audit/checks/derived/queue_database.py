@@ -12,7 +12,7 @@ from store_io.rules.rocksdb.queue import RocksQueue
 
 
 def queue_database(evidence: Evidence) -> list[Finding]:
-    """What is wrong with it; none where the queues are in files."""
+    """Return the findings on the database of queues; none if the queues are in files."""
     table = evidence.copy.database_table
     if table is None:
         return []
@@ -33,7 +33,10 @@ def _bytes(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
 
 
 def _older(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
-    """After an unclean exit a table may be there that was written, or taken out of use, when the broker died."""
+    """Yield findings on tables that the MANIFEST does not name.
+
+    After an unclean exit a table may be there that was written, or taken out of use, as the broker died.
+    """
     for path in table.unnamed:
         yield Finding("queue_database_older", path, severity=NOTE if evidence.copy.unclean else "", actual="not in the MANIFEST")
 

@@ -21,7 +21,7 @@ from store_io.rules.releases import BrokerRules
 
 
 def queue_entries(evidence: Evidence) -> Iterator[Finding]:
-    """What is wrong with the entries of each queue, where all queues could be read."""
+    """Yield the findings on each queue's entries, if all queues could be read."""
     table = evidence.copy.queue_table
     entries_known = table is None or table.opened  # else nobody knows which entries the database holds
     for key, view in evidence.views.items() if evidence.queues_whole else ():
@@ -38,7 +38,10 @@ def queue_entries(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _not_flushed(evidence: Evidence, view: QueueView) -> bool:
-    """Whether a start after an unclean exit puts all that a queue in RocksDB lacks, of a combined store (rocksdb.md 8)."""
+    """Say whether a start after an unclean exit puts all that a queue in RocksDB lacks.
+
+    The store has queues in files, too (rocksdb.md 8).
+    """
     if evidence.copy.twins is None or not view.keyed or not evidence.copy.unclean or not view.missing:
         return False
     rows = view.runs.rows
@@ -51,8 +54,10 @@ def _put_again(missing: list[Finding], view: QueueView) -> list[Finding]:
 
 
 def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) -> list[Finding]:
-    """Light queues may be written to RocksDB since a later day than that of these messages: then the database is empty, or their
-    minimum is where a start has set it without an entry (rocksdb.md 8)."""
+    """Make notes of missing entries before the day on which light queues were first written to RocksDB (rocksdb.md 8).
+
+    The database is then empty, or their minimum is at the place that a start has set without an entry.
+    """
     table = evidence.copy.light_table
     if table is None or not view.keyed or not missing or view.deleted_topic:
         return missing
@@ -152,7 +157,10 @@ def shifted_findings(view: QueueView) -> list[Finding]:
 def _of_entries(
     code: str, view: QueueView, entries: tuple[int, int], expected: str, actual: str, phy_offset: int | None = None
 ) -> Iterator[Finding]:
-    """One finding for each file that holds some of these entries: [first, last). One alone where a key is an entry's place."""
+    """Yield one finding for each file that holds some of the entries [first, last).
+
+    If a key is an entry's place, there is one finding alone.
+    """
     unit = view.unit
     if view.keyed:
         yield Finding(
@@ -169,7 +177,10 @@ def _of_entries(
 
 
 def spare_file_findings(view: QueueView) -> list[Finding]:
-    """Files without an entry after one that still has room: a broker makes the next file only when the last one is full."""
+    """Return findings on files without an entry after one that still has room.
+
+    A broker makes the next file only if the last one is full.
+    """
     if view.summary is None:
         return []
     return [
@@ -180,7 +191,7 @@ def spare_file_findings(view: QueueView) -> list[Finding]:
 
 
 def hole_findings(view: QueueView) -> list[Finding]:
-    """Zero entries between used ones where the log has no message for them."""
+    """Return findings on zero entries between used ones, if the log has no message for them."""
     if view.summary is None or not view.summary.used or view.batch or view.keyed:  # keys need not follow one another
         return []
     used = union(view.summary.used)

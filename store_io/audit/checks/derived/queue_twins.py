@@ -21,7 +21,7 @@ from store_io.scan.queues.twin_queues import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKS
 
 
 def queue_twins(evidence: Evidence) -> list[Finding]:
-    """What differs; none where queues are written once."""
+    """Return the findings on entries that differ between both kinds of queues; none if queues are written once."""
     twins = evidence.copy.twins
     if twins is None:
         return []
@@ -49,7 +49,10 @@ def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:
 
 
 def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
-    """Also a hole that a kill left, if no start fills it: whoever is served from there later gets none of these messages."""
+    """Return the finding on a gap, also on a hole that a kill left, if no start fills it.
+
+    Consumers that are served from there later get none of these messages.
+    """
     healed = evidence.puts_at_start(gap.phy_first, gap.phy_last)
     later = gap.kind == NOT_IN_ROCKSDB and gap.phy_last < evidence.twin_from
     where, message = "RocksDB" if gap.kind == NOT_IN_ROCKSDB else "files", ""
@@ -77,7 +80,10 @@ def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
 
 
 def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
-    """Entries that differ, and those of the other kind alone for which the queues that are read do not lack a message's."""
+    """Yield findings on entries that differ, and on entries of the other kind alone.
+
+    Such an entry is no finding if the queue that is read lacks an entry for its message.
+    """
     for gap in evidence.twin_gaps:
         if gap.kind == lacking:
             continue
@@ -99,10 +105,10 @@ def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
 
 
 def _made_anew(evidence: Evidence) -> Iterator[Finding]:
-    """Queues of the broker's own services, where RocksDB gives the numbers: a start may give those in files RocksDB's end.
+    """Yield findings on queues of the broker's own services, if RocksDB gives the numbers.
 
-    The store lists no queue in RocksDB that nobody asked for. A whole broker's services ask for theirs before start()
-    (ScheduleMessageService.correctDelayOffset, TimerMessageStore.recover).
+    A start may give these queues in files RocksDB's end. The store lists no queue in RocksDB that nobody asked for. A whole
+    broker's services ask for theirs before start() (ScheduleMessageService.correctDelayOffset, TimerMessageStore.recover).
     """
     prediction = evidence.prediction
     if prediction is None or not prediction.starts or prediction.after_dispatch is None:
@@ -127,7 +133,7 @@ def _made_anew(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _folder(evidence: Evidence, key: QueueKey) -> str:
-    """Of the kind of queues that is not read."""
+    """Return the folder of the kind of queues that is not read."""
     copy = evidence.copy
     assert copy.twins is not None
     if copy.queue_table is None:

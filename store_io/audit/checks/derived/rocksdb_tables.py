@@ -39,7 +39,7 @@ FIRST_WITH_TABLES = parse_known("5.4.0")
 
 
 def rocksdb_tables(evidence: Evidence) -> list[Finding]:
-    """None where neither is in use, or they were not read."""
+    """Return the findings on index and transactions in RocksDB. None if neither is in use, or they were not read."""
     used, results = evidence.copy.tables, evidence.table_results
     if used is None or not results.read or evidence.broken:
         return []
@@ -73,8 +73,11 @@ def tables_judged(evidence: Evidence) -> bool:
 
 
 def _unsure(evidence: Evidence) -> bool:
-    """Whether stretches differ beyond those that were looked at, where nothing was found, or entries are missing of which nothing
-    shows whether they ever were there."""
+    """Say whether the index may be wrong in ways that no finding shows.
+
+    That is so if stretches differ that were not looked at while the others show nothing, or if entries are missing of which
+    nothing shows that they ever existed.
+    """
     results, differs = evidence.table_results, evidence.index_difference
     if results.index is None or differs is None:
         return True
@@ -113,7 +116,10 @@ def _last_stored(evidence: Evidence) -> int:
 
 
 def _clock(evidence: Evidence) -> int | None:
-    """When the broker ran last, by the timer's checkpoint, which a broker keeps up to date; None where that says nothing."""
+    """Return the time at which the broker ran last, by the timer's checkpoint, which a broker keeps up to date.
+
+    None if that says nothing.
+    """
     parts = evidence.copy.timers
     if parts is None or parts.check.empty or parts.check.odd or parts.check.read_time < _last_stored(evidence) - LATE_MS:
         return None
@@ -167,7 +173,7 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
 def _index_ends(
     evidence: Evidence, used: TablesInUse, index: IndexTable, look: IndexLook, differs: IndexDifference, step: str
 ) -> Iterator[Finding]:
-    """What is missing before the first entry and after the mark."""
+    """Yield findings on entries that are missing before the first entry and after the mark."""
     before, after_mark = look.before + differs.before, look.after_mark + differs.after_mark
     same_hour = look.before_same_hour + differs.before_same_hour
     code, put = codes.INDEX_MISSING, _puts(evidence, index.mark)
@@ -273,7 +279,7 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
 
 
 def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTable, halves: np.ndarray) -> Iterator[Finding]:
-    """Of the half messages that nothing marks as done."""
+    """Yield findings on half messages without an entry that nothing marks as done."""
     assert table.rows is not None
     without = halves[~among(halves["phy_offset"], table.rows["phy_offset"])]
     large = without["size"] > int(evidence.copy.rules.value("maxMessageSize"))
@@ -305,9 +311,11 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
 
 
 def given_up_halves(evidence: Evidence) -> np.ndarray:
-    """The physical offsets, ascending, of half messages that this copy shows as given up: nothing marks them as done, they lie
-    below the mark of a database that was read whole and is no older state, have no entry there, and are so old that the broker
-    had asked all its questions when it ran last."""
+    """Return the physical offsets, ascending, of half messages that this copy shows as given up.
+
+    Nothing marks these messages as done. They lie below the mark of a database that was read whole and is no older state, and
+    have no entry there. They are so old that the broker had asked all its questions when it ran last.
+    """
     none, copy, results = np.zeros(0, np.int64), evidence.copy, evidence.table_results
     table, log, clock = results.transactions, results.log, _clock(evidence)
     if copy.tables is None or copy.tables.database.absent or not results.read or clock is None or log is None or log.dropped:
@@ -326,8 +334,11 @@ def _halves(chosen: np.ndarray) -> str:
 
 
 def _given_up_after(evidence: Evidence) -> int:
-    """The age in ms below which no transaction is given up: it is asked about at most once in an interval, and removed with the
-    question after the last. Source: TransactionalMessageRocksDBService.checkTransRecordsStatus (5.4.0, 5.5.0)."""
+    """Return the age in ms below which no transaction is given up.
+
+    It is asked about at most once in an interval, and removed with the question after the last. Source:
+    TransactionalMessageRocksDBService.checkTransRecordsStatus (5.4.0, 5.5.0).
+    """
     value = evidence.copy.rules.value
     return max(0, int(value("transactionCheckMax"))) * max(0, int(value("transactionCheckInterval")))
 
@@ -355,7 +366,10 @@ def _open_halves(evidence: Evidence) -> bool:
 
 
 def _stands_still(evidence: Evidence, mark: int, code: str, what: str, step: str) -> Iterator[Finding]:
-    """A mark beyond the end of the log as a start has it: the broker passes over all that is stored before it."""
+    """Yield a finding on a mark beyond the end of the log after a start.
+
+    The broker passes over all that is stored before the mark.
+    """
     prediction = evidence.prediction
     if prediction is not None and prediction.starts and mark > max(0, prediction.end):
         text = f"rocksdbstore/ says that it holds messages up to physical offset {mark}, and a start ends the log at"

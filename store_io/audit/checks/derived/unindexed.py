@@ -19,7 +19,10 @@ def _all_keys(segment: SegmentSummary) -> tuple[int, int, int, int]:
 
 
 def unindexed(evidence: Evidence) -> list[Finding]:
-    """Messages with keys outside of what the index files cover, where log and index could be read as a whole (I1, I9)."""
+    """Return findings on messages with keys outside of the index files' ranges (I1, I9).
+
+    Log and index must have been read as a whole.
+    """
     copy = evidence.copy
     late = any(file.path in evidence.late for file in copy.index_files)
     whole = evidence.log_whole and evidence.index_whole and not late

@@ -12,8 +12,10 @@ _NOTHING = "Nothing: a broker that was killed may leave a table that it was writ
 
 
 def unnamed_tables(evidence: Evidence) -> list[Finding]:
-    """Where a table in it is in use. After an unclean exit a file may be there that was written, or taken out of use, when the
-    broker died."""
+    """Return findings on table files that the database in rocksdbstore/ does not know. A table in it must be in use.
+
+    After an unclean exit a file may be there that was written, or taken out of use, as the broker died.
+    """
     copy, transactions = evidence.copy, evidence.table_results.transactions
     in_use = copy.tables is not None or copy.timers is not None and copy.timers.table is not None
     paths = copy.unnamed_tables or (transactions.unnamed if transactions is not None else ())

@@ -11,7 +11,10 @@ from store_io.rules.dledger.ledger_chain import PlacedStretch, live_stretches
 
 
 def entry_chain(evidence: Evidence) -> list[Finding]:
-    """Where the chain breaks although each header is plausible by itself; damaged headers are the segment scan's findings."""
+    """Return findings on breaks of the chain between headers that are plausible by themselves.
+
+    Damaged headers are the segment scan's findings.
+    """
     if evidence.copy.loaded.ledger is None:
         return []
     stretches = live_stretches(evidence.ledger.values())

@@ -12,7 +12,7 @@ from store_io.rules.dledger.ledger_walks import FILLER, UnitRun
 
 
 def ledger_index(evidence: Evidence) -> list[Finding]:
-    """The findings; none where the log could not be read as a whole."""
+    """Return the findings on the group's index; none if the log could not be read as a whole."""
     if evidence.copy.loaded.ledger is None or not evidence.log_whole or any(w.problem for w in evidence.units.values()):
         return []
     return [*_units(evidence), *_missing(evidence)]

@@ -9,7 +9,7 @@ from store_io.rules.dledger.ledger_chain import live_stretches
 
 
 def ledger_terms(evidence: Evidence) -> list[Finding]:
-    """The finding where currterm is older than the log."""
+    """Return the finding on a currterm that is older than the log."""
     ledger = evidence.copy.loaded.ledger
     live = live_stretches(evidence.ledger.values()) if ledger is not None else []
     if ledger is None or not live:

@@ -53,12 +53,12 @@ _NEW_LOG = "If it was meant to begin again, give the store another name."
 
 
 def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_MESSAGE,)) -> int | None:
-    """The end of the last extent of these kinds, a physical offset; None where there is none."""
+    """Return the end of the last extent of these kinds, a physical offset, or None."""
     return max((s.base_offset + e.end for s in segments for e in s.extents if e.kind in kinds), default=None)
 
 
 def empty_findings(evidence: Evidence) -> list[Finding]:
-    """The finding of a copy whose log was all read and holds neither a message nor damage; none of any other."""
+    """Return the finding on a copy whose log was all read and holds neither a message nor damage. Any other copy has none."""
     if not evidence.log_whole or evidence.unread or log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
         return []
     shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy.config))
@@ -99,8 +99,11 @@ def _traces(evidence: Evidence) -> Iterator[str]:
 
 
 def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
-    """Whether a file lies in one of these folders under a number, whatever it holds: mapped files are made by their first put
-    (MappedFileQueue.getLastMappedFile, asked by ConsumeQueue, ConsumeQueueExt, BatchConsumeQueue, IndexService and TimerLog)."""
+    """Say whether a file lies in one of these folders under a number, whatever it holds.
+
+    Mapped files are made by their first put (MappedFileQueue.getLastMappedFile, asked by ConsumeQueue, ConsumeQueueExt,
+    BatchConsumeQueue, IndexService and TimerLog).
+    """
     top, _, name = entry.path.partition("/")
     number = name_of(name)
     return entry.kind == "file" and entry.size > 0 and top in folders and number.isascii() and number.isdecimal()
@@ -117,11 +120,11 @@ def _offsets_read(config: StoreConfig) -> Iterator[str]:
 def shrunk_findings(
     evidence: Evidence, furthest: FurthestRun | None, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]
 ) -> list[Finding]:
-    """The finding of a copy that lacks messages which the `furthest` run saw; none of any other.
+    """Return the finding on a copy that lacks messages which the `furthest` run saw; none for any other.
 
-    named: a person gave both the same name, so both are of one broker. Without that the two are held to be of one log where
-    the copy is empty, or a segment of both begins alike; else the finding is a note, as another store may have lain there.
-    segments_before: the earlier run's rows of `segments` of this store; asked for only where they matter.
+    named: a person gave both the same name, so both are of one broker. Without that the two are held to be of one log if the copy
+    is empty, or a segment of both begins alike; else the finding is a note, as another store may have lain there.
+    segments_before: the earlier run's rows of `segments` of this store; asked for only if they matter.
     """
     if furthest is None or not evidence.end_is_known or _is_another_folder(evidence, furthest):
         return []
@@ -156,7 +159,10 @@ def shows_a_store(findings: Iterable[Finding]) -> bool:
 
 
 def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:
-    """Whether the folder holds other things than a store and lies elsewhere than the copy that was seen: a wrong path, then."""
+    """Say whether the folder holds other things than a store and lies elsewhere than the copy that was seen.
+
+    The path is then wrong.
+    """
     foreign = bool(evidence.copy.no_store) and is_foreign(evidence.copy.listing)
     return foreign and furthest.location != evidence.request.location.root
 
@@ -178,7 +184,7 @@ def verdict(outcome: AuditOutcome) -> str:
 
 
 def verdict_addition(outcome: AuditOutcome) -> str:
-    """What follows the verdict of a copy that has shrunk and still holds messages."""
+    """Return the end of the verdict on a copy that has shrunk and still holds messages."""
     shrunk = next((f for f in outcome.findings if f.code == "commitlog_shrunk" and f.severity == LOSS), None)
     return f"; {shrunk.message}" if shrunk is not None else ""
 

@@ -22,7 +22,7 @@ MAX_LOST_SIDE_BY_SIDE = 20  # lost messages with a finding each although their b
 
 
 def lost_messages(evidence: Evidence) -> list[Finding]:
-    """What leftover entries prove of the log, where both sides could be read."""
+    """Return the findings on lost messages that leftover entries prove, if both sides could be read."""
     if not evidence.log_whole or not evidence.queues_whole:
         return []
     flushed_until = evidence.copy.checkpoint.physic_time
@@ -96,7 +96,7 @@ def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) ->
 
 @dataclass(frozen=True)
 class _LostMessage:
-    """Bytes [start, end) of a segment where an entry of this queue says that a message lies."""
+    """Bytes [start, end) of a segment in which a message lay, as an entry of this queue says."""
 
     segment: SegmentSummary
     start: int
@@ -109,7 +109,7 @@ class _LostMessage:
 
 
 def _folded_lost(lost: list[_LostMessage]) -> list[Finding]:
-    """A finding per message; one for all where many lie side by side, as in a page or a disk's block of zeros."""
+    """Return a finding per message, but one for many side by side, as in a page of zeros."""
     lost.sort(key=lambda m: (m.segment.base_offset, m.segment.path, m.start))
     groups: list[list[_LostMessage]] = []
     for message in lost:

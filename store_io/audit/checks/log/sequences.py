@@ -22,9 +22,10 @@ from store_io.base.wording import count_text
 
 
 def sequences(evidence: Evidence) -> list[Finding]:
-    """Queue offsets that do not follow one another along the log, where all that was wanted of it was read (C13, P14).
+    """Return findings on queue offsets that do not follow one another along the log (C13, P14).
 
-    What a repair has bridged counts as damaged. Nor is a gap serious whose positions a repair made lead to the next message.
+    All of the log that was wanted must have been read. Bytes that a repair has bridged count as damaged. A gap is not serious if
+    a repair made its positions lead to the next message.
     """
     if not evidence.log_whole or evidence.queues_not_opened:  # a folder of queues shows which topics have several in one record
         return []
@@ -112,7 +113,10 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
 
 
 def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Sequence[_Run]) -> list[Finding]:
-    """The note on where the queue's present life begins, and on the messages of earlier ones; none where it has but one."""
+    """Return the note on the begin of the queue's present life, and on the messages of earlier lives.
+
+    A queue with one life has none.
+    """
     count = view.earlier_messages() if view.begins_again else 0
     if not count:
         return []

@@ -119,7 +119,7 @@ def _again(view: TimerView) -> Iterator[Finding]:
 
 
 def _late(view: TimerView) -> Iterator[Finding]:
-    """No broker of this store has stored up to when it delivered: entries that are due before the start are passed over."""
+    """Yield the finding on a store without a stored delivery time. Entries that are due before the start are passed over."""
     table, fates = view.parts.table, view.fates
     if table is None or table.read_time is not None or fates is None or not fates.waiting.messages:
         return

@@ -86,7 +86,7 @@ def _missing(view: TimerView) -> Iterator[Finding]:
 
 
 def _wheel(view: TimerView) -> Iterator[Finding]:
-    """No wheel where units are; and links that nobody looked at."""
+    """Yield the findings on a missing wheel beside units, and on links that nobody looked at."""
     if not view.parts.wheel and view.files.unit_count:
         yield Finding(
             codes.TIMER_WHEEL_MISSING,
