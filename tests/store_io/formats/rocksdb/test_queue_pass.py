@@ -33,6 +33,12 @@ def write(root: Path, entries: Entries, *odd: tuple[bytes, bytes]) -> None:
     write_database(root / "consumequeue", {"default": [*((entry_key(*k), entry_value(*v)) for k, v in entries.items()), *odd]})
 
 
+def passed(asked: KeyRangeTask) -> KeyRangeResult:
+    result = pass_over(asked)
+    assert result.problem is None, f"the process that reads the database failed: {result.problem}"
+    return result
+
+
 def used(result: KeyRangeResult) -> dict[QueueKey, list[tuple[int, int]]]:
     return {queue.key: queue.used for queue in result.queues}
 
@@ -43,7 +49,7 @@ def test_numbers_by_queue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     entries |= {("T", 1, n): (10 * n, 5, 0, 1) for n in range(20)} | {("Longer", 0, 3): (30, 5, 0, 1)}
     write(tmp_path, entries)
     maxima = {("T", 0): QueueEnd(60, 6), ("T", 1): QueueEnd(190, 19), ("Longer", 0): QueueEnd(30, 3), ("None", 0): QueueEnd(0, 4)}
-    result = pass_over(task(tmp_path, maxima, log_min=40))
+    result = passed(task(tmp_path, maxima, log_min=40))
     assert used(result) == {("T", 0): [(5, 7)], ("T", 1): [(4, 20)], ("Longer", 0): [], ("None", 0): []}
     assert not result.findings and not any(queue.findings for queue in result.queues)
 
@@ -54,16 +60,16 @@ def test_ranges_of_keys_together_give_all(tmp_path: Path) -> None:
     whole = task(tmp_path, maxima)
     edge = queue_prefix(("T", 2))
     parts = [
-        pass_over(replace(whole, end=edge, maxima={k: v for k, v in maxima.items() if k[1] < 2})),
-        pass_over(replace(whole, first=edge, maxima={k: v for k, v in maxima.items() if k[1] >= 2})),
+        passed(replace(whole, end=edge, maxima={k: v for k, v in maxima.items() if k[1] < 2})),
+        passed(replace(whole, first=edge, maxima={k: v for k, v in maxima.items() if k[1] >= 2})),
     ]
-    assert used(parts[0]) | used(parts[1]) == used(pass_over(whole)) == {key: [(0, 9)] for key in maxima}
+    assert used(parts[0]) | used(parts[1]) == used(passed(whole)) == {key: [(0, 9)] for key in maxima}
 
 
 def test_what_no_broker_writes(tmp_path: Path) -> None:
     odd = [(b"short", b""), (b"\0\0\0\x09" + bytes(30), entry_value(1, 2, 3, 4)), (entry_key("T", 0, 1), b"cut")]
     write(tmp_path, {("T", 0, 0): (0, 5, 0, 1)}, *odd)
-    result = pass_over(task(tmp_path, {("T", 0): QueueEnd(0, 0)}))
+    result = passed(task(tmp_path, {("T", 0): QueueEnd(0, 0)}))
     assert used(result) == {("T", 0): [(0, 1)]}
     assert sorted((f.code, f.count) for f in result.findings) == [("queue_entry_invalid", 1), ("queue_entry_invalid", 2)]
 
@@ -73,7 +79,7 @@ def test_what_no_broker_writes(tmp_path: Path) -> None:
 )
 def test_an_end_against_its_entry(end: QueueEnd, actual: str, tmp_path: Path) -> None:
     write(tmp_path, {("T", 0, n): (10 * n, 5, 0, 1) for n in range(3)})
-    (queue,) = pass_over(task(tmp_path, {("T", 0): end})).queues
+    (queue,) = passed(task(tmp_path, {("T", 0): end})).queues
     assert [f.code for f in queue.findings] == (["queue_end_wrong"] if actual else [])
     assert not actual or actual in (queue.findings[0].actual or "")
 
@@ -89,7 +95,7 @@ def test_after_bad_bytes_the_rest_is_found(tmp_path: Path) -> None:
     data[len(data) // 4] ^= 1
     table.write_bytes(data)
     asked = task(tmp_path, {("T", q): QueueEnd(0, 4999) for q in (0, 1)})
-    result = pass_over(asked)
+    result = passed(asked)
     (finding,) = result.findings
     assert finding.code == "queue_database_damaged" and finding.file == f"consumequeue/{table.name}"
     ranges = used(result)
@@ -112,5 +118,5 @@ def test_any_values(tmp_path: Path) -> None:
         )
     ]
     write(tmp_path, {}, *odd)
-    result = pass_over(task(tmp_path, {("T", 0): QueueEnd(5, (1 << 63) - 1)}))
-    assert not result.problem and result.findings
+    result = passed(task(tmp_path, {("T", 0): QueueEnd(5, (1 << 63) - 1)}))
+    assert result.findings
