@@ -175,12 +175,13 @@ def audit_stores(
     taken, turn = frozenset(done), 0
     for batch in batches(stores):
         waiting = [one for one in batch if one[0] not in taken]
-        known = small.audits(waiting) if small is not None else [None] * len(waiting)
-        prepared = _prepared(waiting, [ahead] if ahead is not None and waiting else known, reading)
+        known = [ahead] if ahead is not None else [None] * len(waiting)
+        prepared = _prepared(waiting, small.audits(waiting) if ahead is None and small is not None else known, reading)
         _warn_of_brokers(waiting, prepared, progress)
         if copies is not None:
-            waiting, left = copies.grouped(waiting, prepared)
-            prepared = _prepared(waiting, left, reading)  # a copy that one task has audited is opened to be compared
+            waiting, known = copies.grouped(waiting, prepared)
+            prepared = _prepared(waiting, known, reading)  # a copy that one task has audited is opened to be compared
+        del known  # audits are let go of when they have ended
         for outcomes in together.outcomes(waiting, prepared):
             if small is not None and rendered is not None:
                 judged = [place for place in outcomes if not isinstance(prepared[place], WholeStore)]
@@ -258,7 +259,7 @@ class _Together:
         places = [*opened]
         for part in batches([stores[place][1] for place in places], most, weights):
             own = [places[at] for at, _ in part]
-            found = self._outcomes([stores[place] for place in own], [opened[place] for place in own])
+            found = self._outcomes([stores[place] for place in own], [opened.pop(place) for place in own])
             yield dict(zip(own, found, strict=True))
 
     def _outcomes(

@@ -15,6 +15,7 @@ COLLECTORS = {
     ("store_io/base/failed_reads.py", "failed_reads"),  # every_read raises; can_do_without is listed below
     ("store_io/base/tasks.py", "failed_reads"),  # a PartlyRead in the place of the task's result
     ("store_io/audit/audit_store.py", "failed_reads"),  # a reason why the audit is incomplete
+    ("jobs/audit/one_store.py", "failed_reads"),  # the store is audited once more, by the driver
     ("store_io/repair/repair_store.py", "every_read"),  # a repair, a dry run, what an audit works out
     ("store_io/repair/repair_copy.py", "every_read"),  # what is copied, and whether it is worth it
     ("jobs/repair.py", "every_read"),  # what is asked for, and the hand-over page
