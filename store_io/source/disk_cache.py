@@ -86,7 +86,7 @@ def has_room(size: int) -> bool:
 
 def remembered(root: str, name: str, since: int, make: Callable[[], _T]) -> _T:
     """What `make` gives, or gave to any process of the run that asked after `since`, ns. It is pickled."""
-    kept = KeptFile.of(root, name)
+    kept = KeptFile.of(root, f"value {name}")
     if kept is None:
         return make()
     with contextlib.closing(kept), kept.locked(0, _HEAD_BYTES):
