@@ -1,6 +1,6 @@
 """What was fetched of other machines' files, kept on this machine's disk for all processes of a run: no byte comes twice.
 
-Each file there has one here: its head says which version it holds, a table has the checksum of each grain that has come, the
+Each file there has one here: its head says which version it holds, a table has the checksum of each grain that is here, the
 grains lie at their places. Who fetches a range locks it first, so that others wait for it. The folder is one of the
 run's temporary ones: on the driver's machine the JVM's, on others that of Spark's executor. Either goes when its owner ends.
 What cannot be kept, because there is no folder or no room, is fetched again by whoever needs it.
@@ -86,7 +86,7 @@ def has_room(size: int) -> bool:
 
 def remembered(root: str, name: str, since: int, make: Callable[[], _T]) -> _T:
     """What `make` gives, or gave to any process of the run that asked after `since`, ns. It is pickled."""
-    kept = KeptFile.of(root, name)
+    kept = KeptFile.of(root, f"value {name}")
     if kept is None:
         return make()
     with contextlib.closing(kept), kept.locked(0, _HEAD_BYTES):

@@ -49,7 +49,7 @@ class RemoteFile(BasicFile):
 
     def __init__(self, place: Place, path: str, reading: Reading):
         self.path, self._place, self._reading = path, place, reading
-        self._disk = KeptFile.of(reading.root, "/".join(place))
+        self._disk = KeptFile.of(reading.root, f"file {'/'.join(place)}")
         self._ahead: dict[tuple[int, int], Future[None]] = {}  # grains under way
         try:
             self.size, self._version, _ = self._opened()

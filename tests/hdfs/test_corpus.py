@@ -21,7 +21,7 @@ from tests.support.processes.s3_server import forget as forget_s3
 from tests.support.stores import corpus_tools
 from tests.support.stores.corpus_tools import Case
 
-pytestmark = pytest.mark.hdfs
+pytestmark = [pytest.mark.hdfs, pytest.mark.usefixtures("on_disk")]
 
 CASES = corpus_tools.cases()
 MOST_BYTES = 4 << 30  # of a store with sparse files: both servers hold it whole, on a disk

@@ -11,7 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.support.processes.s3_server import LOGIN, forget
+from store_io.source import disk_cache
+from tests.support.processes.s3_server import LOGIN, OTHERS, forget
 
 XML = '<?xml version="1.0" encoding="UTF-8"?>'
 TIME = "2025-01-01T00:00:00.000Z"
@@ -103,7 +104,7 @@ def served() -> Iterator[Hostile]:
     server.RequestHandlerClass.hostile = hostile  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
+        for name in (*OTHERS, disk_cache.PLACE):
             patch.delenv(name, raising=False)
         here = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{hostile.port}", "AWS_CONFIG_FILE": "/dev/null"}
         for name, value in {**LOGIN, **here}.items():

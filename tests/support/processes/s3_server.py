@@ -12,10 +12,11 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from store_io.source import remote_file, s3_client
+from store_io.source import disk_cache, remote_file, s3_client
 
 BUCKET = "stores"
 LARGE_BYTES = 64 << 20
+OTHERS = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3", "AWS_S3_ADDRESSING_STYLE")
 LOGIN = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
 
 
@@ -125,7 +126,7 @@ def served(certificate: tuple[str, str] | None = None) -> Iterator[S3Server]:
     """A server, which this process reaches by its environment."""
     server = S3Server(certificate)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3"):
+        for name in (*OTHERS, disk_cache.PLACE):
             patch.delenv(name, raising=False)
         for name, value in {**LOGIN, "AWS_ENDPOINT_URL": server.endpoint, "AWS_CONFIG_FILE": "/dev/null"}.items():
             patch.setenv(name, value)
