@@ -70,7 +70,7 @@ def open_ahead(asked: AuditOptions) -> Opened | None:
     """Open the store of a run of one, for which Spark need not be there; None of any other run."""
     if len(asked.stores) != 1 or asked.since_run is not None or asked.max_seconds is not None:
         return None
-    return _prepare(0, asked.stores[0], Reading(asked.level, max_rate=asked.max_rate))
+    return _prepare(0, asked.stores[0], Reading(asked.level, max_rate=asked.max_rate, since=asked.asked_at))
 
 
 def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None) -> int:
@@ -336,11 +336,11 @@ def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
     """Return how much is to be read. Spark runs by now, and the time that was granted counts from here."""
     not_after = time.time() + asked.max_seconds if asked.max_seconds is not None else 0
     if asked.since_run is None and asked.max_seconds is None:
-        return Reading(asked.level, max_rate=asked.max_rate)
+        return Reading(asked.level, max_rate=asked.max_rate, since=asked.asked_at)
     from jobs.tables.delta_tables import Tables
 
     before = earlier_runs(Tables(started, info.tables), asked.stores, asked.since_run, info.run_id, info.rules_version)
-    return Reading(asked.level, not_after, before, asked.since_run is not None, max_rate=asked.max_rate)
+    return Reading(asked.level, not_after, before, asked.since_run is not None, max_rate=asked.max_rate, since=asked.asked_at)
 
 
 def _past(started: Session, info: RunInfo) -> Future[Furthest]:

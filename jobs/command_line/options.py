@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import sys
+import time
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -58,6 +59,7 @@ class AuditOptions:
     max_rate: int = 0  # bytes that all tasks of one machine read together in a second; 0: as many as they can
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)  # of --storage-option, for the driver of a cluster
     of_fleet: bool = False  # the stores are rows of a fleet file, which can name groups of copies
+    asked_at: int = field(default_factory=time.time_ns, compare=False)  # ns; what is read of a copy after that counts for the run
 
 
 @dataclass(frozen=True)
