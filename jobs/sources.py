@@ -112,8 +112,8 @@ def keep(
 ) -> DataFrame:
     """A copy of messages at `place`, a new folder or URI, for many questions: `read` and `traffic` take it from now on.
 
-    form: parquet or delta.  sort: columns by which each file is sorted, so that their statistics tell Spark what to skip; None:
-    topic and store time. Options and errors as of `read`: `columns` chooses what the copy has. Questions with other options or
+    form: parquet or delta.  sort: columns by which each file is sorted, so that Spark skips by their statistics; None: topic
+    and store time. Options and errors as of `read`: `columns` chooses what the copy has. Questions with other options or
     columns read the store, and so do all once its segments have changed, which standard error says.
     """
     found, _ = _source_of("messages", store, options)

@@ -430,12 +430,7 @@ COMMAND_TABLE["bench"] = CommandSpec(
         Option("--kinds-size", "GIB", "messages of the store of each kind (1)", float),
         Option("--large", "GIB", "the segment for the memory figure (2)", float),
         Option("--rounds", "N", "of which the fastest counts (5)", int),
-        Option(
-            "--only",
-            "LIST",
-            f"some of {','.join(BENCH_PARTS)} (all but kinds, repair, scale and table)",
-            some_of("parts", *BENCH_PARTS),
-        ),
+        Option("--only", "LIST", f"some of {','.join(BENCH_PARTS)} (the first six)", some_of("parts", *BENCH_PARTS)),
         Option("--shapes", "LIST", f"of scale, some of {','.join(SCALE_SHAPES)} (all)", some_of("shapes", *SCALE_SHAPES)),
         Option("--part", "NUMBER", "of scale: so much of each shape, as 0.1 (1)", float),
         Option("--compare", "FILE", "print the ratios beside FILE's of this processor; code 1 if one is over a tenth worse"),

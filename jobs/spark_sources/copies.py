@@ -19,7 +19,6 @@ from jobs.faults import reason
 from jobs.spark_sources.messages import MessagesSource
 from jobs.spark_sources.notes import say
 from store_io.base.errors import StoreError, UsageError
-from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
 from store_io.explore.open_store import open_store
 from store_io.source.byte_source import StoreLocation
@@ -75,7 +74,7 @@ def make_copy(
 
 
 def from_copy(spark: SparkSession, source: MessagesSource) -> DataFrame | None:
-    """What `source` would read, from a copy; None if there is none that has it."""
+    """What `source` would read, from a copy; None if no copy has it."""
     columns, options = source.columns(), _options(source)
     for copy in _kept:
         if (
@@ -111,7 +110,6 @@ def _roots(store: Any) -> list[str]:
     return [store.path, *(folder for _, folders in store.parts for folder in folders)]
 
 
-@every_read()
 def _segments(source: MessagesSource) -> Segments:
     found = []
     for store in source.stores:

@@ -339,7 +339,7 @@ class _Unpushed(DataSourceReader):
 
 
 class _NoStream(DataSourceStreamReader):
-    """Refuses a stream when it starts: Spark hides what `streamReader` itself raises behind an error of its own."""
+    """Refuses a stream when it starts: Spark replaces what `streamReader` itself raises by an error of its own."""
 
     def __init__(self, name: str) -> None:
         self.refusal = f"{name} is no stream, as a copy of a store does not grow: take spark.read instead of spark.readStream"

@@ -2,8 +2,9 @@
 
 Where a walk goes next depends on its position and the bytes alone (`walk_batches`, `Resync.judge`). So two walks that meet at one
 position are the same from there on. Each piece begins at the first place of its range at which messages plausibly continue, and
-walks on until it stands at or beyond its end. Such a place may lie in a body that holds whole records, or in damage. So a piece
-counts only if the piece before it, which counts, ended exactly where it began. Otherwise its range is walked again from there.
+walks on to the first position at or beyond its end. Such a place may lie in a body that holds whole records, or in damage. So a
+piece counts only if the piece before it, which counts, ended exactly where it began. Otherwise its range is walked again from
+there.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Piece(NamedTuple):
 
 
 class PieceWalk(NamedTuple):
-    """Where the walk of a piece began, and where it stood when it had left the piece.
+    """Where the walk of a piece began, and its first position at or beyond the end of the piece.
 
     start: None if messages plausibly continue nowhere in the piece.  end: the segment's size if all the rest was judged.
     """

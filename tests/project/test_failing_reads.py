@@ -28,6 +28,7 @@ COLLECTORS = {
 }
 # (module, why its answer is the same without the read)
 WITHOUT = {
+    ("store_io/explore/choice/by_pieces.py", "the file's size is taken then"),
     ("store_io/explore/choice/by_queues.py", "all segments are read then"),
     ("store_io/explore/choice/by_tables.py", "the segment is read then"),
     ("store_io/explore/message_search.py", "the segment is decoded to its end then"),

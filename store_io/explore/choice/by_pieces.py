@@ -62,7 +62,7 @@ def written_bytes(location: StoreLocation, files: Sequence[MappedFile], cores: i
 def parts_of(files: Sequence[MappedFile], written: Sequence[int] | None, cores: int, columns: int) -> list[ScanPart]:
     """Return the tasks, those that take longest first.
 
-    written: how much of each file holds data, as far as that is known; None: no file is to be cut.  columns: how many are made:
+    written: how much of each file holds data; None: no file is to be cut.  columns: how many are made:
     making one takes about as long as the walk.
     """
     walk = 1 / (1 + columns)
