@@ -50,7 +50,7 @@ class MessageKeys:
         return _hashes_of(verdict), verdict.size
 
     def look_around(self, phy_offset: int) -> dict[int, tuple[frozenset[int], int]]:
-        """What `look_at` gives of each message from there on, as far as they are decoded together. Left out are rolled back ones,
+        """What `look_at` gives of each message from there on, of those that are decoded together. Left out are rolled back ones,
         of whose keys the columns know none."""
         columns = self._columns(phy_offset - self._place.base_offset)
         rows = columns.rows[: columns.count]
