@@ -83,6 +83,7 @@ class OddEntries:
         self._refs, self._place, self._keys = files, place, keys
         self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash)
         self._around: Mapping[int, tuple[frozenset[int], int]] = {}  # of the messages that were decoded together last
+        self._next_look = 0  # the physical offset from which on others are: bytes are read and decoded so twice at most
         self._dropped = 0
 
     @property
@@ -143,8 +144,8 @@ class OddEntries:
         if extent.kind == EXTENT_UNWRITTEN:
             return codes.INDEX_BEYOND, NONE, 0
         if extent.kind == EXTENT_MESSAGE:
-            if near and phy not in self._around:
-                self._around = self._keys.look_around(phy)
+            if near and phy >= self._next_look:
+                self._around, self._next_look = self._keys.look_around(phy), phy + NEAR_BYTES // 2
             hashes, size = self._around.get(phy) or self._keys.look_at(phy)
             if size:
                 return codes.INDEX_WRONG, hashes, size
