@@ -434,7 +434,7 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
                 raise StoreError(f"a task failed: {faults[0]}")
             return answers
 
-        if not is_local(master_of(spark_words)):  # who names a cluster that is not there is told so before the copy
+        if not is_local(master_of(spark_words)):  # a cluster that is not there fails before the copy
             spark()
         yield submitted
 

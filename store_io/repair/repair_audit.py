@@ -141,33 +141,32 @@ def audit(
     the plan, where it is read.  keep: a rebuild may follow, so scans keep what they meet.  run_here: runs the tasks in place of
     the repair's own runner. Raises StoreError where there is none, and Unreadable where a read has failed: what a repair does
     follows from an audit that has read all."""
-    request, run = work.request, run_here or work.run_tasks
+    request = work.request
     asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None)
-    audit = StoreAudit(asked)
+    run = StoreAudit(asked)
     work.forget_rows()
     kept: dict[str, KeptRows] = {}
-
-    begun: set[str] = set()
+    scanned: set[str] = set()
 
     def run_tasks(tasks: list[Task]) -> list[Any]:
-        keeping = [_keeping(task, work, begun) if keep and work.keeps else task for task in tasks]
-        return [_without_rows(result, kept) for result in run(keeping, "audit")]
+        keeping = [_keeping(task, work, scanned) if keep and work.keeps else task for task in tasks]
+        return [_without_rows(result, kept) for result in (run_here or work.run_tasks)(keeping, "audit")]
 
     with databases_kept_open():
-        run_rounds([(audit, audit.first_tasks())], run_tasks)
-    outcome = audit.outcome()
-    for gap in audit.failed_reads.values():
+        run_rounds([(run, run.first_tasks())], run_tasks)
+    outcome = run.outcome()
+    for gap in run.failed_reads.values():
         raise Unreadable.again(gap)
-    if audit.failed:
+    if run.failed:
         raise _not_audited(what, outcome)
-    return Audited(audit, outcome, kept)
+    return Audited(run, outcome, kept)
 
 
-def _keeping(task: Task, work: Work, begun: set[str]) -> Task:
-    """The task as a scan that keeps what it meets, the first one of a segment. begun: paths of segments that had such a scan."""
-    if not isinstance(task, SegmentTask) or task.only is not None or not task.walk_audit or task.path in begun:
+def _keeping(task: Task, work: Work, scanned: set[str]) -> Task:
+    """The task as a scan that keeps what it meets, if it is the segment's first. scanned: paths of segments that had one."""
+    if not isinstance(task, SegmentTask) or task.only is not None or not task.walk_audit or task.path in scanned:
         return task
-    begun.add(task.path)
+    scanned.add(task.path)
     return KeepingTask.of(task, work.writer.aside, KEPT_ROWS)
 
 

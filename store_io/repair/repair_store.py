@@ -64,7 +64,7 @@ from store_io.repair.writing.store_writer import WriteFailed
 from store_io.repair.writing.trial_writer import TrialWriter
 from store_io.source.byte_source import open_source, shown
 
-ROOM_TO_KEEP = 2  # times what the copy takes: what scans keep takes less than half of it, and no step may lack room for that
+ROOM_TO_KEEP = 3  # times what the copy takes: as much at most is kept by scans, and no step may lack room for that
 MOST_ROUNDS = 3  # of rebuilding what an audit finds wrong
 
 

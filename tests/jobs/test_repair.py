@@ -57,6 +57,19 @@ sys.exit(cli.main(sys.argv[1:]))
 """
 
 
+TOLD = """
+import sys
+from jobs import cli
+from jobs.audit.runner import Runner
+real = Runner.run
+def run(self, tasks, describe):
+    print("job", describe, *sorted({type(task).__name__ for task in tasks}), file=sys.stderr)
+    return real(self, tasks, describe)
+Runner.run = run
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
 def typed_words(store: Path, plan: str = "plan.json") -> list[str]:
     return ["repair", str(store / "store"), "--plan", str(store / plan)]
 
@@ -367,6 +380,18 @@ def test_spark_s_words_reach_it() -> None:
     command = parse(["repair", "S", "--plan", "p", "--to", "n", "--master", "local[2]", "--fix-offsets"])
     flags = frozenset({"--fix-offsets"})
     assert command == Command("repair", ("--master", "local[2]"), None, ("S",), {"--plan": "p", "--to": "n"}, flags)
+
+
+@pytest.mark.spark
+def test_on_spark_it_makes_the_same_and_no_job_reads_the_copy_while_it_is_made(store: Path, tmp_path: Path) -> None:
+    words = [*typed_words(store), "--to", str(tmp_path / "spark"), "--master", "local[1]"]
+    done = subprocess.run([sys.executable, "-c", TOLD, *words], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    jobs = [line.removeprefix("job ") for line in done.stderr.splitlines() if line.startswith("job ")]
+    assert not jobs[0].startswith("audit "), "the copy was audited where it was made"
+    assert "rebuild BuildTask" in jobs and any("SegmentTask" in job for job in jobs), "the audit of the new store is a job"
+    assert typed(store, "--to", str(tmp_path / "threads")) == 0
+    assert content(tmp_path / "spark") == content(tmp_path / "threads")
 
 
 def test_a_table_begins_empty_only_where_tables_are_written(

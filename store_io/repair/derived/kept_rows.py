@@ -61,7 +61,8 @@ class KeepingTask(SegmentTask):
 
 
 class _Keeping:
-    """A `dataset_rows.DatasetSink`. A disk that has no room left ends the keeping and not the audit."""
+    """A `dataset_rows.DatasetSink`. A disk that has no room left ends the keeping and not the audit. So do more bytes than the
+    segment has: room is looked for only once, before the first."""
 
     want_keys = True
 
@@ -69,7 +70,7 @@ class _Keeping:
         self._task, self._waiting = task, QueuedRows()
         self._paths = [f"{task.folder}/{task.path}.{what}" for what in ("rows", "keys")]
         self._files: list[StoreFileWriter] = []
-        self._sizes = [0, 0]
+        self._counts, self._room = [0, 0], task.size
         self._queues: Sequence[QueueKey] = ()
         self._going = True
         try:
@@ -81,7 +82,10 @@ class _Keeping:
 
     def close(self) -> None:
         for file in self._files:
-            file.close()
+            try:
+                file.close()
+            except WriteFailed:
+                self._going = False
 
     def add(self, scanned: ScannedRows) -> None:
         if self._going:
@@ -94,16 +98,19 @@ class _Keeping:
     def finished(self) -> KeptRows | None:
         """What was kept, once the scan has ended."""
         self._put(0, self._waiting.as_met())
+        self.close()
         if not self._going:
             return None
-        (path, keys_path), (rows, keys) = self._paths, self._sizes
+        (path, keys_path), (rows, keys) = self._paths, self._counts
         return KeptRows(self._task.aside, path, rows, tuple(self._queues), keys_path, keys)
 
     def _put(self, number: int, entries: np.ndarray) -> None:
-        if not self._going:
+        self._room -= entries.nbytes
+        if not self._going or self._room < 0:
+            self._going = False
             return
         try:
-            self._files[number].write(self._sizes[number] * entries.itemsize, entries.view(np.uint8))
+            self._files[number].write(self._counts[number] * entries.itemsize, entries.view(np.uint8))
         except WriteFailed:
             self._going = False
-        self._sizes[number] += len(entries)
+        self._counts[number] += len(entries)

@@ -53,7 +53,7 @@ class MessageKeys:
         return _hashes_of(verdict), verdict.size
 
     def look_around(self, phy_offset: int) -> dict[int, tuple[frozenset[int], int]]:
-        """What `look_at` gives of each message from there on, as far as they are decoded together. Left out are rolled back ones,
+        """What `look_at` gives of each message from there on, of those that are decoded together. Left out are rolled back ones,
         of whose keys the columns know none."""
         columns = self._columns(phy_offset - self._place.base_offset)
         rows = columns.rows[: columns.count]
@@ -86,6 +86,7 @@ class OddEntries:
         self._refs, self._place, self._keys = files, place, keys
         self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash)
         self._around: Mapping[int, tuple[frozenset[int], int]] = {}  # of the messages that were decoded together last
+        self._next_look = 0  # the physical offset from which on others are: bytes are read and decoded so twice at most
         self._dropped = 0
 
     @property
@@ -149,8 +150,8 @@ class OddEntries:
         if extent.kind == EXTENT_UNWRITTEN:
             return codes.INDEX_BEYOND, NONE, 0
         if extent.kind == EXTENT_MESSAGE:
-            if near and phy not in self._around:
-                self._around = self._keys.look_around(phy)
+            if near and phy >= self._next_look:
+                self._around, self._next_look = self._keys.look_around(phy), phy + NEAR_BYTES // 2
             hashes, size = self._around.get(phy) or self._keys.look_at(phy)
             if size:
                 return codes.INDEX_WRONG, hashes, size

@@ -20,7 +20,7 @@ class Copied:
     """Stands for a copy that is whole."""
 
     def __init__(self, location: StoreLocation):
-        self.location = location
+        self.location, self.run_here = location, None
 
     def finish(self) -> None:
         pass

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import content, plan_of, plan_with_steps, planned_options, run_tasks
 from tests.support.stores import corpus_tools
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.small_repairs import SIZES
 
 
 def repaired(
@@ -85,6 +89,17 @@ def test_a_disk_that_is_full_ends_the_keeping_and_not_the_repair(
     monkeypatch.undo()
     repaired(root, plan, tmp_path / "whole")
     assert content(tmp_path / "full") == content(tmp_path / "whole")
+
+
+def test_no_more_is_kept_than_the_segment_has(tmp_path: Path) -> None:
+    """Each key of a message is an entry: a copy of a few bytes may ask for very many."""
+    builder = StoreBuilder("5.3.3", replace(SIZES, segment=1 << 16))
+    for number in range(100):
+        builder.put(Message("TopicA", 0, b"", uniq=f"{number:032X}", keys="a " * 250))
+    store = builder.write(tmp_path / "store")
+    shutil.rmtree(store.root / "index")
+    ran, _ = repaired(store.root, plan_of(store.root, "5.3.3", store.broker_conf), tmp_path / "new")
+    assert any(isinstance(task, KeepingTask) for task in ran) and kept_of(ran) and not any(kept_of(ran))
 
 
 def test_an_audit_that_a_change_of_the_log_follows_keeps_nothing(tmp_path: Path) -> None:
