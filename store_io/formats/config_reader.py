@@ -13,6 +13,7 @@ from typing import Any
 
 from schemas import commitlog_layout
 from schemas.advice import Refusal
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
 from store_io.formats.config.beans import LeftOut
@@ -425,7 +426,7 @@ def _finding(bad: BadFile, severity: str, step: str) -> Finding:
     """Of everything from where the bytes stop being what a broker writes."""
     message = f"{bad.name}: does not hold what a broker writes ({bad.reason})."
     return Finding(
-        "config_damaged",
+        Code.CONFIG_DAMAGED,
         bad.name,
         bad.start,
         bad.size,

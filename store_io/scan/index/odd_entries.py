@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 
 from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, Finding
 from store_io.rules.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
 from store_io.rules.message_verdict import VALID, Verdict
@@ -84,8 +85,8 @@ class OddEntries:
         self._odd.sort()
         kinds = self._kinds(extents)
         group: list[tuple[int, int, int, int]] = []
-        group_code = ""
-        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, ""], strict=True):
+        group_code = codes.INDEX_DANGLING
+        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, group_code], strict=True):
             if group and (code != group_code or entry[0] != group[-1][0] or entry[1] != group[-1][1] + 1):
                 findings.add(self._finding(group_code, group))
                 group = []
@@ -95,12 +96,12 @@ class OddEntries:
         if self._dropped:
             findings.dropped[codes.INDEX_DANGLING] = findings.dropped.get(codes.INDEX_DANGLING, 0) + self._dropped
 
-    def _kinds(self, extents: Sequence[Extent]) -> list[str]:
+    def _kinds(self, extents: Sequence[Extent]) -> list[Code]:
         """Per entry without a place the code of what it is. By where they lead, so that each message is looked at once and the
         hashes of one at a time are kept; what leads into the middle of one leads to no message."""
         starts = [extent.start for extent in extents]
-        kinds = [""] * len(self._odd)
-        known: tuple[int, str, frozenset[int]] | None = None
+        kinds = [codes.INDEX_DANGLING] * len(self._odd)
+        known: tuple[int, Code, frozenset[int]] | None = None
         end = self._place.base_offset  # of the last message met
         for number in sorted(range(len(self._odd)), key=lambda n: self._odd[n][2]):
             _, _, phy, key_hash = self._odd[number]
@@ -111,7 +112,7 @@ class OddEntries:
             kinds[number] = codes.INDEX_DUPLICATE if key_hash in hashes else code
         return kinds
 
-    def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int]) -> tuple[str, frozenset[int], int]:
+    def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int]) -> tuple[Code, frozenset[int], int]:
         """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0."""
         if phy >= self._place.log_end:
             return codes.INDEX_BEYOND, NONE, 0
@@ -126,7 +127,7 @@ class OddEntries:
                 return codes.INDEX_WRONG, hashes, size
         return codes.INDEX_DANGLING, NONE, 0
 
-    def _finding(self, code: str, group: list[tuple[int, int, int, int]]) -> Finding:
+    def _finding(self, code: Code, group: list[tuple[int, int, int, int]]) -> Finding:
         ref = self._refs[group[0][0]]
         severity = ""
         text = {
