@@ -4,6 +4,7 @@ a declared code."""
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +66,18 @@ def test_each_code_has_a_row_and_is_produced() -> None:
     assert list(CATALOGUE) == list(Code)
     named = set().union(*(named_codes(tree) for _, tree in sources()))
     assert set(Code) - named == set(), "a code that is no longer produced: say so in its row"
+
+
+def test_each_code_is_demanded_by_a_test() -> None:
+    """By its value, or by its name in the enumeration or in the catalogue."""
+    constants = {code: name for name, code in vars(finding_codes).items() if isinstance(code, Code)}
+    asked = "\n".join(
+        path.read_text(encoding="utf-8")
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if path != Path(__file__) and "support" not in path.parts
+    )
+    words = set(re.findall(r"\w+", asked))
+    assert [code for code in Code if not words & {code.value, code.name, constants.get(code, code.value)}] == []
 
 
 # Notes that stay notes, of modules that raise others.
