@@ -12,57 +12,202 @@ A finding may carry a severity or a next step of its own where the evidence says
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, Flag, auto
+from enum import Enum, Flag, StrEnum, auto
 
 from schemas.severities import LOSS, NOTE, REBUILDABLE
 
-DAMAGED = "commitlog_damaged"
-TORN = "commitlog_torn_tail"
-FOREIGN = "commitlog_foreign"
-PROPERTY_CRC = "property_crc_mismatch"
-PROPERTIES = "properties_malformed"
-HEADER_ODD = "message_header_odd"
-HOST_ODD = "store_host_odd"
-BRIDGED = "commitlog_bridged"
-BEGINS_AGAIN = "queue_begins_again"
-FILLER_SIZE = "filler_wrong_size"
-FILLER_HIDES = "filler_hides_messages"
-FILLER_NOT_ZERO = "filler_not_zero"
-TIME_ODD = "store_time_odd"
-TIME_BACK = "store_time_back"
-ENTRY_WRONG = "queue_entry_wrong"
-EXT_DAMAGED = "queue_ext_damaged"
-EXT_DANGLING = "queue_ext_dangling"
-INDEX_MISSING = "index_entry_missing"
-INDEX_DANGLING = "index_entry_dangling"
-INDEX_BEYOND = "index_entry_beyond_end"
-INDEX_WRONG = "index_entry_wrong"
-INDEX_HEADER = "index_header_wrong"
-INDEX_DUPLICATE = "index_entry_duplicate"
-TIERED_MESSAGES = "tiered_messages"
-COMPACTED_FILES = "compacted_files_differ"
-COMPACTED_DAMAGED = "compacted_record_damaged"
-COMPACTED_UNLISTED = "compacted_record_unlisted"
-COMPACTED_ENTRY = "compacted_entry_wrong"
-COMPACTED_DIFFERS = "compacted_record_differs"
-COMPACTED_MISSING = "compacted_message_missing"
-COMPACTED_AHEAD = "compacted_log_ahead"
-TIMER_LOST = "timer_message_lost"
-TIMER_WAITS = "timer_messages_wait"
-TIMER_LOG_MISSING = "timer_log_missing"
-TIMER_UNIT_DAMAGED = "timer_unit_damaged"
-TIMER_UNIT_WRONG = "timer_unit_wrong"
-TIMER_UNIT_BEYOND = "timer_unit_beyond_end"
-TIMER_SLOT_WRONG = "timer_slot_wrong"
-TIMER_WHEEL_MISSING = "timer_wheel_missing"
-TIMER_CHECK_MISSING = "timer_checkpoint_missing"
-TIMER_CHECK_WRONG = "timer_checkpoint_wrong"
-TIMER_OFFSET_BEYOND = "timer_offset_beyond_end"
-TIMER_AGAIN = "timer_messages_again"
-TIMER_START_LATE = "timer_start_late"
-TABLES_DAMAGED = "rocksdbstore_damaged"
-HALF_MISSING = "transaction_entry_missing"
-HALF_WRONG = "transaction_entry_wrong"
+
+class Code(StrEnum):
+    """Every kind of disagreement. A finding has one of these, and each has its row in the catalogue."""
+
+    COMMITLOG_DAMAGED = "commitlog_damaged"
+    COMMITLOG_TORN_TAIL = "commitlog_torn_tail"
+    COMMITLOG_FOREIGN = "commitlog_foreign"
+    COMMITLOG_BRIDGED = "commitlog_bridged"
+    MESSAGE_HEALED = "message_healed"
+    FILLER_WRONG_SIZE = "filler_wrong_size"
+    FILLER_HIDES_MESSAGES = "filler_hides_messages"
+    FILLER_NOT_ZERO = "filler_not_zero"
+    PROPERTIES_MALFORMED = "properties_malformed"
+    MESSAGE_HEADER_ODD = "message_header_odd"
+    STORE_HOST_ODD = "store_host_odd"
+    PROPERTY_CRC_MISMATCH = "property_crc_mismatch"
+    MESSAGE_LOST = "message_lost"
+    MESSAGE_DISPUTED = "message_disputed"
+    SEGMENT_MISSING = "segment_missing"
+    SEGMENT_WRONG_SIZE = "segment_wrong_size"
+    SEGMENT_EMPTY = "segment_empty"
+    SEGMENT_UNWRITTEN = "segment_unwritten"
+    SEGMENT_MISNAMED = "segment_misnamed"
+    SEGMENT_TWICE = "segment_twice"
+    COMMITLOG_EMPTY = "commitlog_empty"
+    COMMITLOG_EMPTIED = "commitlog_emptied"
+    COMMITLOG_SHRUNK = "commitlog_shrunk"
+    QUEUE_OFFSET_GAP = "queue_offset_gap"
+    QUEUE_OFFSET_WRONG = "queue_offset_wrong"
+    QUEUE_OFFSET_BACK = "queue_offset_back"
+    QUEUE_BEGINS_AGAIN = "queue_begins_again"
+    STORE_TIME_BACK = "store_time_back"
+    STORE_TIME_ODD = "store_time_odd"
+    LEDGER_CHAIN_BROKEN = "ledger_chain_broken"
+    LEDGER_ENTRIES_MISSING = "ledger_entries_missing"
+    LEDGER_INDEX_MISSING = "ledger_index_missing"
+    LEDGER_INDEX_WRONG_SIZE = "ledger_index_wrong_size"
+    LEDGER_UNIT_WRONG = "ledger_unit_wrong"
+    LEDGER_TERM_OLD = "ledger_term_old"
+    LEDGER_CRASH_CUT = "ledger_crash_cut"
+    REPLICA_HOLDS = "replica_holds"
+    REPLICA_DISPUTES = "replica_disputes"
+    REPLICA_DIVERGED = "replica_diverged"
+    BROKER_REFUSES = "broker_refuses"
+    BROKER_DROPS_MESSAGES = "broker_drops_messages"
+    BROKER_SKIPS_MESSAGES = "broker_skips_messages"
+    BROKER_HANGS = "broker_hangs"
+    QUEUE_ENTRY_MISSING = "queue_entry_missing"
+    QUEUE_ENTRY_WRONG = "queue_entry_wrong"
+    QUEUE_ENTRY_SHIFTED = "queue_entry_shifted"
+    QUEUE_ENTRY_UNEXPECTED = "queue_entry_unexpected"
+    QUEUE_ENTRY_TWICE = "queue_entry_twice"
+    QUEUE_ENTRY_BEYOND_END = "queue_entry_beyond_end"
+    QUEUE_ENTRY_BELOW_MINIMUM = "queue_entry_below_minimum"
+    QUEUE_POSITION_ANSWERED = "queue_position_answered"
+    QUEUE_PRE_BLANK = "queue_pre_blank"
+    QUEUE_ZERO_ENTRY = "queue_zero_entry"
+    QUEUE_FILE_UNEXPECTED = "queue_file_unexpected"
+    QUEUE_ENTRY_INVALID = "queue_entry_invalid"
+    QUEUE_DATABASE_DAMAGED = "queue_database_damaged"
+    QUEUE_DATABASE_OLDER = "queue_database_older"
+    QUEUE_END_WRONG = "queue_end_wrong"
+    QUEUE_END_UNDECIDED = "queue_end_undecided"
+    QUEUE_TWIN_MISSING = "queue_twin_missing"
+    QUEUE_TWIN_DIFFERS = "queue_twin_differs"
+    QUEUE_WITHOUT_FILES = "queue_without_files"
+    QUEUE_FILE_MISSING = "queue_file_missing"
+    QUEUE_FILE_WRONG_SIZE = "queue_file_wrong_size"
+    QUEUE_FILE_EMPTY = "queue_file_empty"
+    QUEUE_TOPIC_UNKNOWN = "queue_topic_unknown"
+    QUEUE_EXT_DAMAGED = "queue_ext_damaged"
+    QUEUE_EXT_DANGLING = "queue_ext_dangling"
+    COMPACTED_FILES_DIFFER = "compacted_files_differ"
+    COMPACTED_RECORD_DAMAGED = "compacted_record_damaged"
+    COMPACTED_RECORD_UNLISTED = "compacted_record_unlisted"
+    COMPACTED_ENTRY_WRONG = "compacted_entry_wrong"
+    COMPACTED_RECORD_DIFFERS = "compacted_record_differs"
+    COMPACTED_MESSAGE_MISSING = "compacted_message_missing"
+    COMPACTED_LOG_AHEAD = "compacted_log_ahead"
+    TIERED_MESSAGES = "tiered_messages"
+    INDEX_ENTRY_MISSING = "index_entry_missing"
+    INDEX_ENTRY_DANGLING = "index_entry_dangling"
+    INDEX_ENTRY_WRONG = "index_entry_wrong"
+    INDEX_ENTRY_DUPLICATE = "index_entry_duplicate"
+    INDEX_ENTRY_BEYOND_END = "index_entry_beyond_end"
+    INDEX_RANGE_MISSING = "index_range_missing"
+    INDEX_RANGE_UNCONFIRMED = "index_range_unconfirmed"
+    INDEX_HEADER_WRONG = "index_header_wrong"
+    INDEX_CHAIN_BROKEN = "index_chain_broken"
+    INDEX_SLOT_WRONG = "index_slot_wrong"
+    INDEX_ENTRIES_BEYOND_COUNT = "index_entries_beyond_count"
+    INDEX_FILE_WRONG_SIZE = "index_file_wrong_size"
+    CHECKPOINT_MISSING = "checkpoint_missing"
+    CHECKPOINT_DAMAGED = "checkpoint_damaged"
+    CHECKPOINT_ZERO = "checkpoint_zero"
+    CHECKPOINT_BYTES_BEHIND = "checkpoint_bytes_behind"
+    INDEX_PART_FLUSHED = "index_part_flushed"
+    INDEX_SLOT_OVERCOUNT = "index_slot_overcount"
+    CHECKPOINT_SHORT = "checkpoint_short"
+    CHECKPOINT_AHEAD = "checkpoint_ahead"
+    CHECKPOINT_BEHIND = "checkpoint_behind"
+    CHECKPOINT_OFFSET_BEYOND_END = "checkpoint_offset_beyond_end"
+    EPOCH_FILE_DAMAGED = "epoch_file_damaged"
+    EPOCH_NOT_RISING = "epoch_not_rising"
+    EPOCH_BEYOND_END = "epoch_beyond_end"
+    EPOCH_NOT_AT_RECORD = "epoch_not_at_record"
+    QUEUE_ENTRY_UNCONFIRMED = "queue_entry_unconfirmed"
+    CONSUMER_OFFSET_BEYOND_END = "consumer_offset_beyond_end"
+    DELAY_OFFSET_BEYOND_END = "delay_offset_beyond_end"
+    CONFIG_DAMAGED = "config_damaged"
+    CONFIG_BACKUP_TAKEN = "config_backup_taken"
+    CONFIG_TABLE_LOST = "config_table_lost"
+    CONFIG_OLDER = "config_older"
+    OPENED_DATABASE_DAMAGED = "opened_database_damaged"
+    OPENED_DATABASE_GONE = "opened_database_gone"
+    OPENED_DATABASE_UNUSED = "opened_database_unused"
+    CONFIG_TABLE_EMPTIED = "config_table_emptied"
+    TOPIC_NOT_IN_TABLE = "topic_not_in_table"
+    QUEUE_BEYOND_TOPIC = "queue_beyond_topic"
+    DELAYED_MESSAGES_AGAIN = "delayed_messages_again"
+    SETTING_MISMATCH = "setting_mismatch"
+    TIMER_MESSAGE_LOST = "timer_message_lost"
+    TIMER_MESSAGES_WAIT = "timer_messages_wait"
+    TIMER_LOG_MISSING = "timer_log_missing"
+    TIMER_UNIT_DAMAGED = "timer_unit_damaged"
+    TIMER_UNIT_WRONG = "timer_unit_wrong"
+    TIMER_UNIT_BEYOND_END = "timer_unit_beyond_end"
+    TIMER_SLOT_WRONG = "timer_slot_wrong"
+    TIMER_WHEEL_MISSING = "timer_wheel_missing"
+    TIMER_CHECKPOINT_MISSING = "timer_checkpoint_missing"
+    TIMER_CHECKPOINT_WRONG = "timer_checkpoint_wrong"
+    TIMER_OFFSET_BEYOND_END = "timer_offset_beyond_end"
+    TIMER_MESSAGES_AGAIN = "timer_messages_again"
+    TIMER_START_LATE = "timer_start_late"
+    ROCKSDBSTORE_DAMAGED = "rocksdbstore_damaged"
+    TRANSACTION_ENTRY_MISSING = "transaction_entry_missing"
+    TRANSACTION_ENTRY_WRONG = "transaction_entry_wrong"
+    FILE_UNRECOGNISED = "file_unrecognised"
+    FILE_NOT_REGULAR = "file_not_regular"
+    FILE_UNREADABLE = "file_unreadable"
+    QUEUES_COPIED_LATER = "queues_copied_later"
+    STORE_REPAIRED = "store_repaired"
+    LIVE_COPY = "live_copy"
+
+
+DAMAGED = Code.COMMITLOG_DAMAGED
+TORN = Code.COMMITLOG_TORN_TAIL
+FOREIGN = Code.COMMITLOG_FOREIGN
+PROPERTY_CRC = Code.PROPERTY_CRC_MISMATCH
+PROPERTIES = Code.PROPERTIES_MALFORMED
+HEADER_ODD = Code.MESSAGE_HEADER_ODD
+HOST_ODD = Code.STORE_HOST_ODD
+BRIDGED = Code.COMMITLOG_BRIDGED
+BEGINS_AGAIN = Code.QUEUE_BEGINS_AGAIN
+FILLER_SIZE = Code.FILLER_WRONG_SIZE
+FILLER_HIDES = Code.FILLER_HIDES_MESSAGES
+FILLER_NOT_ZERO = Code.FILLER_NOT_ZERO
+TIME_ODD = Code.STORE_TIME_ODD
+TIME_BACK = Code.STORE_TIME_BACK
+ENTRY_WRONG = Code.QUEUE_ENTRY_WRONG
+EXT_DAMAGED = Code.QUEUE_EXT_DAMAGED
+EXT_DANGLING = Code.QUEUE_EXT_DANGLING
+INDEX_MISSING = Code.INDEX_ENTRY_MISSING
+INDEX_DANGLING = Code.INDEX_ENTRY_DANGLING
+INDEX_BEYOND = Code.INDEX_ENTRY_BEYOND_END
+INDEX_WRONG = Code.INDEX_ENTRY_WRONG
+INDEX_HEADER = Code.INDEX_HEADER_WRONG
+INDEX_DUPLICATE = Code.INDEX_ENTRY_DUPLICATE
+TIERED_MESSAGES = Code.TIERED_MESSAGES
+COMPACTED_FILES = Code.COMPACTED_FILES_DIFFER
+COMPACTED_DAMAGED = Code.COMPACTED_RECORD_DAMAGED
+COMPACTED_UNLISTED = Code.COMPACTED_RECORD_UNLISTED
+COMPACTED_ENTRY = Code.COMPACTED_ENTRY_WRONG
+COMPACTED_DIFFERS = Code.COMPACTED_RECORD_DIFFERS
+COMPACTED_MISSING = Code.COMPACTED_MESSAGE_MISSING
+COMPACTED_AHEAD = Code.COMPACTED_LOG_AHEAD
+TIMER_LOST = Code.TIMER_MESSAGE_LOST
+TIMER_WAITS = Code.TIMER_MESSAGES_WAIT
+TIMER_LOG_MISSING = Code.TIMER_LOG_MISSING
+TIMER_UNIT_DAMAGED = Code.TIMER_UNIT_DAMAGED
+TIMER_UNIT_WRONG = Code.TIMER_UNIT_WRONG
+TIMER_UNIT_BEYOND = Code.TIMER_UNIT_BEYOND_END
+TIMER_SLOT_WRONG = Code.TIMER_SLOT_WRONG
+TIMER_WHEEL_MISSING = Code.TIMER_WHEEL_MISSING
+TIMER_CHECK_MISSING = Code.TIMER_CHECKPOINT_MISSING
+TIMER_CHECK_WRONG = Code.TIMER_CHECKPOINT_WRONG
+TIMER_OFFSET_BEYOND = Code.TIMER_OFFSET_BEYOND_END
+TIMER_AGAIN = Code.TIMER_MESSAGES_AGAIN
+TIMER_START_LATE = Code.TIMER_START_LATE
+TABLES_DAMAGED = Code.ROCKSDBSTORE_DAMAGED
+HALF_MISSING = Code.TRANSACTION_ENTRY_MISSING
+HALF_WRONG = Code.TRANSACTION_ENTRY_WRONG
 
 
 REBUILD_TWIN = (
@@ -152,7 +297,7 @@ class FindingCode:
     shows_missing: above a note it shows that messages existed, and not how many.
     """
 
-    code: str
+    code: Code
     severity: str
     about: Part
     cure: Cure
@@ -213,7 +358,7 @@ _ROWS = (
                 "Find out where this file comes from. A broker would serve its messages at the offsets that they name."),
     FindingCode(BRIDGED, NOTE, Part.LOG, Cure.NOTHING,
                 "A placeholder record that a repair wrote over damaged bytes. A broker reads over it; no consumer sees it."),
-    FindingCode("message_healed", NOTE, Part.LOG, Cure.NOTHING,
+    FindingCode(Code.MESSAGE_HEALED, NOTE, Part.LOG, Cure.NOTHING,
                 "A damaged record that a repair has made whole: a single change to which everything else in the store led."),
     FindingCode(FILLER_SIZE, LOSS, Part.LOG, Cure.SALVAGE,
                 "The filler at a segment's end does not have the size of the space that is left."),
@@ -235,54 +380,54 @@ _ROWS = (
                 "Compare this message with another copy. Only its offset message id depends on the host.",
                 follows="Where it is damage, other bytes that no check covers may be damaged, too."),
     FindingCode(PROPERTY_CRC, LOSS, Part.LOG, Cure.OTHER_COPY, "The property CRC at a message's end is wrong.", _DAMAGED_STEP),
-    FindingCode("message_lost", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE,
+    FindingCode(Code.MESSAGE_LOST, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE,
                 meaning="A ConsumeQueue entry leads to damaged or zero bytes: its message is lost."),
-    FindingCode("message_disputed", REBUILDABLE, Part.LOG, Cure.BY_HAND, stays=Stays.AS_BEFORE | Stays.MOVED_MESSAGE,
+    FindingCode(Code.MESSAGE_DISPUTED, REBUILDABLE, Part.LOG, Cure.BY_HAND, stays=Stays.AS_BEFORE | Stays.MOVED_MESSAGE,
                 meaning="A message disagrees with its queue or index entry about topic, queue, tags or keys. One of them is"
                         " wrong.",
                 step="Compare this message with another copy before its queue or index file is rebuilt from it."),
     # ---- CommitLog: files -------------------------------------------------------------------------------------------
-    FindingCode("segment_missing", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE, wrong_size_of=Part.LOG,
+    FindingCode(Code.SEGMENT_MISSING, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE, wrong_size_of=Part.LOG,
                 meaning="A segment is missing: its neighbours leave a gap there, or queue entries lead to it.",
                 step=f"{_SEGMENT_STEP}; a repair takes it with --donor where others follow it here."),
-    FindingCode("segment_wrong_size", LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
+    FindingCode(Code.SEGMENT_WRONG_SIZE, LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
                 meaning="A segment does not have the configured length.",
                 step="Copy the file again. Most releases refuse to start with it."),
-    FindingCode("segment_empty", NOTE, Part.LOG, Cure.NOTHING,
+    FindingCode(Code.SEGMENT_EMPTY, NOTE, Part.LOG, Cure.NOTHING,
                 "A segment of length 0.",
                 "Nothing, from 5.1.3 on. Earlier releases refuse to start with it: a repair removes it.",
                 raised_step=_REMOVED),
-    FindingCode("segment_unwritten", LOSS, Part.LOG, Cure.OTHER_COPY,
+    FindingCode(Code.SEGMENT_UNWRITTEN, LOSS, Part.LOG, Cure.OTHER_COPY,
                 "A segment or its end is all zero, although a later segment holds messages."),
-    FindingCode("segment_misnamed", LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
+    FindingCode(Code.SEGMENT_MISNAMED, LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
                 meaning="A segment's name is not the physical offset at which it begins.",
                 step="Give the file the name that fits its messages."),
-    FindingCode("segment_twice", LOSS, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.SEGMENT_TWICE, LOSS, Part.LOG, Cure.BY_HAND,
                 "Two files are the segment of one number, mostly in two CommitLog folders. A broker loads both.",
                 "Keep the file with the right messages."),
-    FindingCode("commitlog_empty", NOTE, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.COMMITLOG_EMPTY, NOTE, Part.LOG, Cure.BY_HAND,
                 "This copy holds no message, and nothing in it shows that it ever held one.",
                 "If messages were expected here, copy the store again; a CommitLog that lies elsewhere is named with"
                 " --commitlog."),
-    FindingCode("commitlog_emptied", LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.EMPTY_LOG,
+    FindingCode(Code.COMMITLOG_EMPTIED, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.EMPTY_LOG,
                 meaning="This copy holds no message, but other parts of it show that it held some.",
                 step="Copy the store again, or take another copy of the same broker. A CommitLog that lies elsewhere is named"
                      " with --commitlog."),
-    FindingCode("commitlog_shrunk", LOSS, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.COMMITLOG_SHRUNK, LOSS, Part.LOG, Cure.BY_HAND,
                 "An earlier audit of this store saw messages beyond the place where its CommitLog ends now. Retention never"
                 " does that.",
                 "Find the copy of that audit, or another one of the same broker. If the log was meant to begin again, give the"
                 " store another name."),
     # ---- CommitLog: order -------------------------------------------------------------------------------------------
-    FindingCode("queue_offset_gap", NOTE, Part.QUEUE, Cure.NOTHING, stays=Stays.AS_BEFORE,
+    FindingCode(Code.QUEUE_OFFSET_GAP, NOTE, Part.QUEUE, Cure.NOTHING, stays=Stays.AS_BEFORE,
                 meaning="No message of the CommitLog has this queue offset.",
                 step="Nothing, if 5.0.0 to 5.1.0 wrote the store; else compare with a replica.",
                 raised_step="Compare with a replica: messages may be missing here."),
-    FindingCode("queue_offset_wrong", LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.QUEUE_OFFSET_WRONG, LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A message's queue offset does not fit between its neighbours': its header is damaged.",
                 step="Compare this message with another copy of the same broker; a repair keeps it as it is. explain says"
                      " whether its queue leaves one value for it; a repair makes that with --heal."),
-    FindingCode("queue_offset_back", LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.QUEUE_OFFSET_BACK, LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A queue's offset is lower than the one before it.",
                 step="Look at both messages: the queue offset of one is damaged or stale. A repair keeps both as they are."),
     FindingCode(BEGINS_AGAIN, NOTE, Part.QUEUE, Cure.BY_HAND, named=True,
@@ -298,115 +443,115 @@ _ROWS = (
                 step="Nothing to do. A recovery after a crash may begin at the wrong segment.",
                 raised_step="Compare this message with another copy; a repair keeps it as it is."),
     # ---- DLedger: the chain of entries, its index, its two texts --------------------------------------------------------------
-    FindingCode("ledger_chain_broken", LOSS, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.LEDGER_CHAIN_BROKEN, LOSS, Part.LOG, Cure.BY_HAND,
                 "A DLedger entry's index or term does not continue the entries before it. A recovery that reads it ends there.",
                 "Let this node copy its log from another node of its group."),
-    FindingCode("ledger_entries_missing", LOSS, Part.LOG, Cure.BY_HAND, shows_missing=True,
+    FindingCode(Code.LEDGER_ENTRIES_MISSING, LOSS, Part.LOG, Cure.BY_HAND, shows_missing=True,
                 meaning="DLedger's checkpoint or index knows entries after the last one of this copy.",
                 step="Take another node's copy, or let this node copy its log from the group: these messages are not here."),
-    FindingCode("ledger_index_missing", REBUILDABLE, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.LEDGER_INDEX_MISSING, REBUILDABLE, Part.LOG, Cure.BY_HAND,
                 "An index file of DLedger is missing.",
                 "Nothing by hand: a start writes the units of the data files that it reads. Older entries then have none."),
-    FindingCode("ledger_index_wrong_size", REBUILDABLE, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.LEDGER_INDEX_WRONG_SIZE, REBUILDABLE, Part.LOG, Cure.BY_HAND,
                 "An index file of DLedger does not have its one length: a start ends the process.",
                 "Copy the file again, or remove it: a start writes its units again."),
-    FindingCode("ledger_unit_wrong", REBUILDABLE, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.LEDGER_UNIT_WRONG, REBUILDABLE, Part.LOG, Cure.BY_HAND,
                 "Index units of DLedger that do not lead to their entries.",
                 "Nothing by hand: a start writes the units of the data files that it reads. Older ones stay wrong."),
-    FindingCode("ledger_term_old", REBUILDABLE, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.LEDGER_TERM_OLD, REBUILDABLE, Part.LOG, Cure.BY_HAND,
                 "The term in currterm is older than the log's last entry, so the node could vote twice in one term.",
                 "Copy the file again from this node. Never start a node of a group with an older one."),
-    FindingCode("ledger_crash_cut", LOSS, Part.START, Cure.BY_HAND,
+    FindingCode(Code.LEDGER_CRASH_CUT, LOSS, Part.START, Cure.BY_HAND,
                 "After this unclean exit a start cuts ConsumeQueues too far: it counts messages without DLedger's headers.",
                 "Remove abort and the group's own checkpoint from the copy before a start: it then cuts nothing and dispatches"
                 " all of the log."),
     # ---- other copies of the same log: one code each for damage, doubt and a log that was continued twice ---------------------
-    FindingCode("replica_holds", NOTE, Part.REPLICAS, Cure.OTHER_COPY,
+    FindingCode(Code.REPLICA_HOLDS, NOTE, Part.REPLICAS, Cure.OTHER_COPY,
                 "Another copy of the group holds valid messages where this one has damage, zeros or no file. Other findings"
                 " say what is wrong here.",
                 "Take these bytes from the other copy; replicas.json has the ranges.",
                 follows="These messages can be saved."),
-    FindingCode("replica_disputes", NOTE, Part.REPLICAS, Cure.BY_HAND,
+    FindingCode(Code.REPLICA_DISPUTES, NOTE, Part.REPLICAS, Cure.BY_HAND,
                 "Another copy holds this message with other bytes, and both pass every check. Severity loss: the form of its"
                 " properties, its queue or index entries, or most copies say that this one is wrong. Severity note: nothing"
                 " shows which one is.",
                 "Compare the message in both copies before you start either as master.",
                 follows="As a note: consumers get one of two versions of this message, by the copy that becomes master.",
                 raised_step="Take this message from the other copy; replicas.json names it."),
-    FindingCode("replica_diverged", NOTE, Part.REPLICAS, Cure.BY_HAND,
+    FindingCode(Code.REPLICA_DIVERGED, NOTE, Part.REPLICAS, Cure.BY_HAND,
                 "Another copy holds other messages in this place, all valid: both copies were written to after they had been"
                 " separated.",
                 "Choose a master with replicas.json, then send the other copy's messages again.",
                 follows="Whichever copy becomes master, consumers do not get the messages that only the other one holds."),
     # ---- what a broker would do -------------------------------------------------------------------------------------
-    FindingCode("broker_refuses", LOSS, Part.START, Cure.LEAVE_OUT, wrong_size_of=Part.LOG | Part.QUEUE,
+    FindingCode(Code.BROKER_REFUSES, LOSS, Part.START, Cure.LEAVE_OUT, wrong_size_of=Part.LOG | Part.QUEUE,
                 meaning="The release would not start on this copy.",
                 step="Repair this copy: a repair removes the cause."),
-    FindingCode("broker_drops_messages", LOSS, Part.START, Cure.SALVAGE, "A start cuts messages that are valid in this copy."),
-    FindingCode("broker_skips_messages", LOSS, Part.QUEUE, Cure.SALVAGE, stays=Stays.PARTIAL_QUEUE,
+    FindingCode(Code.BROKER_DROPS_MESSAGES, LOSS, Part.START, Cure.SALVAGE, "A start cuts messages that are valid in this copy."),
+    FindingCode(Code.BROKER_SKIPS_MESSAGES, LOSS, Part.QUEUE, Cure.SALVAGE, stays=Stays.PARTIAL_QUEUE,
                 meaning="A start keeps these messages in the CommitLog, but no consumer gets them.",
                 step="Repair this copy before a start: a repair gives them queue entries. Those of an earlier life of their queue"
                      " get none without --with-earlier, and its report names each message that it leaves without an entry."),
-    FindingCode("broker_hangs", LOSS, Part.START, Cure.SALVAGE,
+    FindingCode(Code.BROKER_HANGS, LOSS, Part.START, Cure.SALVAGE,
                 "A start of this release, or in controller mode the election after it, waits at one place in the CommitLog and"
                 " never ends. A broker whose election never ends stays fenced.",
                 "Repair this copy: a repair makes a store on which both end, or says why it cannot."),
     # ---- ConsumeQueue -----------------------------------------------------------------------------------------------
-    FindingCode("queue_entry_missing", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.PARTIAL_QUEUE,
+    FindingCode(Code.QUEUE_ENTRY_MISSING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.PARTIAL_QUEUE,
                 meaning="Messages without an entry in their queue."),
     FindingCode(ENTRY_WRONG, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "An entry whose size or tags code does not fit its message."),
-    FindingCode("queue_entry_shifted", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
+    FindingCode(Code.QUEUE_ENTRY_SHIFTED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
                 meaning="Entries at another queue offset than their messages have."),
-    FindingCode("queue_entry_unexpected", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
+    FindingCode(Code.QUEUE_ENTRY_UNEXPECTED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
                 meaning="Entries that lead to no message of this queue."),
-    FindingCode("queue_entry_twice", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
+    FindingCode(Code.QUEUE_ENTRY_TWICE, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
                 meaning="A second entry for the same message."),
-    FindingCode("queue_entry_beyond_end", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_ENTRY_BEYOND_END, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "Entries that lead beyond the CommitLog's end.",
                 "Repair this copy: a repair cuts the CommitLog and rebuilds this queue."),
-    FindingCode("queue_entry_below_minimum", NOTE, Part.QUEUE, Cure.NOTHING,
+    FindingCode(Code.QUEUE_ENTRY_BELOW_MINIMUM, NOTE, Part.QUEUE, Cure.NOTHING,
                 "Entries of messages that retention has deleted from the CommitLog."),
-    FindingCode("queue_position_answered", NOTE, Part.QUEUE, Cure.NOTHING,
+    FindingCode(Code.QUEUE_POSITION_ANSWERED, NOTE, Part.QUEUE, Cure.NOTHING,
                 "Offsets whose messages are lost: a repair made their entries lead to the queue's next message."),
-    FindingCode("queue_pre_blank", NOTE, Part.QUEUE, Cure.NOTHING,
+    FindingCode(Code.QUEUE_PRE_BLANK, NOTE, Part.QUEUE, Cure.NOTHING,
                 "Empty entries before the first message of a queue that does not begin at 0."),
-    FindingCode("queue_zero_entry", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "Zeros between entries of a queue."),
-    FindingCode("queue_file_unexpected", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_ZERO_ENTRY, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "Zeros between entries of a queue."),
+    FindingCode(Code.QUEUE_FILE_UNEXPECTED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "A ConsumeQueue file without an entry, after one that is not full. No broker writes this.",
                 "Repair this copy: a start may count the file's first, empty entry."),
-    FindingCode("queue_entry_invalid", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_ENTRY_INVALID, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "An entry that no broker writes: a negative offset or no size."),
-    FindingCode("queue_database_damaged", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_DATABASE_DAMAGED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "RocksDB finds bad bytes in the database of the ConsumeQueues: it serves no entry that lies in them.",
                 step=_DATABASE_STEP),
-    FindingCode("queue_database_older", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_DATABASE_OLDER, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "A table file of the ConsumeQueues of which their database knows nothing: its MANIFEST is cut short or an older"
                 " one, and RocksDB opens an older state of the queues without an error.",
                 step=_DATABASE_STEP),
-    FindingCode("queue_end_wrong", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_END_WRONG, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "The maximum of a queue in the database of the ConsumeQueues leads to no entry, or does not fit the entry there.",
                 step=_DATABASE_STEP),
-    FindingCode("queue_end_undecided", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_END_UNDECIDED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "The database of the ConsumeQueues is ahead of the CommitLog: a race inside the broker decides which end the"
                 " queue has after a start.",
                 step=_DATABASE_STEP),
-    FindingCode("queue_twin_missing", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_TWIN_MISSING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "Queues are written twice, in files and in RocksDB: the kind from which no consumer is served lacks entries.",
                 step=REBUILD_TWIN),
-    FindingCode("queue_twin_differs", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_TWIN_DIFFERS, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "Queues are written twice, in files and in RocksDB: the two kinds differ in an entry.",
                 step=REBUILD_TWIN),
-    FindingCode("queue_without_files", REBUILDABLE, Part.QUEUE, Cure.LEAVE_OUT,
+    FindingCode(Code.QUEUE_WITHOUT_FILES, REBUILDABLE, Part.QUEUE, Cure.LEAVE_OUT,
                 "A queue's folder without a file. A broker lists it as a queue.",
                 "Repair this copy: a repair removes the empty folder."),
-    FindingCode("queue_file_missing", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, wrong_size_of=Part.QUEUE,
+    FindingCode(Code.QUEUE_FILE_MISSING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, wrong_size_of=Part.QUEUE,
                 meaning="A file of this queue is missing between its neighbours."),
-    FindingCode("queue_file_wrong_size", REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, wrong_size_of=Part.QUEUE,
+    FindingCode(Code.QUEUE_FILE_WRONG_SIZE, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, wrong_size_of=Part.QUEUE,
                 meaning="A ConsumeQueue file does not have the configured length."),
-    FindingCode("queue_file_empty", NOTE, Part.QUEUE, Cure.NOTHING, "A ConsumeQueue file without an entry.",
+    FindingCode(Code.QUEUE_FILE_EMPTY, NOTE, Part.QUEUE, Cure.NOTHING, "A ConsumeQueue file without an entry.",
                 raised_step=_REMOVED),
-    FindingCode("queue_topic_unknown", NOTE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode(Code.QUEUE_TOPIC_UNKNOWN, NOTE, Part.QUEUE, Cure.BY_HAND,
                 "A queue of a topic that config/topics.json does not name.",
                 "Check config/topics.json of this copy before a start."),
     FindingCode(EXT_DAMAGED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "A unit of a ConsumeQueueExt file is damaged."),
@@ -447,114 +592,114 @@ _ROWS = (
                 raised_step=Cure.REBUILD_INDEX.value),
     FindingCode(INDEX_BEYOND, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, shows_missing=True,
                 meaning="Index entries beyond the CommitLog's end. They would lead to new messages."),
-    FindingCode("index_range_missing", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
+    FindingCode(Code.INDEX_RANGE_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
                 "Messages with keys that no index file covers.",
                 "Repair this copy: a repair rebuilds the index of this range. No release does it after a clean exit."),
-    FindingCode("index_range_unconfirmed", NOTE, Part.INDEX, Cure.NOTHING,
+    FindingCode(Code.INDEX_RANGE_UNCONFIRMED, NOTE, Part.INDEX, Cure.NOTHING,
                 "Messages with keys after confirmOffset are in no index file: a replica in controller mode keeps them back.",
                 "Nothing: they are indexed when they are confirmed, or when this broker is elected."),
     FindingCode(INDEX_HEADER, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
                 meaning="An index file's header does not fit its entries."),
-    FindingCode("index_chain_broken", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
+    FindingCode(Code.INDEX_CHAIN_BROKEN, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
                 meaning="An index entry's link to the entry before it is wrong."),
-    FindingCode("index_slot_wrong", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
+    FindingCode(Code.INDEX_SLOT_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
                 meaning="A hash slot does not hold the newest entry of its chain."),
-    FindingCode("index_entries_beyond_count", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
+    FindingCode(Code.INDEX_ENTRIES_BEYOND_COUNT, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
                 "More entries than the header counts."),
-    FindingCode("index_file_wrong_size", REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
+    FindingCode(Code.INDEX_FILE_WRONG_SIZE, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
                 meaning="An index file does not have the configured length."),
     # ---- checkpoint, abort, config ----------------------------------------------------------------------------------
-    FindingCode("checkpoint_missing", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
+    FindingCode(Code.CHECKPOINT_MISSING, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
                 "There is no checkpoint. A recovery after a crash reads the whole log and deletes every index file.",
                 "Repair this copy: a repair writes a checkpoint. Else expect a long first start."),
-    FindingCode("checkpoint_damaged", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
+    FindingCode(Code.CHECKPOINT_DAMAGED, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
                 "A checkpoint field has a value that no broker writes.",
                 "Repair this copy: a repair writes a new checkpoint. Until then recovery begins at the wrong place."),
-    FindingCode("checkpoint_zero", NOTE, Part.CHECKPOINT, Cure.NOTHING,
+    FindingCode(Code.CHECKPOINT_ZERO, NOTE, Part.CHECKPOINT, Cure.NOTHING,
                 "The checkpoint says that nothing was dispatched although the log holds messages.",
                 "Nothing to do. A recovery after a crash reads the whole log.",
                 raised_step=Cure.WRITE_CHECKPOINT.value),
-    FindingCode("checkpoint_bytes_behind", NOTE, Part.CHECKPOINT, Cure.NOTHING,
+    FindingCode(Code.CHECKPOINT_BYTES_BEHIND, NOTE, Part.CHECKPOINT, Cure.NOTHING,
                 "Bytes after the checkpoint's known fields, from a newer release or stray."),
-    FindingCode("index_part_flushed", NOTE, Part.INDEX, Cure.NOTHING,
+    FindingCode(Code.INDEX_PART_FLUSHED, NOTE, Part.INDEX, Cure.NOTHING,
                 "The newest index file after an unclean exit: some of its pages are older than others."),
-    FindingCode("index_slot_overcount", NOTE, Part.INDEX, Cure.NOTHING,
+    FindingCode(Code.INDEX_SLOT_OVERCOUNT, NOTE, Part.INDEX, Cure.NOTHING,
                 "The header counts entries instead of slots, as 4.7.0 and before did."),
-    FindingCode("checkpoint_short", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
+    FindingCode(Code.CHECKPOINT_SHORT, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT,
                 "A checkpoint file of less than 4,096 bytes."),
-    FindingCode("checkpoint_ahead", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT, shows_missing=True,
+    FindingCode(Code.CHECKPOINT_AHEAD, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT, shows_missing=True,
                 meaning="A checkpoint time is later than the last message's: a recovery would begin too late.",
                 step="Repair this copy: a repair writes a new checkpoint. Else remove it before a start."),
-    FindingCode("checkpoint_behind", NOTE, Part.CHECKPOINT, Cure.NOTHING,
+    FindingCode(Code.CHECKPOINT_BEHIND, NOTE, Part.CHECKPOINT, Cure.NOTHING,
                 "A checkpoint time is earlier than the data: a recovery reads more than it must."),
-    FindingCode("checkpoint_offset_beyond_end", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT, shows_missing=True,
+    FindingCode(Code.CHECKPOINT_OFFSET_BEYOND_END, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_CHECKPOINT, shows_missing=True,
                 meaning="A physical offset of the checkpoint is beyond the CommitLog's end."),
-    FindingCode("epoch_file_damaged", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
+    FindingCode(Code.EPOCH_FILE_DAMAGED, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
                 "The epoch file of controller mode cannot be used: a start fails, or takes older epochs or none.",
                 "Compare with the epochs of the other replicas; a repair writes those that fit the log."),
-    FindingCode("epoch_not_rising", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
+    FindingCode(Code.EPOCH_NOT_RISING, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
                 "Epochs, or the places where they begin, do not rise from line to line. No broker writes this."),
-    FindingCode("epoch_beyond_end", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS, shows_missing=True,
+    FindingCode(Code.EPOCH_BEYOND_END, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS, shows_missing=True,
                 meaning="An epoch begins beyond the CommitLog's end: the log was longer when its master was elected.",
                 step="Look for the log's end in the other replicas. Elected without it, this broker may not record its epoch."),
-    FindingCode("epoch_not_at_record", REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
+    FindingCode(Code.EPOCH_NOT_AT_RECORD, REBUILDABLE, Part.CHECKPOINT, Cure.WRITE_EPOCHS,
                 "An epoch begins inside of a record. No broker writes this: other replicas find no common place with this one."),
-    FindingCode("queue_entry_unconfirmed", NOTE, Part.QUEUE, Cure.NOTHING,
+    FindingCode(Code.QUEUE_ENTRY_UNCONFIRMED, NOTE, Part.QUEUE, Cure.NOTHING,
                 "Messages after confirmOffset have no entry in their queue: a replica in controller mode keeps them back.",
                 "Nothing: they get their entries when they are confirmed, or when this broker is elected."),
-    FindingCode("consumer_offset_beyond_end", REBUILDABLE, Part.CONFIG, Cure.CORRECT_OFFSETS, stays=Stays.AS_BEFORE,
+    FindingCode(Code.CONSUMER_OFFSET_BEYOND_END, REBUILDABLE, Part.CONFIG, Cure.CORRECT_OFFSETS, stays=Stays.AS_BEFORE,
                 meaning="A consumer group's offset is beyond the queue's new end: it would miss or repeat messages."),
-    FindingCode("delay_offset_beyond_end", REBUILDABLE, Part.CONFIG, Cure.CORRECT_OFFSETS, stays=Stays.AS_BEFORE,
+    FindingCode(Code.DELAY_OFFSET_BEYOND_END, REBUILDABLE, Part.CONFIG, Cure.CORRECT_OFFSETS, stays=Stays.AS_BEFORE,
                 meaning="A delay level's offset is beyond its queue's new end."),
-    FindingCode("config_damaged", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.CONFIG_DAMAGED, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A file in config/ does not hold what a broker writes.",
                 step="Restore it from its .bak or from another broker of the cluster."),
     # What is wrong with tables in config/ is rebuildable, as no byte of the log is lost, and no message dropped. Topics and
     # queues can be made again from the log; what a group had consumed no log says. Entries that another form still shows are
     # a loss.
-    FindingCode("config_backup_taken", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.CONFIG_BACKUP_TAKEN, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A file in config/ cannot be used, and a start takes its .bak, an older state.",
                 step="Copy the .bak over the file before a start."),
-    FindingCode("config_table_lost", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.CONFIG_TABLE_LOST, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A start begins without this table, or without entries of it that another form in the copy shows.",
                 follows="No message of the CommitLog is lost by it. Exit code 10; 20 if a form in the copy shows entries that a"
                         " start does not hold, which is a loss.",
                 step="Restore the file from a backup or from another broker of the cluster before a start."),
-    FindingCode("config_older", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.CONFIG_OLDER, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="The table of topics is older than its own .bak: an old file was put in its place.",
                 step="Compare the file with its .bak before a start, and keep the newer one."),
-    FindingCode("opened_database_damaged", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.OPENED_DATABASE_DAMAGED, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="RocksDB finds bad bytes in kvStore/, config/users or config/acls. A broker does not find what lies in or"
                         " after them: popped messages that were not acknowledged, users, access rules.",
                 step="Restore the folder from a backup of this broker before a start."),
-    FindingCode("opened_database_gone", NOTE, Part.CONFIG, Cure.BY_HAND,
+    FindingCode(Code.OPENED_DATABASE_GONE, NOTE, Part.CONFIG, Cure.BY_HAND,
                 "A database that these settings use is missing: kvStore/, config/users or config/acls. A start makes an empty"
                 " one.",
                 "Look for the folder where the copy was made: it may have been left out. Nothing, if the setting is new.",
                 follows="Without kvStore/ popped messages that were not acknowledged never come again. Without config/users every"
                         " client but the initial user is refused; without config/acls every user but super users.",
                 named=True),
-    FindingCode("opened_database_unused", NOTE, Part.CONFIG, Cure.BY_HAND,
+    FindingCode(Code.OPENED_DATABASE_UNUSED, NOTE, Part.CONFIG, Cure.BY_HAND,
                 "A database with entries that these settings do not use: kvStore/, config/users or config/acls.",
                 "Check broker.conf: the broker that wrote this store had the setting that the message names.",
                 follows="Popped messages in kvStore/ never come again, and users and access rules do not count.",
                 named=True),
-    FindingCode("config_table_emptied", NOTE, Part.CONFIG, Cure.BY_HAND,
+    FindingCode(Code.CONFIG_TABLE_EMPTIED, NOTE, Part.CONFIG, Cure.BY_HAND,
                 "A repair let this table begin empty, as it was asked to: nothing of it could be read in the copy.",
                 "Look for the table in another copy of this broker, or set it again with mqadmin.",
                 follows="The broker knows none of the entries that this table held.",
                 named=True),
-    FindingCode("topic_not_in_table", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.TOPIC_NOT_IN_TABLE, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Clients cannot find this topic although messages are there: the table of topics is lost or older.",
                 step="Restore the table, or create these topics with their numbers of queues before clients come back."),
-    FindingCode("queue_beyond_topic", NOTE, Part.CONFIG, Cure.BY_HAND,
+    FindingCode(Code.QUEUE_BEYOND_TOPIC, NOTE, Part.CONFIG, Cure.BY_HAND,
                 "Messages in queues beyond the topic's numbers of queues: no client reads them.",
                 "Raise the topic's number of read queues if these messages are still wanted.",
                 follows="Consumers do not get these messages."),
-    FindingCode("delayed_messages_again", REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.DELAYED_MESSAGES_AGAIN, REBUILDABLE, Part.CONFIG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A delay level without an offset: a start delivers all messages in its queue again.",
                 step="Restore config/delayOffset.json before a start, or be ready for messages that come twice."),
-    FindingCode("setting_mismatch", NOTE, Part.CONFIG, Cure.BY_HAND,
+    FindingCode(Code.SETTING_MISMATCH, NOTE, Part.CONFIG, Cure.BY_HAND,
                 "A setting does not fit the files of this copy.",
                 "Pass the broker's own broker.conf.",
                 follows="The audit may have used other settings than the broker's: with its own the result may be another one."),
@@ -619,25 +764,25 @@ _ROWS = (
                 meaning="An entry of transactions in RocksDB leads to no half message or does not fit it, or should have been"
                         " removed. The broker asks the producer about whatever lies there, or removes the entry."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
-    FindingCode("file_unrecognised", NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
+    FindingCode(Code.FILE_UNRECOGNISED, NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
                 raised_step=_REMOVED),
-    FindingCode("file_not_regular", NOTE, Part.COPY, Cure.BY_HAND,
+    FindingCode(Code.FILE_NOT_REGULAR, NOTE, Part.COPY, Cure.BY_HAND,
                 "A link that leads out of the store, a device, a socket or a pipe. It was not opened.",
                 "Put the file itself in place of this link or device, then audit again.",
                 unread=True),
-    FindingCode("file_unreadable", NOTE, Part.COPY, Cure.BY_HAND,
+    FindingCode(Code.FILE_UNREADABLE, NOTE, Part.COPY, Cure.BY_HAND,
                 "A file could not be read.",
                 "Make it readable and run the audit again.",
                 unread=True),
-    FindingCode("queues_copied_later", REBUILDABLE, Part.COPY, Cure.BY_HAND,
+    FindingCode(Code.QUEUES_COPIED_LATER, REBUILDABLE, Part.COPY, Cure.BY_HAND,
                 "The ConsumeQueues have messages beyond the CommitLog's end: they were copied later, or the log's last part is"
                 " gone.",
                 "Stop the broker and copy again. If its machine lost power, compare with a replica."),
-    FindingCode("store_repaired", NOTE, Part.COPY, Cure.OTHER_COPY,
+    FindingCode(Code.STORE_REPAIRED, NOTE, Part.COPY, Cure.OTHER_COPY,
                 "A repair made this store and gave up messages that it could not keep: its report beside the store has them.",
                 "Look for these messages in another copy of the same broker if they matter.",
                 follows="No consumer gets these messages from this store."),
-    FindingCode("live_copy", NOTE, Part.COPY, Cure.BY_HAND,
+    FindingCode(Code.LIVE_COPY, NOTE, Part.COPY, Cure.BY_HAND,
                 "The copy was probably taken from a running broker: its parts are of different moments.",
                 "Stop the broker and copy again for an exact answer. If its machine lost power, compare with a replica.",
                 follows="Other findings may come from the copying alone: the broker itself may be sound."),
@@ -651,8 +796,8 @@ BY_A_REPAIR = frozenset(row.next for row in _ROWS if row.cure in _BY_ANY_REPAIR)
 _UNITS = "A start writes the index units of the data files that it reads; older entries then {}."
 BY_A_START = {
     STARTS_DISPATCH: "A start of the release puts the entries that are missing.",
-    CATALOGUE["ledger_index_missing"].step: _UNITS.format("have none"),
-    CATALOGUE["ledger_unit_wrong"].step: _UNITS.format("keep theirs as they are"),
+    CATALOGUE[Code.LEDGER_INDEX_MISSING].step: _UNITS.format("have none"),
+    CATALOGUE[Code.LEDGER_UNIT_WRONG].step: _UNITS.format("keep theirs as they are"),
 }
 """Next steps that a start takes, and what is said of them where a repair is offered, too."""
 
@@ -663,7 +808,7 @@ WITHOUT_DONOR = {
     Cure.OTHER_COPY.value: "Look for these bytes in another copy of the same broker.",
     _DAMAGED_STEP: "Look for these bytes in another copy of the same broker.",
     CATALOGUE[TORN].raised_step: f"{_TORN_STEP}.",
-    CATALOGUE["segment_missing"].step: f"{_SEGMENT_STEP}.",
+    CATALOGUE[Code.SEGMENT_MISSING].step: f"{_SEGMENT_STEP}.",
 }
 """Next steps that name a donor, and what is left of them for a kind of store that no donor helps."""
 

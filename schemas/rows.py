@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from schemas.advice import Refusal
+from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.severities import LOSS as LOSS
 from schemas.severities import NOTE as NOTE
@@ -242,7 +243,7 @@ class SegmentSummary:
 class Finding:
     """One disagreement, as contract.md shapes it. `count` > 1: neighbouring ones of one code and cause, folded."""
 
-    code: str
+    code: Code
     file: str
     start: int | None = None
     end: int | None = None

@@ -175,7 +175,7 @@ def audit_stores(
     taken, turn = frozenset(done), 0
     for batch in batches(stores):
         waiting = [one for one in batch if one[0] not in taken]
-        known = [ahead] if ahead is not None else [None] * len(waiting)
+        known: Sequence[Opened | None] = [ahead] if ahead is not None else [None] * len(waiting)
         prepared = _prepared(waiting, small.audits(waiting) if ahead is None and small is not None else known, reading)
         _warn_of_brokers(waiting, prepared, progress)
         if copies is not None:

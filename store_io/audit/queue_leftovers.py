@@ -17,6 +17,7 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.entries import ENTRY_DTYPE
+from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.audit import log_map as lm
@@ -130,17 +131,16 @@ def _classified(task: LeftoverTask, entries: Entries) -> LeftoverResult:
 
 
 _CODES = (  # what an entry is, by the code of its finding
-    "",
-    "queue_entry_wrong",
-    "queue_entry_invalid",
-    "queue_pre_blank",
-    "queue_entry_below_minimum",
-    "queue_entry_unexpected",
-    "queue_entry_twice",
-    "queue_entry_beyond_end",
-    "queue_position_answered",
+    Code.QUEUE_ENTRY_WRONG,
+    Code.QUEUE_ENTRY_INVALID,
+    Code.QUEUE_PRE_BLANK,
+    Code.QUEUE_ENTRY_BELOW_MINIMUM,
+    Code.QUEUE_ENTRY_UNEXPECTED,
+    Code.QUEUE_ENTRY_TWICE,
+    Code.QUEUE_ENTRY_BEYOND_END,
+    Code.QUEUE_POSITION_ANSWERED,
 )
-(_NOTHING, _WRONG, _INVALID, _PRE_BLANK, _BELOW, _INSIDE, _TWICE, _BEYOND_END, _ANSWERED) = range(len(_CODES))
+(_NOTHING, _WRONG, _INVALID, _PRE_BLANK, _BELOW, _INSIDE, _TWICE, _BEYOND_END, _ANSWERED) = range(len(_CODES) + 1)
 
 
 @dataclass(frozen=True)
@@ -402,10 +402,10 @@ def _classify(task: LeftoverTask, result: LeftoverResult, part: _Part, twice: se
             continue
         if code[start] == _WRONG:
             result.wrong.append((int(numbers[start]), int(numbers[end - 1]) + 1))
-        _report(task, result, _CODES[code[start]], part, (start, end))
+        _report(task, result, _CODES[code[start] - 1], part, (start, end))
 
 
-def _report(task: LeftoverTask, result: LeftoverResult, code: str, part: _Part, chosen: tuple[int, int]) -> None:
+def _report(task: LeftoverTask, result: LeftoverResult, code: Code, part: _Part, chosen: tuple[int, int]) -> None:
     """One finding per file for the entries [start, end) of the part, which follow one another."""
     start, end = chosen
     first, at = int(part.numbers[start]), 0
@@ -439,13 +439,13 @@ def _dispute(task: LeftoverTask, result: LeftoverResult, number: int, phy_offset
     if phy_offset + size > task.log.range_end(phy_offset):
         return
     if result.disputed >= MAX_FINDINGS:
-        result.findings_dropped["message_disputed"] = result.findings_dropped.get("message_disputed", 0) + 1
+        result.findings_dropped[Code.MESSAGE_DISPUTED] = result.findings_dropped.get(Code.MESSAGE_DISPUTED, 0) + 1
         return
     result.disputed += 1
     path, position = task.log.segment_of(phy_offset)
     result.findings.append(
         Finding(
-            "message_disputed",
+            Code.MESSAGE_DISPUTED,
             path,
             position,
             position + size,

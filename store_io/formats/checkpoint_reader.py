@@ -9,6 +9,7 @@ import struct
 from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout as layout
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, REBUILDABLE, Finding
 from store_io.rules.prediction import Checkpoint
 from store_io.source.byte_source import ByteSource
@@ -82,46 +83,46 @@ def checkpoint_findings(
     """
     if not checkpoint.present:
         severity = "" if last_store_time else NOTE
-        return [_finding("checkpoint_missing", None, severity, f"a file of {layout.FILE_BYTES:,} bytes", "no file")]
+        return [_finding(Code.CHECKPOINT_MISSING, None, severity, f"a file of {layout.FILE_BYTES:,} bytes", "no file")]
     found = []
     if checkpoint.size < layout.FILE_BYTES:
-        found.append(_finding("checkpoint_short", None, "", f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
+        found.append(_finding(Code.CHECKPOINT_SHORT, None, "", f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
     elif checkpoint.size > layout.FILE_BYTES:
         # What is longer is mapped in part and loses nothing.
-        found.append(_finding("checkpoint_bytes_behind", None, NOTE, f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
+        found.append(_finding(Code.CHECKPOINT_BYTES_BEHIND, None, NOTE, f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
     values = checkpoint.fields
     times = dict(zip(_TIMES, (values.physic_time, values.logics_time, values.index_time), strict=True))
     for (name, at), time in times.items():
         if time < 0:
-            found.append(_finding("checkpoint_damaged", at, "", f"{name} of at least 0", str(time)))
+            found.append(_finding(Code.CHECKPOINT_DAMAGED, at, "", f"{name} of at least 0", str(time)))
         elif time > last_store_time:
             severity = NOTE if last_store_time and time - last_store_time <= MARGIN_MS else ""
             latest = str(last_store_time) if last_store_time else "0, as there is no message"
-            found.append(_finding("checkpoint_ahead", at, severity, f"{name} of at most {latest}", str(time)))
+            found.append(_finding(Code.CHECKPOINT_AHEAD, at, severity, f"{name} of at most {latest}", str(time)))
         elif 0 < time < first_store_time and name != "indexMsgTimestamp":
-            found.append(_finding("checkpoint_behind", at, "", f"{name} of at least {first_store_time}", str(time)))
+            found.append(_finding(Code.CHECKPOINT_BEHIND, at, "", f"{name} of at least {first_store_time}", str(time)))
     if last_store_time and values.logics_time == 0 and not keyed_queues:
         # A broker that stops cleanly has written the time of the last message that it dispatched.
         severity = NOTE if unclean else REBUILDABLE
         at = layout.LOGICS_MSG_TIMESTAMP_POSITION
-        found.append(_finding("checkpoint_zero", at, severity, "logicsMsgTimestamp of a message", "0"))
+        found.append(_finding(Code.CHECKPOINT_ZERO, at, severity, "logicsMsgTimestamp of a message", "0"))
     offsets = values.confirm_phy_offset, values.logics_phy_offset, values.master_flushed_offset
     for (name, at, ahead), offset in zip(_OFFSETS, offsets, strict=True):
         if offset < -1:
-            found.append(_finding("checkpoint_damaged", at, "", f"{name} of at least -1", str(offset)))
+            found.append(_finding(Code.CHECKPOINT_DAMAGED, at, "", f"{name} of at least -1", str(offset)))
         elif offset > log_end + ahead:
             expected = f"{name} of at most {log_end + ahead}"
-            found.append(_finding("checkpoint_offset_beyond_end", at, "", expected, str(offset)))
+            found.append(_finding(Code.CHECKPOINT_OFFSET_BEYOND_END, at, "", expected, str(offset)))
     if checkpoint.after_fields is not None:
         start, end = checkpoint.after_fields
         message = "Bytes after the known fields, from a newer release or stray."
         found.append(
-            Finding("checkpoint_bytes_behind", layout.CHECKPOINT_FILE, start, end, NOTE, expected="zeros", message=message)
+            Finding(Code.CHECKPOINT_BYTES_BEHIND, layout.CHECKPOINT_FILE, start, end, NOTE, expected="zeros", message=message)
         )
     return found
 
 
-def _finding(code: str, at: int | None, severity: str, expected: str, actual: str) -> Finding:
+def _finding(code: Code, at: int | None, severity: str, expected: str, actual: str) -> Finding:
     """at: position of the field concerned, of 8 bytes; None: the whole file."""
     end = None if at is None else at + 8
     message = f"checkpoint: {actual}; expected {expected}."

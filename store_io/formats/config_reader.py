@@ -13,6 +13,7 @@ from typing import Any
 
 from schemas import commitlog_layout
 from schemas.advice import Refusal
+from schemas.finding_codes import Code
 from schemas.gaps import Cause, Gap
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
@@ -444,7 +445,7 @@ def _finding(bad: BadFile, severity: str, step: str) -> Finding:
     """Return the finding on a bad file, from its first byte that no broker writes to its end."""
     message = f"{bad.name}: does not hold what a broker writes ({bad.reason})."
     return Finding(
-        "config_damaged",
+        Code.CONFIG_DAMAGED,
         bad.name,
         bad.start,
         bad.size,

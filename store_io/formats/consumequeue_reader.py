@@ -15,6 +15,7 @@ import numpy as np
 from schemas import consumequeue_layout as layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE, STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE
+from schemas.finding_codes import Code
 from schemas.rows import Finding, MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.ranges import union
@@ -487,14 +488,14 @@ def _ext_finding(
 ) -> None:
     """span: the bytes at fault."""
     if len(summary.findings) >= MAX_FINDINGS:
-        code = "queue_ext_damaged"
+        code = Code.QUEUE_EXT_DAMAGED
         summary.findings_dropped[code] = summary.findings_dropped.get(code, 0) + count
         return
     (topic, queue_id), (start, end) = summary.key, span
     message = f"{file.path}: the ext unit at {start} is not one that a broker writes."
     summary.findings.append(
         Finding(
-            "queue_ext_damaged", file.path, start, end, topic=topic, queue_id=queue_id, expected=expected, actual=actual,
+            Code.QUEUE_EXT_DAMAGED, file.path, start, end, topic=topic, queue_id=queue_id, expected=expected, actual=actual,
             message=message, count=count,
         )
     )  # fmt: skip

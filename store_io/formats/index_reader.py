@@ -15,6 +15,7 @@ import numpy as np
 from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
+from schemas.finding_codes import Code
 from schemas.gaps import Cause, Gap
 from schemas.rows import NOTE, Finding, IndexFileSummary
 from store_io.base.errors import StoreChanged, StoreError
@@ -107,7 +108,7 @@ class _Fault:
     severity: empty for the code's own.
     """
 
-    code: str
+    code: Code
     start: int
     end: int
     expected: str
@@ -189,20 +190,20 @@ class _Scan:
         last = (last_data - 1 - self.table) // layout.ENTRY_BYTES if last_data > self.table else 0
         count = self._entry_count(slots, last)
         if self._first_data(self.table, self.table + layout.ENTRY_BYTES) is not None:
-            self._add(_Fault("index_entries_beyond_count", *self._range(0), "zeros", "data", severity=NOTE))
+            self._add(_Fault(Code.INDEX_ENTRIES_BEYOND_COUNT, *self._range(0), "zeros", "data", severity=NOTE))
         stray = self._first_data(self._range(count)[1], last_data)
         if stray is not None:
             first = (stray - self.table) // layout.ENTRY_BYTES
             start, end = self._range(first)[0], self._range(last)[1]
             self._disagree(
-                _Fault("index_entries_beyond_count", start, min(end, self.file.size), "zeros", "entries", last - first + 1)
+                _Fault(Code.INDEX_ENTRIES_BEYOND_COUNT, start, min(end, self.file.size), "zeros", "entries", last - first + 1)
             )
         used = chains.used(count)
         if used is None:
             used = self._replay(slots, count)
         if count:
             self._check_header(count, used)
-        elif not any(f.code == "index_header_wrong" for f in self.findings):
+        elif not any(f.code == Code.INDEX_HEADER_WRONG for f in self.findings):
             self._check_empty()
 
     # ---- how many entries -------------------------------------------------------------------------------------------
@@ -224,7 +225,7 @@ class _Scan:
             return stored
         if last == newest or not fits or self.may_be_torn:
             self._disagree(
-                _Fault("index_header_wrong", at, at + 4, f"index count {last + 1}", str(self.header.index_count), 1), fits
+                _Fault(Code.INDEX_HEADER_WRONG, at, at + 4, f"index count {last + 1}", str(self.header.index_count), 1), fits
             )
             return last
         return stored
@@ -254,7 +255,7 @@ class _Scan:
         found = open_ends(slots, sources, faults, found)
         self._report(faults[: min(found, MAX_FINDINGS)], count)
         if found > MAX_FINDINGS:
-            self.summary.findings_dropped["index_slot_wrong"] = found - MAX_FINDINGS
+            self.summary.findings_dropped[Code.INDEX_SLOT_WRONG] = found - MAX_FINDINGS
         return int(np.count_nonzero(sources))
 
     def _give_up(self, faults: np.ndarray, stopped: int, count: int) -> int:
@@ -262,10 +263,10 @@ class _Scan:
         slots = infer_slots(self.file)
         if slots is not None and slots != self.slots:
             expected, actual = f"maxHashSlotNum={self.slots}", f"chains of {slots} slots"
-            self._add(_Fault("setting_mismatch", 0, layout.HEADER_BYTES, expected, actual))
+            self._add(_Fault(Code.SETTING_MISMATCH, 0, layout.HEADER_BYTES, expected, actual))
             return -1
         self._report(faults, count)
-        self.summary.findings_dropped["index_chain_broken"] = stopped - 1
+        self.summary.findings_dropped[Code.INDEX_CHAIN_BROKEN] = stopped - 1
         return -1
 
     def _report(self, faults: np.ndarray, count: int) -> None:
@@ -275,19 +276,19 @@ class _Scan:
             if kind == SLOT:
                 start = layout.HEADER_BYTES + layout.SLOT_BYTES * slot
                 torn = actual == 0 or count < actual < self.most or self._is_older(slot, expected, actual)
-                rows.append((start, start + 4, "index_slot_wrong", f"entry {expected}", f"entry {actual}", torn))
+                rows.append((start, start + 4, Code.INDEX_SLOT_WRONG, f"entry {expected}", f"entry {actual}", torn))
             else:
                 start = entry_position(self.slots, number) + (0 if kind == HASH else layout.ENTRY_BYTES - 4)
                 words = (
                     (f"a hash of slot {expected}", f"hash {actual}") if kind == HASH else (f"entry {expected}", f"entry {actual}")
                 )
-                code = "index_entry_wrong" if kind == HASH else "index_chain_broken"
+                code = Code.INDEX_ENTRY_WRONG if kind == HASH else Code.INDEX_CHAIN_BROKEN
                 rows.append((start, start + 4, code, *words, actual == 0))
         rows.sort()
         i = 0
         while i < len(rows):
             start, _, code, expected, actual, torn = rows[i]
-            unit = layout.SLOT_BYTES if code == "index_slot_wrong" else layout.ENTRY_BYTES
+            unit = layout.SLOT_BYTES if code == Code.INDEX_SLOT_WRONG else layout.ENTRY_BYTES
             n = 1
             while i + n < len(rows) and rows[i + n][2] == code and rows[i + n][5] == torn and rows[i + n][0] == start + n * unit:
                 n += 1
@@ -312,21 +313,21 @@ class _Scan:
         begin, end = int(first["phy_offset"][0]), int(last["phy_offset"][-1])
         if h.begin_phy_offset != begin and not _entry_to_blame(h.begin_phy_offset, begin, first["phy_offset"][1:], 1):
             at = layout.BEGIN_PHY_OFFSET_POSITION
-            self._disagree(_Fault("index_header_wrong", at, at + 8, str(begin), str(h.begin_phy_offset)), not self.one_moment)
+            self._disagree(_Fault(Code.INDEX_HEADER_WRONG, at, at + 8, str(begin), str(h.begin_phy_offset)), not self.one_moment)
         if h.end_phy_offset != end and not _entry_to_blame(h.end_phy_offset, end, last["phy_offset"][:-1], -1):
             at = layout.END_PHY_OFFSET_POSITION
             torn = not self.one_moment or h.end_phy_offset < end
-            self._disagree(_Fault("index_header_wrong", at, at + 8, str(end), str(h.end_phy_offset)), torn)
+            self._disagree(_Fault(Code.INDEX_HEADER_WRONG, at, at + 8, str(end), str(h.end_phy_offset)), torn)
         if counted:
             self._check_times(count, last)
         at, slots = layout.HASH_SLOT_COUNT_POSITION, h.hash_slot_count
         if used >= 0 and slots != used:
             if slots == count:
                 # 4.7.0 and before count every entry: not damage.
-                self._add(_Fault("index_slot_overcount", at, at + 4, f"{used} slots in use", str(slots), severity=NOTE))
+                self._add(_Fault(Code.INDEX_SLOT_OVERCOUNT, at, at + 4, f"{used} slots in use", str(slots), severity=NOTE))
             else:
                 torn = not self.one_moment or self.torn_count > 0 or slots == used - 1
-                self._disagree(_Fault("index_header_wrong", at, at + 4, f"{used} slots in use", str(slots)), torn)
+                self._disagree(_Fault(Code.INDEX_HEADER_WRONG, at, at + 4, f"{used} slots in use", str(slots)), torn)
 
     def _check_empty(self) -> None:
         """A file without entries. A broker makes one just before it puts its first key. The store's first file begins with
@@ -340,7 +341,7 @@ class _Scan:
             fresh = begin == end and (before is None or begin[0] == before[0] or begin[1] == before[1])
         if not (fresh and h.hash_slot_count == 0):
             expected, actual = "entries, or a header as of a new file", "no entry"
-            self._disagree(_Fault("index_header_wrong", 0, layout.HEADER_BYTES, expected, actual))
+            self._disagree(_Fault(Code.INDEX_HEADER_WRONG, 0, layout.HEADER_BYTES, expected, actual))
 
     def _check_times(self, count: int, last: np.ndarray) -> None:
         """The last entry's time difference is that of the header's times; a single entry's message has both."""
@@ -349,14 +350,16 @@ class _Scan:
         if count == 1:
             if begin != end:
                 expected = "equal times, as there is one entry"
-                self._disagree(_Fault("index_header_wrong", 0, 16, expected, f"{begin}, {end}"), not self.one_moment)
+                self._disagree(_Fault(Code.INDEX_HEADER_WRONG, 0, 16, expected, f"{begin}, {end}"), not self.one_moment)
             return
         wanted = 0 if begin <= 0 else min(max(divide(end - begin, 1000), 0), 0x7FFFFFFF)
         stored, before = int(last["time_difference"][-1]), int(last["time_difference"][0])
         if stored == wanted or count > 2 and abs(stored - before) > abs(wanted - before):
             return
         expected = f"times {stored} s apart, as the last entry says"
-        self._disagree(_Fault("index_header_wrong", 0, 16, expected, f"{begin}, {end}"), not self.one_moment or wanted < stored)
+        self._disagree(
+            _Fault(Code.INDEX_HEADER_WRONG, 0, 16, expected, f"{begin}, {end}"), not self.one_moment or wanted < stored
+        )
 
     # ---- helpers ----------------------------------------------------------------------------------------------------
 
@@ -405,7 +408,7 @@ class _Scan:
         if self.torn:
             start, end = min(r[0] for r in self.torn), max(r[1] for r in self.torn)
             expected, actual = "all pages of one moment", "pages of several"
-            self._add(_Fault("index_part_flushed", start, end, expected, actual, self.torn_count, NOTE))
+            self._add(_Fault(Code.INDEX_PART_FLUSHED, start, end, expected, actual, self.torn_count, NOTE))
 
 
 def _data_end(data: np.ndarray) -> int:
@@ -454,7 +457,7 @@ def without_header_echoes(findings: Sequence[Finding], summary: IndexFileSummary
     faulty = [(f.start, f.end) for f in findings if f.start is not None and f.end is not None and f.start >= table]
 
     def contradicted(finding: Finding) -> bool:
-        if finding.code != "index_header_wrong" or finding.start == layout.HASH_SLOT_COUNT_POSITION or _begin_time(finding):
+        if finding.code != Code.INDEX_HEADER_WRONG or finding.start == layout.HASH_SLOT_COUNT_POSITION or _begin_time(finding):
             return False
         number = 1 if finding.start == layout.BEGIN_PHY_OFFSET_POSITION else summary.entries
         start = entry_position(slots, number)

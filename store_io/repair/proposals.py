@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from schemas.finding_codes import NO_LIGHT_OFFSETS
+from schemas.finding_codes import NO_LIGHT_OFFSETS, Code
 from schemas.rows import NOTE, AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.repair.repair_plan import BROKER, POLICIES
@@ -23,8 +23,8 @@ HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, DONOR = (
 MOST_RISK = DEFAULT_RISK  # of all records together that are healed without a person who asked for it
 _CONFIG_CODES = frozenset(
     {
-        "config_damaged", "config_backup_taken", "config_table_lost", "config_older", "topic_not_in_table",
-        "delayed_messages_again",
+        Code.CONFIG_DAMAGED, Code.CONFIG_BACKUP_TAKEN, Code.CONFIG_TABLE_LOST, Code.CONFIG_OLDER, Code.TOPIC_NOT_IN_TABLE,
+        Code.DELAYED_MESSAGES_AGAIN,
     }
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, Finding
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
@@ -15,7 +16,7 @@ class ReplicaFindings:
 
     def __init__(self, compared: ComparedCopies):
         self.compared, self.copies = compared, compared.copies
-        self._contradicted = [{f.phy_offset for f in c.audit.findings if f.code == "message_disputed"} for c in self.copies]
+        self._contradicted = [{f.phy_offset for f in c.audit.findings if f.code == Code.MESSAGE_DISPUTED} for c in self.copies]
 
     def of(self, number: int) -> list[Finding]:
         """The findings of one copy."""
@@ -33,7 +34,7 @@ class ReplicaFindings:
                 found.append(self._diverged(number, piece))
         return found
 
-    def _finding(self, code: str, number: int, piece: ReplicaRange, span: tuple[int, int], **more: str) -> Finding:
+    def _finding(self, code: Code, number: int, piece: ReplicaRange, span: tuple[int, int], **more: str) -> Finding:
         """span: of physical offsets."""
         path, start, end = self.compared.place(number, *span)
         return Finding(
@@ -47,7 +48,7 @@ class ReplicaFindings:
     def _held_elsewhere(self, number: int, holder: int, piece: ReplicaRange) -> Finding:
         name = self.copies[holder].name
         return self._finding(
-            "replica_holds", number, piece, (piece.start, piece.end),
+            Code.REPLICA_HOLDS, number, piece, (piece.start, piece.end),
             expected=f"{count_text(piece.messages, 'message')}, as in {name}", actual=state_name(piece.states[number]),
             message=f"{name} holds {count_text(piece.messages, 'valid message')} from physical offset {piece.start:,} to"
             f" {piece.end:,}; this copy has none there",
@@ -78,7 +79,7 @@ class ReplicaFindings:
         field = difference.field if difference else "content"
         text = f"{self._names(piece, State.DISPUTED)} holds this message with another {field}"
         yield self._finding(
-            "replica_disputes", number, piece, (start, end), severity=LOSS if why else "",
+            Code.REPLICA_DISPUTES, number, piece, (start, end), severity=LOSS if why else "",
             message=f"{text}, {why}" if why else f"{text}: which copy is right is not known",
         )  # fmt: skip
 
@@ -93,4 +94,4 @@ class ReplicaFindings:
     def _diverged(self, number: int, piece: ReplicaRange) -> Finding:
         what = f"{count_text(piece.messages, 'message')} that {self._names(piece, State.OTHER)} does not hold"
         span = (piece.start, piece.end)
-        return self._finding("replica_diverged", number, piece, span, message=f"{what}; it holds other valid messages there")
+        return self._finding(Code.REPLICA_DIVERGED, number, piece, span, message=f"{what}; it holds other valid messages there")

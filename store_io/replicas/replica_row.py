@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, QueueKey, Row
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
@@ -57,7 +58,7 @@ def _copy_row(compared: ComparedCopies, number: int) -> Row:
         "loses": lacks + copy.own_loss if copy.starts_as_it_is else None,
         "before_its_start": compared.most(number, State.EXPIRED),
         "disputed": compared.most(number, State.DISPUTED),
-        "undecided": sum(f.count for f in copy.audit.findings if f.code == "replica_disputes" and f.severity != LOSS),
+        "undecided": sum(f.count for f in copy.audit.findings if f.code == Code.REPLICA_DISPUTES and f.severity != LOSS),
         "not_compared": compared.most(number, State.UNKNOWN),
         "dledger": ledger_of(copy.audit),
     }

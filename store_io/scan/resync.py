@@ -15,6 +15,7 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
 from store_io.base.compiled.native import kept
 from store_io.base.wording import count_text
@@ -282,11 +283,11 @@ class Resync:
             findings.append(self._at(codes.DAMAGED, high, end, message=text))
         return ResyncResult([extent], findings, end)
 
-    def _at(self, code: str, start: int, end: int, **more: Any) -> Finding:
+    def _at(self, code: Code, start: int, end: int, **more: Any) -> Finding:
         """A finding on bytes [start, end) of the segment."""
         return Finding(code, self._path, start, end, **{"phy_offset": self._base + start} | more)
 
-    def _finding(self, code: str, start: int, end: int, verdict: Verdict, text: str) -> Finding:
+    def _finding(self, code: Code, start: int, end: int, verdict: Verdict, text: str) -> Finding:
         values: dict[str, Any] = {"expected": verdict.expected or None, "actual": verdict.actual or None}
         if (message := verdict.message) is not None and message.topic:
             values |= {"topic": message.topic, "queue_id": message.queue_id, "queue_offset": message.queue_offset}

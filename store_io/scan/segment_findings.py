@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schemas.finding_codes import Code
 from schemas.rows import Finding, QueueKey
 
 MAX_FINDINGS = 1_000  # per code, severity and segment; what is beyond is counted
@@ -21,7 +22,7 @@ class Span(NamedTuple):
     end: int | None
 
 
-def message_finding(code: str, span: Span, row: np.void, key: QueueKey, **more: Any) -> Finding:
+def message_finding(code: Code, span: Span, row: np.void, key: QueueKey, **more: Any) -> Finding:
     """A finding on one message of queue `key`, a row of `message_columns`."""
     of: dict[str, Any] = {"phy_offset": int(row["phy_offset"]), "queue_offset": int(row["queue_offset"])}
     return Finding(code, *span, topic=key[0], queue_id=key[1], **of | more)
@@ -58,7 +59,7 @@ class Findings:
             self._last[finding.code, finding.file] = len(self._kept)
         self.add(finding)
 
-    def room(self, code: str, severity: str = "") -> bool:
+    def room(self, code: Code, severity: str = "") -> bool:
         """Whether another finding of this code would be kept. severity: as the finding has it."""
         return self._count[code, severity] < MAX_FINDINGS
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.formats.commitlog.message_columns import ROW_DTYPE
 from store_io.scan.segment_findings import Findings
@@ -75,7 +76,7 @@ class StoreTimes:
     def _odd(self, row: np.void) -> None:
         self._add(codes.TIME_ODD, LOSS, row, "a message's store time fits neither the message before it nor the one after it")
 
-    def _add(self, code: str, severity: str, row: np.void, text: str) -> None:
+    def _add(self, code: Code, severity: str, row: np.void, text: str) -> None:
         v6 = bool(row["sys_flag"] & layout.SYS_BORN_HOST_V6)
         start = int(row["position"]) + layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0)
         self._findings.add(

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from schemas import checkpoint_layout
+from schemas.finding_codes import Code
 from schemas.gaps import Cause, Gap
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import Finding, StoreFile
@@ -184,12 +185,12 @@ def listing_notes(listing: StoreListing) -> list[Finding]:
     }
     for entry in listing.files:
         if entry.kind in words:
-            code = "file_unreadable" if entry.kind == "unreadable" else "file_not_regular"
+            code = Code.FILE_UNREADABLE if entry.kind == "unreadable" else Code.FILE_NOT_REGULAR
             kind = words[entry.kind]
             found.append(Finding(code, entry.path, actual=kind, message=f"{entry.path}: {kind}; it was not opened."))
         elif "/" not in entry.path and not _LISTED.fullmatch(entry.path) and not _KNOWN.fullmatch(entry.path):
             sentence = f"{entry.path}: no release writes a file of this name."
-            found.append(Finding("file_unrecognised", entry.path, message=sentence))
+            found.append(Finding(Code.FILE_UNRECOGNISED, entry.path, message=sentence))
     return found
 
 

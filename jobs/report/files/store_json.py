@@ -25,7 +25,7 @@ def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
 
 def finding_row(finding: Finding) -> Row:
     """All its fields, in the order in which they are written."""
-    return {name: getattr(finding, name) for name in FIELDS} | {"file": finding.file or None}
+    return {name: getattr(finding, name) for name in FIELDS} | {"code": str(finding.code), "file": finding.file or None}
 
 
 def findings_jsonl(findings: Iterable[Finding]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.advice import Refusal
-from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
 from store_io.audit.facts.missing_messages import missing_text
@@ -116,7 +116,7 @@ def judge(outcome: AuditOutcome) -> Judgement:
     answer = replace(answer, why=(*answer.why, *named), in_verdict=(*answer.in_verdict, *named))
     given_up = repair_note(outcome)
     if given_up:
-        number = next(f.actual for f in outcome.findings if f.code == "store_repaired")
+        number = next(f.actual for f in outcome.findings if f.code == Code.STORE_REPAIRED)
         safe = answer.kind == Safety.SAFE
         head = f"{answer.headline}; the repair that made it gave up {number}" if safe else answer.headline
         answer = replace(answer, headline=head, why=(*answer.why, given_up), in_verdict=(*answer.in_verdict, given_up))
@@ -217,9 +217,9 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             head = f"Do not start this copy with {setting}=true" if alone else "Do not start this copy yet"
             return head, tuple(_losses(outcome))
         case Start.LEAVES_UNSERVED:
-            if not lost_of(outcome)[0] and not counted(outcome, "broker_skips_messages"):
+            if not lost_of(outcome)[0] and not counted(outcome, Code.BROKER_SKIPS_MESSAGES):
                 return "A start never delivers timer messages of this copy", tuple(_losses(outcome))
-            if counted(outcome, "ledger_crash_cut"):
+            if counted(outcome, Code.LEDGER_CRASH_CUT):
                 crash = "abort and the checkpoint of its DLedger group"
                 return f"Do not start this copy before {crash} are removed from it", tuple(_losses(outcome))
             if (lasting := unqueueable(outcome)) and lasting == lost_of(outcome)[0]:
@@ -238,7 +238,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             read = "A start loses nothing that was read, but not all of this copy was read"
             return read if outcome.not_read else _NOT_KNOWN, tuple(outcome.incomplete[:5])
         case Start.EMPTY:
-            empty = CATALOGUE["commitlog_empty"]
+            empty = CATALOGUE[Code.COMMITLOG_EMPTY]
             return empty.meaning.rstrip("."), (empty.next,)
         case Start.REBUILD:
             unclean = outcome.plan["broker"].get("exit") == "unclean"
@@ -273,7 +273,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
 
 def _entries_lost(outcome: AuditOutcome) -> tuple[str, ...]:
     """Return a sentence for each table whose form in config/ shows more than a start holds."""
-    found = [f.message for f in outcome.findings if f.code == "config_table_lost" and f.severity == LOSS]
+    found = [f.message for f in outcome.findings if f.code == Code.CONFIG_TABLE_LOST and f.severity == LOSS]
     return tuple(f"{message[:1].upper()}{message[1:]}." for message in found)
 
 
@@ -326,10 +326,10 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
 def _losses(outcome: AuditOutcome) -> Iterable[str]:
     """Yield a sentence for each loss of a start."""
     broker = outcome.plan["broker"]
-    cut, skipped = counted(outcome, "broker_drops_messages"), counted(outcome, "broker_skips_messages")
+    cut, skipped = counted(outcome, Code.BROKER_DROPS_MESSAGES), counted(outcome, Code.BROKER_SKIPS_MESSAGES)
     if election_hangs(outcome):
         yield "The election as master never ends: it waits at one place in the CommitLog. The broker stays fenced."
-    elif counted(outcome, "broker_hangs"):
+    elif counted(outcome, Code.BROKER_HANGS):
         yield "A start never ends: it waits at one place in the CommitLog."
     if cut:
         stop = STOP_REASONS.get(str(broker.get("stop_reason")), "")
@@ -395,7 +395,7 @@ def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
 def why_it_ends(outcome: AuditOutcome, broker: Row) -> str:
     """Return the catalogue's sentence on the place at which recovery ends. A log that simply ends there has its own sentence."""
     reason = str(broker.get("stop_reason"))
-    if reason == "unwritten" and not counted(outcome, "broker_drops_messages"):
+    if reason == "unwritten" and not counted(outcome, Code.BROKER_DROPS_MESSAGES):
         return "Nothing is written after it."
     return STOP_REASONS.get(reason, reason)
 
@@ -415,14 +415,14 @@ def _rank(outcome: AuditOutcome, judgement: Judgement) -> tuple[object, ...]:
 def meaning_of(outcome: AuditOutcome, code: str) -> str:
     """Return a code's catalogue sentence. Damage also has its number of ranges, if one range makes several findings."""
     known = CATALOGUE.get(code)
-    if known is None or code != "commitlog_damaged" or not 0 < outcome.damaged_extents < counted(outcome, code):
+    if known is None or code != Code.COMMITLOG_DAMAGED or not 0 < outcome.damaged_extents < counted(outcome, code):
         return known.meaning if known else ""
     return f"{known.meaning.rstrip('.')}, in {count_text(outcome.damaged_extents, 'damaged range')}."
 
 
 def held(outcome: AuditOutcome) -> str:
     """How many messages a copy holds, and how many placeholder records of a repair besides."""
-    messages, placeholders = count_text(outcome.messages, "message"), counted(outcome, "commitlog_bridged")
+    messages, placeholders = count_text(outcome.messages, "message"), counted(outcome, Code.COMMITLOG_BRIDGED)
     return f"{messages} and {count_text(placeholders, 'placeholder record')}" if placeholders else messages
 
 

@@ -9,7 +9,7 @@ from jobs.report.texts.commands import not_shown, repair_commands, repair_withhe
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
 from jobs.report.texts.words.replicas_words import config_steps
-from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, HEALS, SWITCH_OFF, WITHOUT_DONOR
+from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, HEALS, SWITCH_OFF, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import (
@@ -30,7 +30,7 @@ from store_io.repair.proposals import FIX_CONFIG, proposals
 NOTHING = "Nothing to do."
 NOTHING_JUDGED = "Nothing to do for what was judged."
 _NAME_CONF = "To be sure, name its broker.conf with --broker-conf and audit again."
-_BEYOND = "consumer_offset_beyond_end"
+_BEYOND = Code.CONSUMER_OFFSET_BEYOND_END
 
 
 @dataclass
@@ -76,9 +76,9 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     first, steps = "", _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
-            if emptied and (finding.code == "segment_missing" or finding.next in WITHOUT_DONOR):  # a donor gives it nothing
+            if emptied and (finding.code == Code.SEGMENT_MISSING or finding.next in WITHOUT_DONOR):  # a donor gives it nothing
                 continue
-            cause = severity == LOSS and finding.code == "live_copy"  # a note, but it explains the others
+            cause = severity == LOSS and finding.code == Code.LIVE_COPY  # a note, but it explains the others
             said = finding.next == withheld or by_repair and finding.next in BY_A_REPAIR
             if finding.next in SWITCH_OFF.values():
                 first = finding.next
@@ -98,7 +98,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     for note in named_notes(outcome):
         steps.setdefault(note.next, {}).setdefault(note.file)
     others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
-    sizes = {finding.next for finding in outcome.findings if finding.code == "setting_mismatch"}  # it may cause all others
+    sizes = {finding.next for finding in outcome.findings if finding.code == Code.SETTING_MISMATCH}  # it may cause all others
     others.sort(key=lambda step: step[0] not in sizes)
     if outcome.written_by:
         wrote = f"by its files RocketMQ {outcome.written_by} wrote this copy"
@@ -167,11 +167,11 @@ def _start(outcome: AuditOutcome) -> str:
     release = f"RocketMQ {outcome.release}"
     if election_hangs(outcome):
         return f"{release} would start, but its election as master never ends, and the broker stays fenced."
-    if counted(outcome, "broker_hangs"):
+    if counted(outcome, Code.BROKER_HANGS):
         return f"A start of {release} never ends: it waits at one place in the CommitLog."
     lost, _ = lost_of(outcome)
     if not lost:
         return f"A start of {release} loses no message."
-    cut = lost - counted(outcome, "broker_skips_messages")
+    cut = lost - counted(outcome, Code.BROKER_SKIPS_MESSAGES)
     where = f" It cuts the CommitLog at physical offset {end_of_log(broker):,}." if cut > 0 else ""
     return f"A start of {release} keeps {count_text(outcome.messages - lost, 'message')} and loses {lost:,}.{where}"

@@ -38,6 +38,7 @@ from jobs.report.texts.words.run_words import (
     note_kinds,
     would_be_lost,
 )
+from schemas.finding_codes import Code
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.audit.facts.missing_messages import missing_text
 from store_io.audit.outcome.safety import (
@@ -303,7 +304,7 @@ def _run_the_repair(outcome: AuditOutcome) -> str:
     if not (outcome.plan.get("broker") or {}).get("starts"):
         does = f"{kept} and removes what stops the release"
     elif more > 0:
-        cuts = lost_of(outcome)[0] > counted(outcome, "broker_skips_messages")
+        cuts = lost_of(outcome)[0] > counted(outcome, Code.BROKER_SKIPS_MESSAGES)
         does = f"keeps the {count_text(more, 'message')} that a start would {'cut' if cuts else 'lose'}"
     else:
         does = f"{kept} and mends what differs" if best.kept else "mends what differs"

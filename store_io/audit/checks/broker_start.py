@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from schemas import commitlog_layout, dledger_layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import CATALOGUE, COMPACTED_FILES, NO_QUEUE, SWITCH_OFF
+from schemas.finding_codes import CATALOGUE, COMPACTED_FILES, NO_QUEUE, SWITCH_OFF, Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
@@ -72,7 +72,7 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
         if prediction.election_hangs:
             message = "the election waits here and never ends, and the broker stays fenced"
         message += f": {refusal_sentence(prediction.hangs_why)}" if prediction.hangs_why else ""
-        found.append(Finding("broker_hangs", COMMITLOG, phy_offset=prediction.hangs_at, message=message))
+        found.append(Finding(Code.BROKER_HANGS, COMMITLOG, phy_offset=prediction.hangs_at, message=message))
     return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
 
 
@@ -96,7 +96,7 @@ def _refused(evidence: Evidence, refusal: Refusal) -> Finding:
     elif refusal.path in config.loads:
         late = bool(starting.late_refused_by and not starting.refused_by)
         step = refusal_step(config.loads[refusal.path], evidence.copy.rules, late)
-    return Finding("broker_refuses", refusal.path, actual=actual, message=str(refusal_sentence(refusal)), next=step)
+    return Finding(Code.BROKER_REFUSES, refusal.path, actual=actual, message=str(refusal_sentence(refusal)), next=step)
 
 
 def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
         path = f"commitlog/{prediction.end - at:020d}"
         there = any(f.path == path for f in evidence.copy.segment_files)  # else the log has a gap there
         yield Finding(
-            "broker_drops_messages",
+            Code.BROKER_DROPS_MESSAGES,
             path,
             at if there else None,
             at + 8 if there else None,
@@ -120,7 +120,7 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
         )
     else:
         yield Finding(
-            "broker_drops_messages",
+            Code.BROKER_DROPS_MESSAGES,
             prediction.stop_segment or COMMITLOG,
             prediction.stop_position,
             prediction.stop_position + 8,
@@ -156,7 +156,7 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
             lasting = not evidence.copy.rules.rocksdb_queues and not isinstance(queue, RocksQueue) and why_no_folder(key[0])
             again = when_dispatch_ends(key[0], evidence.copy.rules, False) if lasting and not prediction.skips else ""
             yield Finding(
-                "broker_skips_messages",
+                Code.BROKER_SKIPS_MESSAGES,
                 evidence.views[key].folder if key in evidence.views else queue_folder(False, key),
                 topic=key[0],
                 queue_id=key[1],
@@ -228,7 +228,7 @@ def _cut_by_crash(evidence: Evidence, prediction: Prediction, loss: Loss) -> Ite
         )
         where = ABORT_FILE, *evidence.copy.entry_range(ABORT_FILE)
         step = _start_without_crash(evidence)
-        yield Finding("ledger_crash_cut", *where, next=step, phy_offset=prediction.ledger_cut, message=message, count=skipped)
+        yield Finding(Code.LEDGER_CRASH_CUT, *where, next=step, phy_offset=prediction.ledger_cut, message=message, count=skipped)
 
 
 def _start_without_crash(evidence: Evidence) -> str:
@@ -243,7 +243,7 @@ def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Ite
     for row in beyond.groups:
         file = evidence.copy.config.offset_file((row["group"], row["topic"], row["queue_id"]))
         yield Finding(
-            "consumer_offset_beyond_end",
+            Code.CONSUMER_OFFSET_BEYOND_END,
             file,
             *evidence.copy.entry_range(file),
             severity=REBUILDABLE if (row["topic"], row["queue_id"]) in losing else NOTE,
@@ -261,7 +261,7 @@ def _delays_beyond(evidence: Evidence, beyond: OffsetsBeyond) -> Iterator[Findin
     file = config.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS)
     for row in beyond.delays:
         yield Finding(
-            "delay_offset_beyond_end",
+            Code.DELAY_OFFSET_BEYOND_END,
             file,
             *evidence.copy.entry_range(file),
             severity=NOTE if config_rules(evidence.copy.rules).clamps_delay_offsets else REBUILDABLE,

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from schemas.dledger_layout import DATA, INDEX_FILE_BYTES
 from schemas.dledger_layout import INDEX as UNITS
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, REBUILDABLE, Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
@@ -32,7 +33,7 @@ def file_names(evidence: Evidence) -> list[Finding]:
     """Return the findings that names and lengths alone show; each file is blamed by one rule."""
     copy = evidence.copy
     found = name_findings(copy.tree, copy.rules) if not copy.unmodelled else []
-    found = [f for f in found if evidence.log_whole or f.code != "segment_missing"]
+    found = [f for f in found if evidence.log_whole or f.code != Code.SEGMENT_MISSING]
     found = _with_messages(found, evidence)
     blamed = {f.file for f in found}
     return found + [f for f in store_dir.listing_notes(copy.listing) if f.file not in blamed]
@@ -40,13 +41,13 @@ def file_names(evidence: Evidence) -> list[Finding]:
 
 def _with_messages(found: list[Finding], evidence: Evidence) -> list[Finding]:
     """The findings, those of segments that are missing with how many of their messages queue entries know."""
-    if not any(f.code == "segment_missing" for f in found):
+    if not any(f.code == Code.SEGMENT_MISSING for f in found):
         return found
     results = evidence.leftovers.values()
     known = sorted({phy for result in results for _, phy, _, kind in result.lost if kind == MISSING})
     least = "at least " if any(sum(result.lost_count.values()) > len(result.lost) for result in results) else ""
     for place, f in enumerate(found):
-        if f.code != "segment_missing" or f.phy_offset is None:
+        if f.code != Code.SEGMENT_MISSING or f.phy_offset is None:
             continue
         end = f.phy_offset + f.count * evidence.copy.rules.segment_bytes  # one finding may be of several
         number = bisect_left(known, end) - bisect_left(known, f.phy_offset)
@@ -68,14 +69,14 @@ def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
 
 
 def _unrecognised(entry: StoreFile, why: str) -> Finding:
-    return Finding("file_unrecognised", entry.path, severity=REBUILDABLE, message=why)
+    return Finding(Code.FILE_UNRECOGNISED, entry.path, severity=REBUILDABLE, message=why)
 
 
 def _name_fault(start: int | None) -> str:
     return "its name is no number" if start is None else "its name is a negative number"
 
 
-def _sized(code: str, entry: StoreFile, size: int, severity: str = "") -> Finding:
+def _sized(code: Code, entry: StoreFile, size: int, severity: str = "") -> Finding:
     """A file of another length than the configured one."""
     return Finding(code, entry.path, severity=severity, expected=f"{size} bytes", actual=f"{entry.size} bytes")
 
@@ -92,7 +93,7 @@ def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
         if is_database([name_of(entry.path) for entry in tree.children(kind)]) and not rules.value("rocksdbCQDoubleWriteEnable"):
             message = "a database of queues in RocksDB, which a broker with queues in files leaves alone"
-            found.append(Finding("file_unrecognised", kind, severity=NOTE, message=message))
+            found.append(Finding(Code.FILE_UNRECOGNISED, kind, severity=NOTE, message=message))
         for topic in tree.children(kind):
             if topic.kind in UNREAD_KINDS or not is_folder(topic) and is_database_name(name_of(topic.path)):
                 continue
@@ -121,7 +122,7 @@ def _index_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
         elif is_folder(entry):
             found.append(_unrecognised(entry, "a directory where an index file is expected"))
         elif entry.size != rules.index_file_bytes:
-            found.append(_sized("index_file_wrong_size", entry, rules.index_file_bytes))
+            found.append(_sized(Code.INDEX_FILE_WRONG_SIZE, entry, rules.index_file_bytes))
     return found
 
 
@@ -141,27 +142,29 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             found.append(_unrecognised(entry, "a directory among the segments" if is_folder(entry) else _name_fault(start)))
             continue
         if entry.size == 0 and not unread:
-            found.append(_sized("segment_empty", entry, size, REBUILDABLE))
+            found.append(_sized(Code.SEGMENT_EMPTY, entry, size, REBUILDABLE))
             continue
         if entry.size != size and not unread:
-            found.append(replace(_sized("segment_wrong_size", entry, size), message=_length_fault(entry, size)))
+            found.append(replace(_sized(Code.SEGMENT_WRONG_SIZE, entry, size), message=_length_fault(entry, size)))
         if start % size:
-            found.append(Finding("segment_misnamed", entry.path, expected=f"a multiple of {size}", actual=name))
+            found.append(Finding(Code.SEGMENT_MISNAMED, entry.path, expected=f"a multiple of {size}", actual=name))
         elif name != f"{start:020d}":
             severity = REBUILDABLE if in_order else ""
             message = "a broker takes this name for the same number, and its place among the segments by the name's text"
             found.append(
-                Finding("segment_misnamed", entry.path, severity=severity, expected=f"{start:020d}", actual=name, message=message)
+                Finding(
+                    Code.SEGMENT_MISNAMED, entry.path, severity=severity, expected=f"{start:020d}", actual=name, message=message
+                )
             )
         if start in seen:
-            found.append(Finding("segment_twice", entry.path, message="two files of this number"))
+            found.append(Finding(Code.SEGMENT_TWICE, entry.path, message="two files of this number"))
             continue
         seen.add(start)
         if expected is not None and start > expected:
             found += _missing_segments(range(expected, start, size), folder_of(entry.path))
         elif expected is not None and start < expected:
             found.append(
-                Finding("segment_misnamed", entry.path, expected=f"{expected:020d}", actual=name, message="segments overlap")
+                Finding(Code.SEGMENT_MISNAMED, entry.path, expected=f"{expected:020d}", actual=name, message="segments overlap")
             )
         expected = max(expected or 0, start + size)
     return found
@@ -189,16 +192,16 @@ def _ledger_names(tree: Tree, rules: BrokerRules) -> Iterator[Finding]:
             yield _unrecognised(entry, "not an index file of DLedger: a start ends at it")
             continue
         if entry.size != INDEX_FILE_BYTES:
-            yield _sized("ledger_index_wrong_size", entry, INDEX_FILE_BYTES)
+            yield _sized(Code.LEDGER_INDEX_WRONG_SIZE, entry, INDEX_FILE_BYTES)
 
 
 def _missing_segments(bases: range, folder: str) -> Iterator[Finding]:
     """A finding for each of the first; one for all others."""
     for base in bases[:MAX_MISSING_NAMES]:
-        yield Finding("segment_missing", f"{folder}/{base:020d}", phy_offset=base, message="a gap in the log")
+        yield Finding(Code.SEGMENT_MISSING, f"{folder}/{base:020d}", phy_offset=base, message="a gap in the log")
     others = bases[MAX_MISSING_NAMES:]
     if others:
-        yield Finding("segment_missing", f"{folder}/{others[0]:020d}", phy_offset=others[0], count=len(others))
+        yield Finding(Code.SEGMENT_MISSING, f"{folder}/{others[0]:020d}", phy_offset=others[0], count=len(others))
 
 
 def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]:
@@ -215,13 +218,13 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
             continue
         files += 1
         if entry.size == 0 and not unread:
-            found.append(_sized("queue_file_empty", entry, size, REBUILDABLE))
+            found.append(_sized(Code.QUEUE_FILE_EMPTY, entry, size, REBUILDABLE))
             continue
         if entry.size != size and not unread:
-            found.append(_sized("queue_file_wrong_size", entry, size))
+            found.append(_sized(Code.QUEUE_FILE_WRONG_SIZE, entry, size))
         if expected is not None and start != expected:
-            found.append(Finding("queue_file_missing", f"{folder}/{expected:020d}", message="a gap in the queue's files"))
+            found.append(Finding(Code.QUEUE_FILE_MISSING, f"{folder}/{expected:020d}", message="a gap in the queue's files"))
         expected = start + size
     if not files and kind != EXT and not found:
-        found.append(Finding("queue_without_files", folder, message="an empty folder, which a broker lists as a queue"))
+        found.append(Finding(Code.QUEUE_WITHOUT_FILES, folder, message="an empty folder, which a broker lists as a queue"))
     return found

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from schemas.finding_codes import CATALOGUE, Part, Stays
+from schemas.finding_codes import CATALOGUE, Code, Part, Stays
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, Row, SegmentSummary
 from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
@@ -37,9 +37,9 @@ HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "stay
 NOT_KNOWN = "messages whose number is not known"
 TAIL_BYTES = 4096
 _WINDOW_BYTES = 1 << 16
-REPAIRED = "store_repaired"
-HEALED = "message_healed"
-EMPTIED = "config_table_emptied"
+REPAIRED = Code.STORE_REPAIRED
+HEALED = Code.MESSAGE_HEALED
+EMPTIED = Code.CONFIG_TABLE_EMPTIED
 MOST_HEALED = 500  # records that a report names in its first bytes
 _PLACE = ("file", "start", "end", "phy_offset", "topic", "queue_id", "queue_offset")
 _TIME = "%Y-%m-%d %H:%M:%S"

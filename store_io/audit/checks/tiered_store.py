@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding
 from schemas.store_names import TIERED_METADATA
 from store_io.audit.evidence import Evidence
@@ -27,7 +28,7 @@ def tiered_store(evidence: Evidence) -> list[Finding]:
         reason = read.fault or f"{count_text(read.odd, 'row')} of another form"
         message = f"{TIERED_METADATA}: not the metadata that a broker writes ({reason})."
         severity = "" if copy.rules.tiered else NOTE  # a broker that does not open the store never reads it
-        damaged = [Finding("config_damaged", TIERED_METADATA, 0, entry.size, severity, message=message)]
+        damaged = [Finding(Code.CONFIG_DAMAGED, TIERED_METADATA, 0, entry.size, severity, message=message)]
     else:
         damaged = []
     there = [(key, span) for key, span in sorted(read.queues.items()) if span[0] < span[1]]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from schemas.finding_codes import Code
 from schemas.rows import Finding
 from schemas.store_names import COMMITLOG
 from store_io.audit import log_map as lm
@@ -46,7 +47,7 @@ class LiveCopy:
             yield self._copied_later(log)
         elif self.holes and self.unwritten is None:
             message = "probably copied while the broker ran: the ConsumeQueues lead beyond the CommitLog, but with holes"
-            yield Finding("live_copy", COMMITLOG, message=message)
+            yield Finding(Code.LIVE_COPY, COMMITLOG, message=message)
 
     def _copied_later(self, log: lm.LogMap) -> Finding:
         number = count_text(self.messages, "message")
@@ -58,7 +59,7 @@ class LiveCopy:
             at, actual = log.data_end, "zeros"
             otherwise = "" if self.proven else ", or its last pages were lost with the machine's power"
         return Finding(
-            "queues_copied_later",
+            Code.QUEUES_COPIED_LATER,
             *place,
             phy_offset=at,
             expected=f"{number} that the ConsumeQueues know",

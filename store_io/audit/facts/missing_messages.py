@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, RUN_QUEUE, Finding, QueueKey, Row
 from store_io.audit.evidence import Evidence
 from store_io.audit.log_map import broken_between
@@ -25,7 +26,7 @@ from store_io.base.wording import count_text
 from store_io.rules.multi_dispatch import LMQ_PREFIX
 
 LEAST_RECORD = 91  # bytes of a message without body, properties and topic
-_LOST_CODES = ("segment_missing", "message_lost", "commitlog_damaged", "commitlog_emptied")
+_LOST_CODES = (Code.SEGMENT_MISSING, Code.MESSAGE_LOST, Code.COMMITLOG_DAMAGED, Code.COMMITLOG_EMPTIED)
 
 
 def missing_messages(evidence: Evidence, findings: Iterable[Finding]) -> Row:
@@ -119,7 +120,7 @@ def _skipped(evidence: Evidence, view: QueueView) -> Ranges:
 def _explained(evidence: Evidence, finding: Finding) -> bool:
     """Say whether entries lead to the place of this finding, at which messages are gone. More entries than are listed do."""
     start = finding.phy_offset
-    if finding.code not in ("segment_missing", "commitlog_damaged") or start is None:
+    if finding.code not in (Code.SEGMENT_MISSING, Code.COMMITLOG_DAMAGED) or start is None:
         return True
     size = evidence.copy.rules.segment_bytes if finding.end is None else finding.end - (finding.start or 0)
     results = evidence.leftovers.values()

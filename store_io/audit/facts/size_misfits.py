@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from schemas import consumequeue_layout
-from schemas.finding_codes import CATALOGUE, Part
+from schemas.finding_codes import CATALOGUE, Code, Part
 from schemas.rows import Finding
 from store_io.audit.facts.odd_settings import UnknownName, shown_name
 from store_io.base.java_compat import parse_number
@@ -130,7 +130,7 @@ def _both(names: Iterable[str]) -> str:
 def misfit_findings(misfits: Iterable[Misfit]) -> list[Finding]:
     """A note for each, at the first file that has another size."""
     return [
-        Finding("setting_mismatch", m.file, expected=m.expected, actual=m.actual, message=f"{m.sentence}.", next=m.step)
+        Finding(Code.SETTING_MISMATCH, m.file, expected=m.expected, actual=m.actual, message=f"{m.sentence}.", next=m.step)
         for m in misfits
     ]
 

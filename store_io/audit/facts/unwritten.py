@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, RUN_QUEUE, Extent, Finding, QueueKey, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.queue_leftovers import LeftoverResult
@@ -128,7 +129,7 @@ class Unwritten:
         """One per segment whose end is zero; zeros elsewhere are damage, which the scan has found."""
         return [
             Finding(
-                "segment_unwritten",
+                Code.SEGMENT_UNWRITTEN,
                 hole.path,
                 hole.position,
                 min(hole.position + 8, hole.end),
@@ -156,7 +157,7 @@ class Unwritten:
         power = "" if all(0 < hole.next_time <= flushed_until for hole, _ in shown) else ", or its machine lost power"
         where = "" if len(shown) == 1 else f" in {len(shown):,} places"
         return Finding(
-            "live_copy",
+            Code.LIVE_COPY,
             first.path,
             first.position,
             min(first.position + 8, first.end),

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from schemas.finding_codes import CATALOGUE
+from schemas.finding_codes import CATALOGUE, Code
 from schemas.gaps import Gap
 from schemas.rows import (
     EXTENT_DAMAGED,
@@ -138,7 +138,7 @@ def _queue_rows(evidence: Evidence, findings: Sequence[Finding]) -> Iterator[Row
     log_read = not evidence.unread and not any(segment.problem for segment in evidence.segments)
     unexpected: Counter[tuple[str, int]] = Counter()
     for finding in findings:
-        if finding.code in ("queue_entry_unexpected", "queue_entry_twice") and finding.topic is not None:
+        if finding.code in (Code.QUEUE_ENTRY_UNEXPECTED, Code.QUEUE_ENTRY_TWICE) and finding.topic is not None:
             unexpected[finding.topic, finding.queue_id or 0] += finding.count
     for key in keys_of(evidence.views, load, later):
         view = evidence.views.get(key)

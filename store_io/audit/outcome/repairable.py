@@ -12,6 +12,7 @@ from schemas.finding_codes import (
     NO_TWIN_REPAIR,
     STARTS_DISPATCH,
     WITHOUT_DONOR,
+    Code,
 )
 from schemas.rows import Finding
 from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
@@ -75,7 +76,7 @@ def without_promise(finding: Finding, evidence: Evidence, refused: str) -> Findi
 
 def _is_dispatched(finding: Finding, evidence: Evidence) -> bool:
     """Say whether a start puts the entries that are missing: if it loses no message, it does."""
-    if finding.code != "queue_entry_missing":
+    if finding.code != Code.QUEUE_ENTRY_MISSING:
         return False
     starts = evidence.prediction is not None and evidence.prediction.starts
     return starts and evidence.loss is not None and not evidence.loss.messages

@@ -16,6 +16,7 @@ from schemas.finding_codes import (
     STARTS_DISPATCH,
     SWITCH_OFF,
     TIMER_LOST,
+    Code,
     Part,
 )
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
@@ -81,10 +82,10 @@ _SAFETY_OF = {
     Start.SAFE: Safety.SAFE,
 }
 _CONFIG_CLAUSES = {
-    "config_table_lost": "a start begins without what was in {}",
-    "config_backup_taken": "a start takes an older state of {} from its .bak",
-    "config_older": "{} is older than its own .bak",
-    "config_damaged": "{} does not hold what a broker writes",
+    Code.CONFIG_TABLE_LOST: "a start begins without what was in {}",
+    Code.CONFIG_BACKUP_TAKEN: "a start takes an older state of {} from its .bak",
+    Code.CONFIG_OLDER: "{} is older than its own .bak",
+    Code.CONFIG_DAMAGED: "{} does not hold what a broker writes",
 }
 # What these say holds under every release.
 OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)
@@ -122,7 +123,7 @@ def decide(outcome: AuditOutcome) -> Decision:
 def election_hangs(outcome: AuditOutcome) -> bool:
     """Whether what never ends is the election in controller mode. Where start() itself never ends, there is no election."""
     controller = (outcome.plan.get("broker") or {}).get("controller") or {}
-    return bool(counted(outcome, "broker_hangs")) and controller.get("election") is not None
+    return bool(counted(outcome, Code.BROKER_HANGS)) and controller.get("election") is not None
 
 
 def setting_at_fault(outcome: AuditOutcome) -> str:
@@ -135,7 +136,7 @@ def setting_that_cuts(outcome: AuditOutcome) -> str:
 
     The messages lack the property that the setting asks for.
     """
-    dropped = (finding for finding in outcome.findings if finding.code == "broker_drops_messages")
+    dropped = (finding for finding in outcome.findings if finding.code == Code.BROKER_DROPS_MESSAGES)
     reasons = (str(finding.actual) for finding in dropped if finding.next in SWITCH_OFF.values())
     return next((SETTING_OF_STOP[reason] for reason in reasons), "")
 
@@ -143,7 +144,7 @@ def setting_that_cuts(outcome: AuditOutcome) -> str:
 def has_other_losses(outcome: AuditOutcome) -> bool:
     """Whether more is wrong than that a start cuts the log."""
     return bool(outcome.damaged_extents) or any(
-        finding.severity == LOSS and finding.code != "broker_drops_messages" for finding in outcome.findings
+        finding.severity == LOSS and finding.code != Code.BROKER_DROPS_MESSAGES for finding in outcome.findings
     )
 
 
@@ -155,20 +156,20 @@ def start_of(outcome: AuditOutcome) -> Start:
         return Start.NOT_KNOWN_OF_DAMAGED if damaged or entries_lost(outcome) else Start.NOT_KNOWN
     if not broker.get("starts"):
         return Start.REFUSES
-    if counted(outcome, "broker_hangs") or counted(outcome, "broker_drops_messages"):
+    if counted(outcome, Code.BROKER_HANGS) or counted(outcome, Code.BROKER_DROPS_MESSAGES):
         return Start.CUTS
-    if counted(outcome, "broker_skips_messages") or lost_of(outcome)[0] or timers_lost(outcome):
+    if counted(outcome, Code.BROKER_SKIPS_MESSAGES) or lost_of(outcome)[0] or timers_lost(outcome):
         return Start.LEAVES_UNSERVED
     if entries_lost(outcome):
         return Start.LOSES_CONFIG
     if damaged:
         if not outcome.messages:
             return Start.NO_MESSAGE_LEFT
-        missing = any(f.severity == LOSS and f.code in ("segment_missing", "message_lost") for f in outcome.findings)
+        missing = any(f.severity == LOSS and f.code in (Code.SEGMENT_MISSING, Code.MESSAGE_LOST) for f in outcome.findings)
         return Start.MISSING if missing else Start.DAMAGED
     if outcome.incomplete:
         return Start.NOT_READ
-    if counted(outcome, "commitlog_empty"):
+    if counted(outcome, Code.COMMITLOG_EMPTY):
         return Start.EMPTY
     if config_losses(outcome):
         return Start.CONFIG_LOST
@@ -177,15 +178,15 @@ def start_of(outcome: AuditOutcome) -> Start:
 
 def is_damaged(outcome: AuditOutcome) -> bool:
     """Whether something is lost besides a refused start and entries of config/."""
-    of_config = sum(f.severity == LOSS and f.code == "config_table_lost" for f in outcome.findings)
-    return outcome.counts.get(LOSS, 0) > counted(outcome, "broker_refuses") + of_config
+    of_config = sum(f.severity == LOSS and f.code == Code.CONFIG_TABLE_LOST for f in outcome.findings)
+    return outcome.counts.get(LOSS, 0) > counted(outcome, Code.BROKER_REFUSES) + of_config
 
 
 def entries_lost(outcome: AuditOutcome) -> str:
     """Return the numbers of topics, groups and offsets that a form shows and a start does not hold. "" without any."""
     found = dict.fromkeys(TABLE_NOUNS.values(), 0)
     for f in outcome.findings:
-        if f.code == "config_table_lost" and f.severity == LOSS:
+        if f.code == Code.CONFIG_TABLE_LOST and f.severity == LOSS:
             found[TABLE_NOUNS[f.file.removesuffix(".bak")]] += f.count
     words = [count_text(number, noun) for noun, number in found.items() if number]
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
@@ -206,11 +207,11 @@ def mended_by_a_start(outcome: AuditOutcome) -> bool:
 def config_losses(outcome: AuditOutcome) -> list[str]:
     """Return a clause for each loss in tables of config/; the most severe first. [] if they are as a broker left them."""
     found = [f for f in outcome.findings if f.severity == REBUILDABLE and CATALOGUE[f.code].about == Part.CONFIG]
-    topics = [f for f in found if f.code == "topic_not_in_table"]
-    again = [f for f in found if f.code == "delayed_messages_again"]
+    topics = [f for f in found if f.code == Code.TOPIC_NOT_IN_TABLE]
+    again = [f for f in found if f.code == Code.DELAYED_MESSAGES_AGAIN]
     files = {code: sorted({f.file for f in found if f.code == code}) for code in _CONFIG_CLAUSES}
-    said = {name for code, names in files.items() if code != "config_damaged" for name in names}
-    files["config_damaged"] = [name for name in files["config_damaged"] if name.removesuffix(".bak") not in said]
+    said = {name for code, names in files.items() if code != Code.CONFIG_DAMAGED for name in names}
+    files[Code.CONFIG_DAMAGED] = [name for name in files[Code.CONFIG_DAMAGED] if name.removesuffix(".bak") not in said]
     clauses = [clause.format(names_text(files[code])) for code, clause in _CONFIG_CLAUSES.items() if files[code]]
     if topics:
         number = sum(f.count for f in topics)
@@ -305,7 +306,7 @@ def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
 
 def is_emptied(outcome: AuditOutcome) -> bool:
     """Say whether something proves that the copy's log held messages that it holds no more, at its end or altogether."""
-    return any(f.severity == LOSS and f.code in ("commitlog_emptied", "commitlog_shrunk") for f in outcome.findings)
+    return any(f.severity == LOSS and f.code in (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK) for f in outcome.findings)
 
 
 def holds_nothing(outcome: AuditOutcome) -> bool:

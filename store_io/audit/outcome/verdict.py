@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from schemas.finding_codes import Code
 from schemas.rows import DEFAULT, DOUBT, NAMED, REBUILDABLE, TAKEN, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.checks.log import emptied
@@ -32,7 +33,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     broker = outcome.plan["broker"]
     without_log = emptied.verdict(outcome)
     sentence = without_log + _start_without_log(outcome) if without_log else _verdict(outcome) + emptied.verdict_addition(outcome)
-    for code in ("queues_copied_later", "live_copy"):  # the cause of what follows
+    for code in (Code.QUEUES_COPIED_LATER, Code.LIVE_COPY):  # the cause of what follows
         for finding in (f for f in outcome.findings if f.code == code):
             sentence = f"{finding.message[:1].upper()}{finding.message[1:]}. {sentence}"
     lacking = as_master(outcome.replicas, outcome.name)
@@ -61,7 +62,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     sentence += "".join(f". {said}" for said in named_sentences(outcome))
     if outcome.not_judged and broker is not None and broker["starts"]:
         sentence += f". Not judged: {names_text(outcome.not_judged)}"
-    if broker is not None and broker.get("controller") and not counted(outcome, "broker_hangs"):
+    if broker is not None and broker.get("controller") and not counted(outcome, Code.BROKER_HANGS):
         sentence += (
             ". In controller mode: counted as this replica is after its election as master, alone in its syncStateSet; before it,"
             " it is fenced"
@@ -137,10 +138,10 @@ def _losing(outcome: AuditOutcome, lost: int) -> str:
         left = f"; {count_text(lost, 'valid message')} would have no queue entry" if lost else ""
         elected = "its election as master, alone in its syncStateSet, never ends"
         return f"RocketMQ {release} would start on this copy, but {elected}, and the broker stays fenced{left}"
-    if counted(outcome, "broker_hangs"):
+    if counted(outcome, Code.BROKER_HANGS):
         valid = f", and consumers do not get {count_text(lost, 'valid message')}" if lost else ""
         return f"A start of RocketMQ {release} on this copy never ends{valid}"
-    if lost and not counted(outcome, "broker_drops_messages"):
+    if lost and not counted(outcome, Code.BROKER_DROPS_MESSAGES):
         left = f"leave {count_text(lost, 'valid message')} without a queue entry"
         return f"RocketMQ {release} would start and {left}, so that consumers do not get {'it' if lost == 1 else 'them'}"
     election = (broker.get("controller") or {}).get("election")

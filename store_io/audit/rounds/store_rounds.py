@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from schemas.finding_codes import Code
 from schemas.gaps import Cause, Gap
 from schemas.rows import MappedFile, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES
@@ -300,7 +301,7 @@ class StoreRounds:
         table = self._table
         if table is None:
             return
-        entries = [f.file for f in self.collected.database_findings if f.code == "queue_database_damaged"]
+        entries = [f.file for f in self.collected.database_findings if f.code == Code.QUEUE_DATABASE_DAMAGED]
         ends = [table.damaged[0]] if table.damaged is not None else []
         bad = entries if fold.compacts(table.entry_runs) else []
         bad += ends if fold.compacts(table.end_tables) else []

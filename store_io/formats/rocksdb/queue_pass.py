@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import rocksdb_layout as layout
+from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.errors import StoreError
@@ -206,9 +207,9 @@ class _Pass:
             found.queues.append(QueueSummary(key, used=queue.ranges, used_end=end, findings=self._of_queue(key, queue)))
         for what, (count, first) in sorted(self._odd.items()):
             message = f"{folder}/: {what} in the database of the ConsumeQueues, the first: {first}."
-            found.findings.append(Finding("queue_entry_invalid", folder, actual=first, message=message, count=count))
+            found.findings.append(Finding(Code.QUEUE_ENTRY_INVALID, folder, actual=first, message=message, count=count))
         for path, reason in sorted(self._bad.items()):
-            found.findings.append(Finding("queue_database_damaged", path, actual=reason))
+            found.findings.append(Finding(Code.QUEUE_DATABASE_DAMAGED, path, actual=reason))
         return found
 
     def _of_queue(self, key: QueueKey, queue: _Queue) -> list[Finding]:
@@ -220,7 +221,7 @@ class _Pass:
             return []
         return [
             Finding(
-                "queue_end_wrong",
+                Code.QUEUE_END_WRONG,
                 self._task.database.folder,
                 phy_offset=maximum.phy_offset,
                 topic=key[0],

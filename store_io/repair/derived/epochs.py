@@ -6,6 +6,7 @@ An epoch is kept where its number and its start rise and its start is a place be
 
 from __future__ import annotations
 
+from schemas.finding_codes import Code
 from schemas.store_names import EPOCH_FILE
 from store_io.base.errors import NotAFile
 from store_io.formats.controller.epoch_file import EPOCH_FILE_BYTES, FILES, Fatal, Unusable, epoch_text, parse_epochs
@@ -15,7 +16,7 @@ from store_io.repair.repair_work import Work
 from store_io.rules.controller.epochs import NO_END, Epoch
 from store_io.wording.refusals import refusal_sentence
 
-CODES = ("epoch_file_damaged", "epoch_not_rising", "epoch_beyond_end", "epoch_not_at_record")
+CODES = (Code.EPOCH_FILE_DAMAGED, Code.EPOCH_NOT_RISING, Code.EPOCH_BEYOND_END, Code.EPOCH_NOT_AT_RECORD)
 
 
 def mend(work: Work, audit: Audited, log_end: int) -> None:

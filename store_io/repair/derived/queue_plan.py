@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from schemas import consumequeue_layout as layout
-from schemas.finding_codes import CATALOGUE, Stays
+from schemas.finding_codes import CATALOGUE, Code, Stays
 from schemas.rows import Finding, MappedFile, QueueKey, Row, SegmentSummary
 from schemas.store_names import EXT
 from store_io.audit.queue_views import QueueView
@@ -121,14 +121,14 @@ def plan_queue(view: QueueView, serious: Sequence[Finding], log: NewLog) -> Queu
     if regular and own and not plan.reasons and _is_whole(view, placed, expired, first_file):
         return None
     moved_alone = all(CATALOGUE[reason].stays & Stays.MOVED_MESSAGE for reason in plan.reasons)
-    if placed and moved_alone and "queue_entry_unexpected" not in plan.reasons:
+    if placed and moved_alone and Code.QUEUE_ENTRY_UNEXPECTED not in plan.reasons:
         in_place = all(run.place == run.entry for run in runs)
         if regular and in_place and _is_whole(view, placed, expired, first_file):
             note_places(plan, runs)
             plan.in_place = True
             return plan
     if not plan.reasons:
-        plan.reasons = ["queue_entry_unexpected" if own else "queue_entry_missing"]
+        plan.reasons = [Code.QUEUE_ENTRY_UNEXPECTED if own else Code.QUEUE_ENTRY_MISSING]
     keep = min(expired, placed[0][0]) if placed else expired if _ends_expired(view) else 0
     if keep > first_file:
         plan.keep = keep
@@ -250,7 +250,7 @@ def _plan_batch(
         at += run.records
     plan.first, plan.end = expired, at
     if not plan.reasons:
-        plan.reasons = ["queue_entry_missing"]
+        plan.reasons = [Code.QUEUE_ENTRY_MISSING]
     return plan
 
 

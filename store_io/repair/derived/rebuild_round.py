@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from schemas.finding_codes import Code
 from schemas.rows import RUN_QUEUE, Finding, QueueKey, Row
 from store_io.audit.queue_views import QueueView
 from store_io.base.errors import StoreError
@@ -110,7 +111,7 @@ def _plan_queues(
             continue
         refusal = view.summary.refusal if view.summary is not None else None
         if refusal is not None and not blamed.get(key):
-            blamed[key] = [Finding("queue_ext_damaged", view.folder, message=str(refusal_sentence(refusal)))]
+            blamed[key] = [Finding(Code.QUEUE_EXT_DAMAGED, view.folder, message=str(refusal_sentence(refusal)))]
         plan = queue_plan.plan_queue(view, blamed.get(key, []), new_log)
         if plan is not None:
             plans.append(plan)

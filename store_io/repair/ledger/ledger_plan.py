@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from schemas import dledger_layout as layout
+from schemas.finding_codes import Code
 from schemas.rows import Row, SegmentSummary, StoreFile
 from store_io.base.errors import StoreError
 from store_io.formats.commitlog import bridges
@@ -115,7 +116,7 @@ class _LedgerRepair:
 
     def _old_bridges(self) -> int:
         end = self.plan.end
-        found = (f for s in self.summaries.values() for f in s.findings if f.code == "commitlog_bridged")
+        found = (f for s in self.summaries.values() for f in s.findings if f.code == Code.COMMITLOG_BRIDGED)
         return sum(f.count for f in found if f.phy_offset is None or f.phy_offset < end)
 
     # ---- gaps ------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from schemas import commitlog_layout as layout
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, SegmentSummary, StoreFile
 from schemas.store_names import COMMITLOG
 from store_io.audit.queue_runs import message_runs, messages_in
@@ -106,7 +107,7 @@ class _LogRepair:
         assert segment.summary is not None
         limit = self.size if self.limit is None else self.limit - segment.base
         runs = message_runs(segment.summary)
-        old = (f for f in segment.summary.findings if f.code == "commitlog_bridged")
+        old = (f for f in segment.summary.findings if f.code == Code.COMMITLOG_BRIDGED)
         return int(runs["records"][runs["first_position"] < limit].sum()) - sum(f.count for f in old if (f.start or 0) < limit)
 
     # ---- which segments --------------------------------------------------------------------------------------------

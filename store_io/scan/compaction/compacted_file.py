@@ -17,6 +17,7 @@ from schemas import commitlog_layout as layout
 from schemas import finding_codes as codes
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.entries import BATCH_DTYPE
+from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreChanged, StoreError
@@ -281,7 +282,7 @@ class _LogFile:
             return False
         return (message.topic, message.queue_id) == self.task.key and message.queue_offset == queue_offset
 
-    def _finding(self, code: str, start: int, end: int, queue_offset: int | None, severity: str, message: str) -> Finding:
+    def _finding(self, code: Code, start: int, end: int, queue_offset: int | None, severity: str, message: str) -> Finding:
         topic, queue_id = self.task.key
         return Finding(
             code, self.file.path, start, end, severity, topic=topic, queue_id=queue_id, queue_offset=queue_offset, message=message

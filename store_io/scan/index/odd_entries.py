@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from schemas import finding_codes as codes
 from schemas.commitlog_layout import SYS_ROLLBACK, SYS_TRANSACTION_MASK
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, Finding
 from store_io.formats.commitlog.index_columns import entry_counts
 from store_io.formats.commitlog.message_columns import Columns
@@ -105,8 +106,8 @@ class OddEntries:
         self._odd.sort()
         kinds = self._kinds(extents)
         group: list[tuple[int, int, int, int]] = []
-        group_code = ""
-        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, ""], strict=True):
+        group_code = codes.INDEX_DANGLING
+        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, group_code], strict=True):
             if group and (code != group_code or entry[0] != group[-1][0] or entry[1] != group[-1][1] + 1):
                 findings.add(self._finding(group_code, group))
                 group = []
@@ -116,15 +117,15 @@ class OddEntries:
         if self._dropped:
             findings.dropped[codes.INDEX_DANGLING] = findings.dropped.get(codes.INDEX_DANGLING, 0) + self._dropped
 
-    def _kinds(self, extents: Sequence[Extent]) -> list[str]:
+    def _kinds(self, extents: Sequence[Extent]) -> list[Code]:
         """Return the finding code of each odd entry; "" for an entry that is in its place.
 
         Entries are judged in the order of the places to which they lead: so each message is looked at once, and the hashes of
         only one message are kept. An entry that leads into the middle of a message leads to no message.
         """
         starts = [extent.start for extent in extents]
-        kinds = [""] * len(self._odd)
-        known: tuple[int, str, frozenset[int]] | None = None
+        kinds = [codes.INDEX_DANGLING] * len(self._odd)
+        known: tuple[int, Code, frozenset[int]] | None = None
         end = self._place.base_offset  # of the last message met
         order = sorted(range(len(self._odd)), key=lambda n: self._odd[n][2])
         for turn, number in enumerate(order):
@@ -138,7 +139,9 @@ class OddEntries:
             kinds[number] = codes.INDEX_DUPLICATE if key_hash in hashes else code
         return kinds
 
-    def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int], near: bool) -> tuple[str, frozenset[int], int]:
+    def _kind_at(
+        self, phy: int, extents: Sequence[Extent], starts: Sequence[int], near: bool
+    ) -> tuple[Code, frozenset[int], int]:
         """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0.
 
         near: many other entries lead to messages that follow."""
@@ -157,7 +160,7 @@ class OddEntries:
                 return codes.INDEX_WRONG, hashes, size
         return codes.INDEX_DANGLING, NONE, 0
 
-    def _finding(self, code: str, group: list[tuple[int, int, int, int]]) -> Finding:
+    def _finding(self, code: Code, group: list[tuple[int, int, int, int]]) -> Finding:
         ref = self._refs[group[0][0]]
         severity = ""
         text = {

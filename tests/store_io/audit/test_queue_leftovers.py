@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from schemas.entries import STORED_KEYED_ENTRY_DTYPE
-from schemas.rows import QueueKey
+from schemas.rows import NOTE, QueueKey
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.audit.queue_leftovers import KeyedEntries, LeftoverTask
@@ -18,7 +18,8 @@ from store_io.base.tasks import run_task
 from store_io.formats.rocksdb.queue_entries import EntryReader
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
-from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.answers import product
+from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 
 def test_a_file_that_vanishes_before_it_is_read_again_makes_the_audit_incomplete(tmp_path: Path) -> None:
@@ -60,3 +61,30 @@ def test_entries_of_a_database_are_asked_for_in_ranges(monkeypatch: pytest.Monke
     found = KeyedEntries(None, None, task).of(np.array([1, 3, 4, 9, 5001]))  # type: ignore[arg-type]
     assert found["phy_offset"].tolist() == [100, 300, 0, 900, 500100]
     assert asked == [(1, 10), (5001, 5002)]
+
+
+def numbered(root: Path, *numbers: int) -> Store:
+    """A store with one queue whose messages have these queue offsets."""
+    builder = StoreBuilder("5.3.3", Sizes(segment=1024, queue_file=800))
+    for number in numbers:
+        builder.put(Message("T", 0, b"body %d" % number * 9, queue_offset=number))
+    return builder.write(root)
+
+
+def test_positions_that_a_repair_made_lead_to_the_next_message_are_noted(tmp_path: Path) -> None:
+    store = numbered(tmp_path / "s", 0, 1, 2, 5, 6)
+    (path,) = damage.queue_files(store, "T", 0)
+    after = path.read_bytes()[60:100]  # entries of the messages 5 and 6, which the builder puts behind one another
+    damage.overwrite(path, 60, after[:20] * 2 + after)
+    found = [f for f in product.audit(store.root, "5.3.3", store.broker_conf).findings if f.code == "queue_position_answered"]
+    assert [(f.severity, f.start, f.end, f.count) for f in found] == [(NOTE, 60, 100, 2)]
+
+
+def test_an_entry_that_leads_below_the_logs_minimum(tmp_path: Path) -> None:
+    store = numbered(tmp_path / "s", *range(20))
+    damage.cq_append(store, "T", 0, store.records[1].at, store.records[1].size)
+    damage.drop_segment(store, 0)
+    (found,) = (
+        f for f in product.audit(store.root, "5.3.3", store.broker_conf).findings if f.code == "queue_entry_below_minimum"
+    )
+    assert (found.start, found.end, found.queue_offset) == (400, 420, 20)

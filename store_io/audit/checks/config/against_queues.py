@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from schemas import commitlog_layout
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
 from store_io.audit.checks.config.lost_tables import is_lost
 from store_io.audit.checks.config.narrow_topics import narrow_topics
@@ -66,14 +67,14 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[Queue
         what = f"{count_text(messages[topic], 'message')} in {count_text(queues[topic], 'queue')}"
         message = f"clients cannot find topic {seen(topic)} although {what} are there"
         yield Finding(
-            "topic_not_in_table", TOPICS, *place, topic=topic, count=messages[topic], message=message,
+            Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, topic=topic, count=messages[topic], message=message,
             next=step,
         )  # fmt: skip
     others = names[MAX_TOPICS:]
     if others:
         count = sum(messages[topic] for topic in others)
         message = f"clients cannot find {count_text(len(others), 'more topic')}"
-        yield Finding("topic_not_in_table", TOPICS, *place, count=count, message=message, next=step)
+        yield Finding(Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, count=count, message=message, next=step)
 
 
 def is_asked_for(topic: str) -> bool:
@@ -123,7 +124,7 @@ def _delays_again(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[
         count = held.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
         if count and level not in copy.config.delay_offsets:
             yield Finding(
-                "delayed_messages_again", DELAY_OFFSETS, *copy.entry_range(DELAY_OFFSETS), severity,
+                Code.DELAYED_MESSAGES_AGAIN, DELAY_OFFSETS, *copy.entry_range(DELAY_OFFSETS), severity,
                 topic=commitlog_layout.SCHEDULE_TOPIC, queue_id=level - 1, count=count,
                 message=f"delay level {level}: no offset is known, so all {count_text(count, 'message')} in its queue come again",
             )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.finding_codes import NO_LIGHT_OFFSETS
+from schemas.finding_codes import NO_LIGHT_OFFSETS, Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.other_forms import FullerForm
@@ -39,7 +39,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
         if held is not None and held.damaged is not None and not held.refusal:
             where, reason = held.damaged
             message = f"{where}: bad bytes ({reason}): a start takes the entries before them alone, and {_MEANING[path]}"
-            found.append(Finding("config_table_lost", where, message=message))
+            found.append(Finding(Code.CONFIG_TABLE_LOST, where, message=message))
         if done.problems or done.refuses:
             continue
         of_backup = done.name.endswith(BACKUP)
@@ -54,10 +54,10 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
             if config.database and path in DATABASE_TABLES:
                 folder = config.held[path].folder
                 message, step = f"{folder}/: missing, and {_MEANING[path]}", _no_database(folder)
-                found.append(Finding("config_table_lost", folder, severity=severity, message=message, next=step))
+                found.append(Finding(Code.CONFIG_TABLE_LOST, folder, severity=severity, message=message, next=step))
             else:
                 message = f"{path}: {_state(done)}, and {_MEANING[path]}"
-                found.append(Finding("config_table_lost", path, *_range(evidence, path), severity, message=message))
+                found.append(Finding(Code.CONFIG_TABLE_LOST, path, *_range(evidence, path), severity, message=message))
     return [*found, *_older_file(evidence), *_useless_backups(evidence), *_opened_databases(evidence)]
 
 
@@ -76,7 +76,7 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     file = form.name if copy.config.database and form.name.removesuffix(BACKUP) == path else path
     step = _way_back(copy, path, fuller) if named else _NAME_CONF
     return Finding(
-        "config_table_lost", file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
+        Code.CONFIG_TABLE_LOST, file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Itera
             f"a start begins without {count_text(count, 'offset')} that {name} shows: {release} takes none from {LMQ_OFFSETS}"
         )
         yield Finding(
-            "config_table_lost", name, *_range(evidence, name), severity, count=count, message=message, next=NO_LIGHT_OFFSETS
+            Code.CONFIG_TABLE_LOST, name, *_range(evidence, name), severity, count=count, message=message, next=NO_LIGHT_OFFSETS
         )
 
 
@@ -166,7 +166,7 @@ def _backup_taken(evidence: Evidence, path: str, done: Load) -> Finding:
     if not rules.backup_is_moved and evidence.copy.listing.is_file(path):
         step += ": the first write after a start puts the damaged file over this .bak, the only good one"
     message = f"{path}: {_state(done)}, so a start takes {done.name}, an older state, and only its log says so"
-    return Finding("config_backup_taken", path, *_range(evidence, path), message=message, next=f"{step}.")
+    return Finding(Code.CONFIG_BACKUP_TAKEN, path, *_range(evidence, path), message=message, next=f"{step}.")
 
 
 def _state(done: Load) -> str:
@@ -185,17 +185,17 @@ def _older_file(evidence: Evidence) -> Iterator[Finding]:
     done = evidence.copy.config.loads.get(TOPICS)
     if done is not None and done.name == TOPICS and version is not None and version > done.counter and not done.hollow:
         message = f"{TOPICS}: version {done.counter}, its .bak has {version}: an older file was put in its place"
-        yield Finding("config_older", TOPICS, *_range(evidence, TOPICS), expected=str(version), actual=str(done.counter),
+        yield Finding(Code.CONFIG_OLDER, TOPICS, *_range(evidence, TOPICS), expected=str(version), actual=str(done.counter),
                       message=message)  # fmt: skip
 
 
 def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
     for name, why in evidence.copy.other_forms.unread.items():
         message = f"{name}: a start does not take it, and what it shows is not known: {why}"
-        yield Finding("config_damaged", name.rstrip("/"), severity=NOTE, message=message)
+        yield Finding(Code.CONFIG_DAMAGED, name.rstrip("/"), severity=NOTE, message=message)
     for name in evidence.copy.config.useless_backups:
         message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
-        yield Finding("config_damaged", name, *_range(evidence, name), NOTE, message=message)
+        yield Finding(Code.CONFIG_DAMAGED, name, *_range(evidence, name), NOTE, message=message)
 
 
 def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
@@ -205,15 +205,15 @@ def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
         if state.damaged is not None:
             path, reason = state.damaged
             message = f"{path}: bad bytes ({reason}) among the {rule.entries} of {rule.folder}/; {state.count:,} could be read."
-            yield Finding("opened_database_damaged", path, severity="" if rule.opens else NOTE, actual=reason, message=message)
+            yield Finding(Code.OPENED_DATABASE_DAMAGED, path, severity="" if rule.opens else NOTE, actual=reason, message=message)
         elif state.refusal and not rule.opens:
-            yield Finding("opened_database_damaged", rule.folder, severity=NOTE, message=f"{refusal_cause(state.refusal)}.")
+            yield Finding(Code.OPENED_DATABASE_DAMAGED, rule.folder, severity=NOTE, message=f"{refusal_cause(state.refusal)}.")
         if state.count and not rule.opens:
             message = f"{rule.folder}/: holds {state.count:,} {rule.entries}; a start reads them only with {rule.setting}."
-            yield Finding("opened_database_unused", rule.folder, message=message)
+            yield Finding(Code.OPENED_DATABASE_UNUSED, rule.folder, message=message)
         if rule.opens and not state.there and _in_use(evidence):
             message = f"{rule.folder}/: missing; a start makes an empty database, without any {rule.entries}."
-            yield Finding("opened_database_gone", rule.folder, message=message)
+            yield Finding(Code.OPENED_DATABASE_GONE, rule.folder, message=message)
 
 
 def _in_use(evidence: Evidence) -> bool:

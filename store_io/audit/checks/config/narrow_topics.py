@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from schemas.finding_codes import Code
 from schemas.rows import Finding, QueueKey
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text, seen
@@ -27,7 +28,7 @@ def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[
         count = sum(held[key] for key in keys)
         row = (config.topics or {})[name]
         yield Finding(
-            "queue_beyond_topic", file, *evidence.copy.entry_range(file), topic=name, queue_id=min(key[1] for key in keys),
+            Code.QUEUE_BEYOND_TOPIC, file, *evidence.copy.entry_range(file), topic=name, queue_id=min(key[1] for key in keys),
             count=count, expected=f"at most {max(row['readQueueNums'], row['writeQueueNums'])} queues",
             actual=f"{max(key[1] for key in keys) + 1} queues",
             message=f"topic {seen(name)}: {count_text(count, 'message')} in queues beyond its numbers of queues",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.formats.controller.epoch_file import BadEpochFile, EpochLine, StoredEpochs
@@ -33,7 +34,7 @@ def _damaged(bad: BadEpochFile, epochs: StoredEpochs) -> Finding:
         follows = "the broker starts without epochs"
     expected = "entries with their number and checksum"
     return Finding(
-        "epoch_file_damaged",
+        Code.EPOCH_FILE_DAMAGED,
         bad.path,
         0,
         bad.size,
@@ -47,7 +48,7 @@ def _not_rising(epochs: StoredEpochs) -> Iterator[Finding]:
     for before, line in pairwise(epochs.lines):
         if line.epoch.epoch <= before.epoch.epoch or line.epoch.start <= before.epoch.start:
             last = f"epoch {before.epoch.epoch} from {before.epoch.start:,}"
-            yield _of_line("epoch_not_rising", epochs, line, f"an epoch and a start above those of {last}")
+            yield _of_line(Code.EPOCH_NOT_RISING, epochs, line, f"an epoch and a start above those of {last}")
 
 
 def _beyond_end(evidence: Evidence) -> Iterator[Finding]:
@@ -57,9 +58,9 @@ def _beyond_end(evidence: Evidence) -> Iterator[Finding]:
     end = max(evidence.log.data_end, prediction.truncate_at)
     for line in epochs.lines:
         if line.epoch.start > end:
-            yield _of_line("epoch_beyond_end", epochs, line, f"a start of at most {end:,}, the log's end")
+            yield _of_line(Code.EPOCH_BEYOND_END, epochs, line, f"a start of at most {end:,}, the log's end")
         elif line.epoch.start < 0:
-            yield _of_line("epoch_not_rising", epochs, line, "a start of at least 0")
+            yield _of_line(Code.EPOCH_NOT_RISING, epochs, line, "a start of at least 0")
 
 
 def _inside_records(evidence: Evidence) -> Iterator[Finding]:
@@ -77,10 +78,10 @@ def _inside_records(evidence: Evidence) -> Iterator[Finding]:
             if segment.base_offset < start < segment.base_offset + segment.size
             for extent in segment.extents
         ):
-            yield _of_line("epoch_not_at_record", epochs, line, "a physical offset at which a record begins")
+            yield _of_line(Code.EPOCH_NOT_AT_RECORD, epochs, line, "a physical offset at which a record begins")
 
 
-def _of_line(code: str, epochs: StoredEpochs, line: EpochLine, expected: str) -> Finding:
+def _of_line(code: Code, epochs: StoredEpochs, line: EpochLine, expected: str) -> Finding:
     said = f"epoch {line.epoch.epoch} from {line.epoch.start:,}"
     return Finding(
         code,

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from schemas.finding_codes import INDEX_HEADER
+from schemas.finding_codes import INDEX_HEADER, Code
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.log_map import MESSAGE
@@ -42,7 +42,7 @@ def disputed(evidence: Evidence, findings: Iterable[Finding]) -> list[Finding]:
     found: dict[int, Finding] = {}
     for finding in findings:
         phy_offset = finding.phy_offset
-        if finding.code not in ("queue_entry_wrong", "index_entry_wrong") or phy_offset is None or phy_offset in found:
+        if finding.code not in (Code.QUEUE_ENTRY_WRONG, Code.INDEX_ENTRY_WRONG) or phy_offset is None or phy_offset in found:
             continue
         if len(found) >= MAX_DISPUTED or log.kind_at(np.array([phy_offset]))[0] != MESSAGE or finding.count > 1:
             continue
@@ -54,7 +54,7 @@ def disputed(evidence: Evidence, findings: Iterable[Finding]) -> list[Finding]:
             continue
         if 0 < size <= log.range_end(phy_offset) - phy_offset:
             found[phy_offset] = Finding(
-                "message_disputed", path, position, position + size, phy_offset=phy_offset, topic=finding.topic,
+                Code.MESSAGE_DISPUTED, path, position, position + size, phy_offset=phy_offset, topic=finding.topic,
                 queue_id=finding.queue_id, queue_offset=finding.queue_offset, actual=f"{finding.file} says otherwise",
             )  # fmt: skip
     return list(found.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.base.packed import items_of
@@ -20,16 +21,16 @@ def queue_database(evidence: Evidence) -> list[Finding]:
 
 
 def _bytes(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
-    found = {f.file: f for f in evidence.database_findings if f.code == "queue_database_damaged"}
-    yield from (f for f in evidence.database_findings if f.code != "queue_database_damaged")
+    found = {f.file: f for f in evidence.database_findings if f.code == Code.QUEUE_DATABASE_DAMAGED}
+    yield from (f for f in evidence.database_findings if f.code != Code.QUEUE_DATABASE_DAMAGED)
     if table.damaged is not None:
         path, reason = table.damaged
-        found[path] = Finding("queue_database_damaged", path, actual=reason)
+        found[path] = Finding(Code.QUEUE_DATABASE_DAMAGED, path, actual=reason)
     yield from found.values()
     if table.odd_keys:
         folder = table.database.folder
         message = f"{folder}/: keys or values of queues' ends that no broker writes, the first: {table.odd_keys[0]}."
-        yield Finding("queue_entry_invalid", table.database.folder, message=message, count=len(table.odd_keys))
+        yield Finding(Code.QUEUE_ENTRY_INVALID, table.database.folder, message=message, count=len(table.odd_keys))
 
 
 def _older(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
@@ -38,7 +39,9 @@ def _older(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
     After an unclean exit a table may be there that was written, or taken out of use, as the broker died.
     """
     for path in table.unnamed:
-        yield Finding("queue_database_older", path, severity=NOTE if evidence.copy.unclean else "", actual="not in the MANIFEST")
+        yield Finding(
+            Code.QUEUE_DATABASE_OLDER, path, severity=NOTE if evidence.copy.unclean else "", actual="not in the MANIFEST"
+        )
 
 
 def _undecided(evidence: Evidence) -> Iterator[Finding]:
@@ -51,7 +54,7 @@ def _undecided(evidence: Evidence) -> Iterator[Finding]:
         other = queue.or_else if isinstance(queue, RocksQueue) else None
         if other is not None:
             yield Finding(
-                "queue_end_undecided",
+                Code.QUEUE_END_UNDECIDED,
                 queue.folder,
                 topic=key[0],
                 queue_id=key[1],

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 
-from schemas.finding_codes import NO_QUEUE, STARTS_DISPATCH
+from schemas.finding_codes import NO_QUEUE, STARTS_DISPATCH, Code
 from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_views import QueueView, never_put
@@ -79,7 +79,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
     by_start = {f.start: f for f in view.files}
     why = "" if view.keyed else why_no_folder(view.key[0])
     severity = NOTE if view.deleted_topic or why else ""
-    code = "queue_topic_unknown" if view.deleted_topic else "queue_entry_missing"
+    code = Code.QUEUE_TOPIC_UNKNOWN if view.deleted_topic else Code.QUEUE_ENTRY_MISSING
     ranges = subtract(view.missing, union(wrong))
     run_at = _MissingRuns(view) if ranges else None
     for first, last in ranges:
@@ -94,7 +94,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
             waits = held_back is not None and run is not None and run[2] >= held_back
             found.append(
                 Finding(
-                    "queue_entry_unconfirmed" if waits and not view.deleted_topic else code,
+                    Code.QUEUE_ENTRY_UNCONFIRMED if waits and not view.deleted_topic else code,
                     view.folder if view.keyed else known.path if known else f"{view.folder}/{start:020d}",
                     at * view.unit - start if known else None,
                     end * view.unit - start if known else None,
@@ -150,12 +150,12 @@ def shifted_findings(view: QueueView) -> list[Finding]:
         expected = int(row["queue_offset"])
         first = int64(expected + int(row["delta"]))
         shifted, phy_offset = (first, first + int(row["records"])), int(row["first_phy_offset"])
-        found += _of_entries("queue_entry_shifted", view, shifted, f"entry {expected}", f"entry {first}", phy_offset)
+        found += _of_entries(Code.QUEUE_ENTRY_SHIFTED, view, shifted, f"entry {expected}", f"entry {first}", phy_offset)
     return found
 
 
 def _of_entries(
-    code: str, view: QueueView, entries: tuple[int, int], expected: str, actual: str, phy_offset: int | None = None
+    code: Code, view: QueueView, entries: tuple[int, int], expected: str, actual: str, phy_offset: int | None = None
 ) -> Iterator[Finding]:
     """Yield one finding for each file that holds some of the entries [first, last).
 
@@ -184,7 +184,7 @@ def spare_file_findings(view: QueueView) -> list[Finding]:
     if view.summary is None:
         return []
     return [
-        Finding("queue_file_unexpected", file.path, topic=view.key[0], queue_id=view.key[1], actual="no entry in it")
+        Finding(Code.QUEUE_FILE_UNEXPECTED, file.path, topic=view.key[0], queue_id=view.key[1], actual="no entry in it")
         for file in view.files[1:]
         if file.start // view.unit > view.summary.used_end
     ]
@@ -196,4 +196,4 @@ def hole_findings(view: QueueView) -> list[Finding]:
         return []
     used = union(view.summary.used)
     holes = subtract([(used[0][0], used[-1][1])], union([*used, *view.missing]))
-    return [finding for hole in holes for finding in _of_entries("queue_zero_entry", view, hole, "an entry", "zeros")]
+    return [finding for hole in holes for finding in _of_entries(Code.QUEUE_ZERO_ENTRY, view, hole, "an entry", "zeros")]

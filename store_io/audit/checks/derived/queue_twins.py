@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
-from schemas.finding_codes import STARTS_DISPATCH
+from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rows import NOTE, Finding, QueueKey
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.audit.evidence import Evidence
@@ -45,7 +45,7 @@ def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:
     message = (
         f"{folder}/ has none of the {count_text(count, 'entry', 'entries')}: this kind of queues was never written, or is gone"
     )
-    return Finding("queue_twin_missing", folder, severity=NOTE, actual="no entry", message=message, count=count)
+    return Finding(Code.QUEUE_TWIN_MISSING, folder, severity=NOTE, actual="no entry", message=message, count=count)
 
 
 def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
@@ -64,7 +64,7 @@ def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
     elif not healed and evidence.prediction is not None and evidence.prediction.starts:
         message = f"entries that a start does not put, at least not all: whoever is served from {where} lacks these messages"
     return Finding(
-        "queue_twin_missing",
+        Code.QUEUE_TWIN_MISSING,
         _folder(evidence, gap.key),
         severity=NOTE if later or healed and evidence.copy.unclean else "",
         next=STARTS_DISPATCH if healed else "",
@@ -91,7 +91,7 @@ def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
         if gap.kind != DIFFERS and view is not None and intersect([(gap.first, gap.end)], view.missing):
             continue
         yield Finding(
-            "queue_twin_differs",
+            Code.QUEUE_TWIN_DIFFERS,
             _folder(evidence, gap.key),
             severity="" if gap.kind == DIFFERS else NOTE,
             phy_offset=gap.phy_first,
@@ -120,7 +120,7 @@ def _made_anew(evidence: Evidence) -> Iterator[Finding]:
         in_rocksdb, in_files = (kind[key].max_offset if key in kind else 0 for kind in (memory.queues, memory.twins))
         if key[0] in (SCHEDULE_TOPIC, TIMER_TOPIC) and in_rocksdb != in_files:
             yield Finding(
-                "queue_twin_differs",
+                Code.QUEUE_TWIN_DIFFERS,
                 _folder(evidence, key),
                 severity=NOTE,
                 topic=key[0],

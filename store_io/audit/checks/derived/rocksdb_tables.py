@@ -14,6 +14,7 @@ from schemas.finding_codes import (
     LOG_LACKS,
     STARTS_DISPATCH,
     SWITCHED_ON,
+    Code,
     Cure,
 )
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
@@ -230,7 +231,7 @@ def _entries(count: int) -> str:
     return count_text(count, "entry", "entries")
 
 
-def _named(code: str, count: int, first: list[NamedEntry], what: str, step: str) -> Iterator[Finding]:
+def _named(code: Code, count: int, first: list[NamedEntry], what: str, step: str) -> Iterator[Finding]:
     for number, entry in enumerate(first):
         more = count - len(first) if number == len(first) - 1 else 0
         text = f"the entry {entry.text[:200]!r} {what}"
@@ -344,7 +345,7 @@ def _given_up_after(evidence: Evidence) -> int:
 
 
 def _half_finding(
-    code: str, message: str, places: np.ndarray, step: str, severity: str = REBUILDABLE, topic: str = HALF_TOPIC
+    code: Code, message: str, places: np.ndarray, step: str, severity: str = REBUILDABLE, topic: str = HALF_TOPIC
 ) -> Finding:
     first = int(places[0])
     return Finding(
@@ -365,7 +366,7 @@ def _open_halves(evidence: Evidence) -> bool:
 # ---- both ----------------------------------------------------------------------------------------------------------
 
 
-def _stands_still(evidence: Evidence, mark: int, code: str, what: str, step: str) -> Iterator[Finding]:
+def _stands_still(evidence: Evidence, mark: int, code: Code, what: str, step: str) -> Iterator[Finding]:
     """Yield a finding on a mark beyond the end of the log after a start.
 
     The broker passes over all that is stored before the mark.
@@ -376,13 +377,13 @@ def _stands_still(evidence: Evidence, mark: int, code: str, what: str, step: str
         yield _table_finding(code, f"{text} {prediction.end}: until it is as long again, {what}", 1, step, phy_offset=mark)
 
 
-def _odd(code: str, count: int, first: str, what: str, step: str) -> Iterator[Finding]:
+def _odd(code: Code, count: int, first: str, what: str, step: str) -> Iterator[Finding]:
     if count:
         text = f"a key or a value among {what} in RocksDB that no broker writes: {first}"
         yield _table_finding(code, text, count, step)
 
 
 def _table_finding(
-    code: str, message: str, count: int, step: str, severity: str = REBUILDABLE, phy_offset: int | None = None
+    code: Code, message: str, count: int, step: str, severity: str = REBUILDABLE, phy_offset: int | None = None
 ) -> Finding:
     return Finding(code, TABLES_FOLDER, severity=severity, phy_offset=phy_offset, message=message, next=step, count=count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas import index_layout
+from schemas.finding_codes import Code
 from schemas.rows import WALK_AUDIT, Finding, SegmentSummary
 from schemas.store_names import INDEX
 from store_io.audit.evidence import Evidence
@@ -43,7 +44,7 @@ def unindexed(evidence: Evidence) -> list[Finding]:
     waits = evidence.held_back is not None and first >= evidence.held_back
     return [
         Finding(
-            "index_range_unconfirmed" if waits else "index_range_missing",
+            Code.INDEX_RANGE_UNCONFIRMED if waits else Code.INDEX_RANGE_MISSING,
             newest.path if newest else INDEX,
             0 if newest else None,
             index_layout.HEADER_BYTES if newest else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from schemas import dledger_layout as layout
+from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.rules.dledger.ledger_chain import PlacedStretch, live_stretches
@@ -61,7 +62,7 @@ def _rose_for_one(before: PlacedStretch, one: PlacedStretch) -> bool:
 def _too_high(one: PlacedStretch) -> Finding:
     last, low = one.stretch, one.stretch.last_start + layout.TERM_POSITION
     return Finding(
-        "ledger_chain_broken",
+        Code.LEDGER_CHAIN_BROKEN,
         one.walk.path,
         low,
         low + 8,
@@ -77,7 +78,7 @@ def _broken(one: PlacedStretch, before: PlacedStretch, count: int) -> Finding:
     index_fits = one.stretch.first_index == expected
     low = start + (layout.TERM_POSITION if index_fits else layout.INDEX_POSITION)
     return Finding(
-        "ledger_chain_broken",
+        Code.LEDGER_CHAIN_BROKEN,
         one.walk.path,
         low,
         low + 8,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas import dledger_layout as layout
+from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.rules.dledger.ledger_chain import live_stretches
@@ -35,7 +36,7 @@ def _units(evidence: Evidence) -> Iterator[Finding]:
             low = at - file.start
             high = min(low + count * layout.UNIT_BYTES, file.size)
             yield Finding(
-                "ledger_unit_wrong",
+                Code.LEDGER_UNIT_WRONG,
                 file.path,
                 low,
                 high,
@@ -46,7 +47,7 @@ def _units(evidence: Evidence) -> Iterator[Finding]:
     assert evidence.copy.loaded.ledger is not None
     for start in sorted(absent):
         path = f"{evidence.copy.loaded.ledger.folder}/{layout.INDEX}/{start:020d}"
-        yield Finding("ledger_index_missing", path, expected="an index file", actual="no file")
+        yield Finding(Code.LEDGER_INDEX_MISSING, path, expected="an index file", actual="no file")
 
 
 def _missing(evidence: Evidence) -> Iterator[Finding]:
@@ -67,7 +68,7 @@ def _missing(evidence: Evidence) -> Iterator[Finding]:
     says = [f"committedIndex {committed}"] if committed is not None and committed > end else []
     says += [f"index units up to entry {run.last_index}"] if run is not None and run.last_index > end else []
     yield Finding(
-        "ledger_entries_missing",
+        Code.LEDGER_ENTRIES_MISSING,
         path,
         low,
         high,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas import dledger_layout as layout
+from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.rules.dledger.ledger_chain import live_stretches
@@ -19,4 +20,4 @@ def ledger_terms(evidence: Evidence) -> list[Finding]:
         return []
     path = f"{ledger.folder}/{layout.TERM}"
     actual = f"currTerm={own}" if own is not None else "no term"
-    return [Finding("ledger_term_old", path, *evidence.copy.entry_range(path), expected=f"at least {term}", actual=actual)]
+    return [Finding(Code.LEDGER_TERM_OLD, path, *evidence.copy.entry_range(path), expected=f"at least {term}", actual=actual)]

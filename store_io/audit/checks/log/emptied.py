@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from schemas.finding_codes import CATALOGUE
+from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_MESSAGE,
@@ -63,7 +63,7 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
         return []
     shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy.config))
     if not shown and not offsets:
-        return [Finding("commitlog_empty", COMMITLOG, actual="no message")]
+        return [Finding(Code.COMMITLOG_EMPTY, COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
     number, more = of_an_empty_log(evidence)
     some = missing_text({"messages": number, "at_least": more}) if number else "some"
@@ -71,7 +71,7 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
     holds = evidence.copy.listing.get(COMMITLOG) or evidence.copy.ledger_data
     here = "the CommitLog holds no message" if holds else "there is no commitlog/ here"
     message = f"{here}, but {whose}: {'; '.join([*shown, *offsets])}"
-    found = Finding("commitlog_emptied", COMMITLOG, expected="messages", actual="no message", message=message)
+    found = Finding(Code.COMMITLOG_EMPTIED, COMMITLOG, expected="messages", actual="no message", message=message)
     return [replace(found, expected=some, count=number) if number else found]
 
 
@@ -140,7 +140,7 @@ def shrunk_findings(
         now = f"{folder} {'holds no CommitLog' if evidence.copy.listing.files else 'is an empty folder'} now"
     return [
         Finding(
-            "commitlog_shrunk",
+            Code.COMMITLOG_SHRUNK,
             COMMITLOG,
             severity="" if same else NOTE,
             phy_offset=end,
@@ -154,7 +154,7 @@ def shrunk_findings(
 
 def shows_a_store(findings: Iterable[Finding]) -> bool:
     """Whether these say of a folder without commitlog/ that it was a store."""
-    codes = ("commitlog_emptied", "commitlog_shrunk")
+    codes = (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
     return any(finding.code in codes and finding.severity in ("", LOSS) for finding in findings)
 
 
@@ -169,23 +169,25 @@ def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:
 
 def verdict(outcome: AuditOutcome) -> str:
     """The verdict of a copy without a message, one sentence; empty for any other."""
-    found = {f.code: f for f in outcome.findings if f.code in ("commitlog_empty", "commitlog_emptied", "commitlog_shrunk")}
-    shrunk = found.get("commitlog_shrunk")
-    if "commitlog_emptied" in found:
+    found = {
+        f.code: f for f in outcome.findings if f.code in (Code.COMMITLOG_EMPTY, Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
+    }
+    shrunk = found.get(Code.COMMITLOG_SHRUNK)
+    if Code.COMMITLOG_EMPTIED in found:
         before = f"; {_seen(outcome.furthest)}" if shrunk is not None and outcome.furthest is not None else ""
-        return f"Nothing to lose is left here: {found['commitlog_emptied'].message}{before}"
-    if "commitlog_empty" not in found:
+        return f"Nothing to lose is left here: {found[Code.COMMITLOG_EMPTIED].message}{before}"
+    if Code.COMMITLOG_EMPTY not in found:
         return ""
     if shrunk is not None:
         return f"Nothing to lose is left here: {shrunk.message}"
     broker = outcome.plan.get("broker") or {}
     starts = f"; RocketMQ {outcome.release} would start on it" if broker.get("starts") else ""
-    return f"{CATALOGUE['commitlog_empty'].meaning.rstrip('.')}{starts}"
+    return f"{CATALOGUE[Code.COMMITLOG_EMPTY].meaning.rstrip('.')}{starts}"
 
 
 def verdict_addition(outcome: AuditOutcome) -> str:
     """Return the end of the verdict on a copy that has shrunk and still holds messages."""
-    shrunk = next((f for f in outcome.findings if f.code == "commitlog_shrunk" and f.severity == LOSS), None)
+    shrunk = next((f for f in outcome.findings if f.code == Code.COMMITLOG_SHRUNK and f.severity == LOSS), None)
     return f"; {shrunk.message}" if shrunk is not None else ""
 
 

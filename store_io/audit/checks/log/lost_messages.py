@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from schemas.finding_codes import END_GONE
+from schemas.finding_codes import END_GONE, Code
 from schemas.rows import EXTENT_DAMAGED, REBUILDABLE, Finding, QueueKey, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
@@ -80,7 +80,7 @@ def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) ->
     for name, count in counts.items():
         phy_offset = int(name_of(name))
         yield Finding(
-            "segment_missing",
+            Code.SEGMENT_MISSING,
             name,
             severity=REBUILDABLE if live.holes else "",
             phy_offset=phy_offset,
@@ -132,7 +132,7 @@ def _folded_lost(lost: list[_LostMessage]) -> list[Finding]:
             where = "a ConsumeQueue has" if len(keys) == 1 else f"{len(keys)} ConsumeQueues have"
             found.append(
                 Finding(
-                    "message_lost",
+                    Code.MESSAGE_LOST,
                     first.segment.path,
                     first.start,
                     max(message.end for message in part),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas.finding_codes import BRIDGED
+from schemas.finding_codes import BRIDGED, Code
 from schemas.rows import LOSS, MATCH_EQUAL, NOTE, REBUILDABLE, RUN_QUEUE, Finding, SegmentSummary
 from store_io.audit.evidence import Evidence
 from store_io.audit.log_map import broken_between
@@ -87,12 +87,12 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
         following = runs[i + 1].first if i + 1 < len(runs) else None
         single = run.single and following != first + run.steps
         if run.single and following is not None and following == expected + run.steps:
-            found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected))
+            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_WRONG, LOSS, expected))
             expected, before = expected + run.steps, run.end
             continue
         if run.single and following is not None and following == expected and first < expected:
             # A record out of line: the sequence continues as if it were not there.
-            found.append(_sequence(view, segments, run, "queue_offset_wrong", LOSS, expected))
+            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_WRONG, LOSS, expected))
             before = run.end
             continue
         if first > expected:
@@ -100,14 +100,14 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
                 bridged, run.position
             ):
                 old = evidence.copy.rules.refused_appends_use_offsets or not subtract([(expected, first)], answered)
-                found.append(_sequence(view, segments, run, "queue_offset_gap", NOTE if old else REBUILDABLE, expected))
+                found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_GAP, NOTE if old else REBUILDABLE, expected))
         elif run.position in known:
             pass
         elif first == 0 and (not single or run.match == MATCH_EQUAL):
             # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
-            found.append(_sequence(view, segments, run, "queue_offset_back", NOTE, expected))
+            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_BACK, NOTE, expected))
         else:
-            found.append(_sequence(view, segments, run, "queue_offset_back", LOSS if single else REBUILDABLE, expected))
+            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_BACK, LOSS if single else REBUILDABLE, expected))
         expected, before, after_entries = first + run.steps, run.end, first + run.records
     return found
 
@@ -121,7 +121,7 @@ def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Seq
     if not count:
         return []
     last = view.begins_again[-1]
-    note = _sequence(view, segments, next(run for run in runs if run.position == last.position), "queue_begins_again", NOTE, 0)
+    note = _sequence(view, segments, next(run for run in runs if run.position == last.position), Code.QUEUE_BEGINS_AGAIN, NOTE, 0)
     are, them = ("is", "it") if count == 1 else ("are", "them")
     message = (
         f"{count_text(count, 'earlier message')} of topic {view.key[0]}, queue {view.key[1]}, {are} in no queue, and a start"
@@ -131,7 +131,9 @@ def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Seq
     return [replace(note, count=count, message=message, expected=None)]
 
 
-def _sequence(view: QueueView, segments: Sequence[SegmentSummary], run: _Run, code: str, severity: str, expected: int) -> Finding:
+def _sequence(
+    view: QueueView, segments: Sequence[SegmentSummary], run: _Run, code: Code, severity: str, expected: int
+) -> Finding:
     segment = segments[run.segment]
     return Finding(
         code,

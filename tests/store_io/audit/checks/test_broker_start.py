@@ -133,6 +133,8 @@ def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_
         group = next(f for f in found(started(loss, config=config)) if f.code == "consumer_offset_beyond_end")
         assert (group.severity, group.queue_offset, group.expected) == (severity, 9, "at most 5")
         assert (group.file, group.start, group.end, group.message) == (CONSUMER_OFFSETS, 0, 30, "group G")
+        level = next(f for f in found(started(loss, config=config)) if f.code == "delay_offset_beyond_end")
+        assert (level.file, level.queue_offset, level.message) == (DELAY_OFFSETS, 4, "delay level 1")
     assert not any(f.code == "consumer_offset_beyond_end" for f in found(started(Loss(), entries=9, config=config)))
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile
 from store_io.rules.dledger.ledger_files import LedgerFiles
 from store_io.rules.dledger.ledger_recovery import Ledger, recover_ledger
@@ -62,7 +63,7 @@ def test_an_index_that_does_not_continue_ends_it_at_that_file() -> None:
 def test_an_end_far_before_the_last_file_ends_the_process() -> None:
     given = walks(5)
     given[2] = broken(given[2], ended_by=HEADER)
-    with pytest.raises(Refused, match="ends the process"):
+    with pytest.raises(Refused, match="ledger_ends_early"):
         recovered(given)
     given = walks(4)
     given[2] = broken(given[2], ended_by=HEADER)
@@ -98,8 +99,10 @@ def test_units_are_written_anew_from_the_first_that_differs() -> None:
 
 
 def test_files_that_do_not_adjoin_refuse() -> None:
-    with pytest.raises(Refused, match="gap"):
-        recover_ledger(LedgerFiles("dledger-n0", misfit="gap"), {}, LedgerTexts())
+    apart = Refusal(RefusalKind.LEDGER_FILES_APART, "dledger-n0/data/2", "dledger-n0/data/0")
+    with pytest.raises(Refused) as refused:
+        recover_ledger(LedgerFiles("dledger-n0", misfit=apart), {}, LedgerTexts())
+    assert refused.value.refusal == apart
 
 
 def test_data_files_without_an_entry_have_no_last_term() -> None:
