@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Cause(StrEnum):
-    """Behind each cause: the values of its gaps, in their order. `path` is the file or folder concerned, if there is one."""
+    """Why something is a gap. The comment of a cause lists the values of its gaps; `path` is the file or folder concerned."""
 
     # Left out on request.
     LEVEL_QUICK = "level_quick"  # as TIME_LIMIT with LeftOut.FILES; none if all files were read
