@@ -13,7 +13,7 @@ from schemas.advice import Refusal
 
 
 class Cause(StrEnum):
-    """Behind each cause: the values of its gaps, in their order. `path` is the file or folder concerned, if there is one."""
+    """Why something is a gap. The comment of a cause lists the values of its gaps; `path` is the file or folder concerned."""
 
     # Left out on request.
     LEVEL_QUICK = "level_quick"  # as TIME_LIMIT with LeftOut.FILES; none if all files were read

@@ -233,7 +233,7 @@ class SegmentSummary:
     timers_dropped: int = 0  # of them beyond the bound
     # by other rules, in the order of `SegmentTask.others`; None where such a walk needs a scan of its own
     others: list[OtherWalk | None] = field(default_factory=list)
-    problem: Gap | None = None  # the file could not be read, or changed underneath: a sentence; everything else is then void
+    problem: Gap | None = None  # the file could not be read, or changed underneath; everything else is then void
 
 
 # ---- findings and plan ---------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ def note(path: str, error: Unreadable) -> None:
 
 
 def _name_path(path: str, error: StoreError) -> None:
-    """Tell the error which file or folder below the store's root is concerned, if it does not know that yet."""
+    """Name in the error the file or folder below the store's root, if none is named yet."""
     inner = path.rstrip("/")
     if not error.path and is_inner_path(inner):
         error.path = inner

@@ -82,12 +82,21 @@ def steps_tasks(outcome: AuditOutcome, location: StoreLocation, not_after: float
     return [StepsTask(0, location, text, policy, size, helps, not_after) for policy in POLICIES]
 
 
+def _section(answer: Any) -> Row:
+    """Return what a task gave, or why it gave nothing, as a section of the plan."""
+    if isinstance(answer, NotRead):
+        return refused_section(_TOO_LATE, worked_out=False)
+    if isinstance(answer, Gap):
+        return refused_section(gap_text(answer), worked_out=False)
+    section: Row = answer
+    return section
+
+
 def repair_section(outcome: AuditOutcome, answers: Iterable[Any]) -> Row | None:
     """The section of that store's plan. answers: of its tasks, in their order; a gap says why there is none."""
     if not _wanted(outcome):
         return None
-    told = (_TOO_LATE if isinstance(answer, NotRead) else answer for answer in answers)
-    given = [refused_section(gap_text(answer), worked_out=False) if isinstance(answer, Gap) else answer for answer in told]
+    given = [_section(answer) for answer in answers]
     if not given:
         size = _message_bytes(outcome)
         sentence = (

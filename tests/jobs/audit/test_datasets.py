@@ -36,7 +36,7 @@ def written(root: Path, release: str, conf: str, out: Path, **options: Any) -> t
     tasks = [task for task in audit.first_tasks() if isinstance(task, SegmentTask)]
     for task in sorted(tasks, key=lambda task: task.base_offset):
         output = scan_and_write(task, DatasetPlan(str(out), "run", ALL), "s")
-        assert output.problem == "" and output.summary.problem == ""
+        assert output.problem is None and output.summary.problem is None
         for name, file in output.files.items():
             table = pq.ParquetFile(hadoop_path(file.uri)).read()
             assert table.schema.equals(DATASET_SCHEMAS[name])
@@ -193,8 +193,8 @@ def test_what_cannot_be_written_does_not_harm_the_scan(tmp_path: Path) -> None:
     audit = StoreAudit(AuditRequest("s", StoreLocation(str(store.root)), "5.4.0", store.broker_conf))
     task = next(task for task in audit.first_tasks() if isinstance(task, SegmentTask))
     output = scan_and_write(task, DatasetPlan(str(tmp_path / "out"), "run", ALL), "s")
-    assert "cannot write" in output.problem and output.files == {}
-    assert output.summary.problem == "" and output.summary.extents
+    assert output.problem is not None and "cannot write" in output.problem.sentence and output.files == {}
+    assert output.summary.problem is None and output.summary.extents
 
 
 def test_a_segment_that_cannot_be_read_leaves_no_file(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
@@ -167,9 +168,9 @@ def test_the_estimate_counts_each_repair_that_may_be_tried(damaged: Audited) -> 
 def test_what_could_not_be_worked_out_says_why(damaged: Audited) -> None:
     root, outcome = damaged
     (task, _) = steps_tasks(outcome, StoreLocation(f"{root}/gone"))
-    plan = {**outcome.plan, "repair": repair_section(outcome, [task.run(), "a task stopped"])}
+    plan = {**outcome.plan, "repair": repair_section(outcome, [task.run(), Gap(Cause.TASK_WITHOUT_RESULT)])}
     assert faults("plan", json.dumps(plan)) == []
-    assert "gone" in plan["repair"]["broker"]["refused"] and plan["repair"]["salvage"]["refused"] == "a task stopped"
+    assert "gone" in plan["repair"]["broker"]["refused"] and plan["repair"]["salvage"]["refused"] == "a task gave no result"
 
 
 def test_a_step_has_one_shape() -> None:

@@ -38,7 +38,7 @@ def test_entries_and_checkpoints(tmp_path: Path) -> None:
     root = written(tmp_path, [*pairs, *stored])
     source = open_source(StoreLocation(str(root)))
     table = read_timer_table(source, source.list_tree("rocksdbstore"))
-    assert (table.queue_offset, table.read_time, table.damaged, table.unread) == (12, 4500, None, "")
+    assert (table.queue_offset, table.read_time, table.damaged, table.unread) == (12, 4500, None, None)
     found = read(root)
     assert found.rows is not None and (found.count, found.odd) == (2, 0)
     assert found.rows[["time", "phy_offset", "size"]].tolist() == [(4000, 1 << 40, 91), (5000, 7, 90)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,6 +210,23 @@ def test_entries_from_before_double_write_was_switched_on_are_a_note(
         del store.entries[key]
     found = audited(store, more, release).findings
     assert {(f.code, f.severity) for f in found} == {("queue_twin_missing", "note")} and sum(f.count for f in found) == 20
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo"])
+def test_of_a_queue_that_was_not_opened_nobody_knows_what_it_lacks(kind: str, tmp_path: Path) -> None:
+    root = combined_store(tmp_path / "s").write().root
+    queue = root / "consumequeue" / "Topic0" / "0"
+    if kind == "link":
+        queue.rename(tmp_path / "elsewhere")
+        queue.symlink_to(tmp_path / "elsewhere")
+    else:
+        (file,) = queue.iterdir()
+        file.unlink()
+        os.mkfifo(file)
+    conf = combined_store(tmp_path / "t").plain.broker_conf + TWICE + READS
+    audit = product.audit(root, "5.4.0", conf)
+    assert {gap.path.startswith("consumequeue/Topic0/0") for gap in audit.outcome.gaps} == {True}
+    assert "queue_twin_missing" not in {finding.code for finding in audit.findings}
 
 
 def test_a_hole_that_a_kill_left_and_no_start_fills(tmp_path: Path) -> None:
