@@ -96,7 +96,10 @@ def test_nights_that_leave_nothing_to_compare(place: Path) -> None:
     assert night(place, "d2", audit=3, tables="null")[::3] == (3, [AUDIT.format("d2")])
     assert night(place, "d3", audit=3)[3][-1] == DIFF.format("d1", "d3")  # one store was not wholly audited, the others were
     done = subprocess.run(["sh", str(SCHEDULE / "nightly.sh")], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, "nightly.sh: set FLEET (a file like examples/schedule/fleet.toml) and OUT (a folder for results)\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "nightly.sh: set FLEET (a file like examples/schedule/fleet.toml) and OUT (a folder for results)\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -380,4 +383,6 @@ def test_alerts_ask_for_metrics_that_are_written() -> None:
 def test_the_fleet_file_that_is_put_into_another_folder_names_places_that_stay() -> None:
     """A relative path would start at /etc, and a ConfigMap holds no broker.conf."""
     (store,) = read_fleet_file(str(SCHEDULE / "fleet.toml"), {})
-    assert store.path.startswith("/copies/") and store.problem.endswith("'/copies/broker-a-0/broker.conf': No such file or directory")
+    assert store.path.startswith("/copies/") and store.problem.endswith(
+        "'/copies/broker-a-0/broker.conf': No such file or directory"
+    )

@@ -76,3 +76,9 @@ def test_single_codes_in_markdown_have_a_section_each(capsys: pytest.CaptureFixt
 def test_the_document_has_what_the_catalogue_has() -> None:
     written = (ROOT / "docs" / "findings.md").read_text("utf-8")
     assert written == page(all_codes()), "write it anew: ./spark-submit.sh explain-code --format markdown > docs/findings.md"
+
+
+@pytest.mark.parametrize("code", ["0", "3", "10", "20"])
+def test_an_exit_code_is_answered_as_such(code: str) -> None:
+    with pytest.raises(UsageError, match=f"{code} is an exit code, not a finding: [a-z]"):
+        explain_code.run(options.parse(["explain-code", code]))
