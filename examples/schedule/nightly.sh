@@ -13,7 +13,7 @@ set -u
 here=$(cd "$(dirname "$0")/../.." && pwd) || exit 3
 : "${STORE_AUDIT:=$here/spark-submit.sh}"
 if [ -z "${FLEET:-}" ] || [ -z "${OUT:-}" ]; then
-  echo "nightly.sh: set FLEET and OUT" >&2
+  echo "nightly.sh: set FLEET (a file like examples/schedule/fleet.toml) and OUT (a folder for results)" >&2
   exit 2
 fi
 mkdir -p "$OUT" || exit 3

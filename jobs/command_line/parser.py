@@ -132,7 +132,7 @@ class CommandParser(argparse.ArgumentParser):
         """What to write instead of an unknown option; an option of Spark only if it is nearly the word itself."""
         if name in self._instead:
             return f": {self._instead[name]}"
-        return near(name, self._own) or near(name, self._takes_value, 0.8)
+        return near(name, self._takes_value, 0.8) or near(name, self._own)
 
     def count_leading(self, words: Sequence[str]) -> int:
         """How many words come before the first argument."""

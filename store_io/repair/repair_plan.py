@@ -226,12 +226,8 @@ def differences(plan: RepairPlan, found: Row) -> list[str]:
         if then is None or now is None:
             wrong.append(f"{path}: {'is not in the plan' if then is None else 'is in the plan and not in the copy'}")
         elif then != now:
-            what = (
-                f"{then[0]} bytes then, {now[0]} now: audit again"
-                if then[0] != now[0]
-                else "other bytes than the plan was made from: audit again"
-            )
-            wrong.append(f"{path}: {what}")
+            what = f"{then[0]} bytes then, {now[0]} now" if then[0] != now[0] else "other bytes than the plan was made from"
+            wrong.append(f"{path}: {what}: audit again")
     if plan.release != found["release"]:
         wrong.append(f"release: {plan.release} in the plan, {found['release']} asked for")
     for key, then in sorted(plan.settings.items()):

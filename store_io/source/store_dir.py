@@ -58,6 +58,12 @@ class StoreListing:
         return entry is not None and entry.kind == "file"
 
     @property
+    def has_config(self) -> bool:
+        """Whether anything in config/ was copied."""
+        place = self.files.place("config/")
+        return place < len(self.files) and self.files[place].path.startswith("config/")
+
+    @property
     def unclean(self) -> bool:
         """Whether the abort marker is there. Only its existence counts, whatever it is."""
         return self.get(checkpoint_layout.ABORT_FILE) is not None

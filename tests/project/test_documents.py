@@ -112,4 +112,5 @@ def test_the_table_of_summary_lines_in_the_page_for_results_names_what_an_audit_
 
 
 def test_the_page_for_nights_shows_the_crontab_as_it_is() -> None:
-    assert (ROOT / "examples" / "schedule" / "crontab").read_text() in (ROOT / "docs" / "nightly.md").read_text()
+    for name in ("crontab", "fleet.toml"):
+        assert (ROOT / "examples" / "schedule" / name).read_text() in (ROOT / "docs" / "nightly.md").read_text()

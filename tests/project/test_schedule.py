@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 
 from jobs.command_line import options
 from jobs.command_line.command_table import COMMAND_TABLE
+from jobs.command_line.stores import read_fleet_file
 from jobs.environment import setup as environment
 from jobs.report.files.prometheus import prometheus_text
 from jobs.report.files.result_json import result_json
@@ -95,7 +96,10 @@ def test_nights_that_leave_nothing_to_compare(place: Path) -> None:
     assert night(place, "d2", audit=3, tables="null")[::3] == (3, [AUDIT.format("d2")])
     assert night(place, "d3", audit=3)[3][-1] == DIFF.format("d1", "d3")  # one store was not wholly audited, the others were
     done = subprocess.run(["sh", str(SCHEDULE / "nightly.sh")], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, "nightly.sh: set FLEET and OUT\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "nightly.sh: set FLEET (a file like examples/schedule/fleet.toml) and OUT (a folder for results)\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -374,3 +378,11 @@ def test_alerts_ask_for_metrics_that_are_written() -> None:
         asked = set(re.findall(r"rocketmq_store_audit_\w+", one["expr"]))
         assert asked and asked <= written, asked - written
         assert ("$labels.store" in one["annotations"]["summary"]) == ("absent(" not in one["expr"])
+
+
+def test_the_fleet_file_that_is_put_into_another_folder_names_places_that_stay() -> None:
+    """A relative path would start at /etc, and a ConfigMap holds no broker.conf."""
+    (store,) = read_fleet_file(str(SCHEDULE / "fleet.toml"), {})
+    assert store.path.startswith("/copies/") and store.problem.endswith(
+        "'/copies/broker-a-0/broker.conf': No such file or directory"
+    )

@@ -362,8 +362,10 @@ def _settings(handed: HandOver) -> Iterator[str]:
 
 def _start(handed: HandOver) -> Iterator[str]:
     yield "Audit the new store once more, with the command below: it must find nothing that this page does not say."
-    yield f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules."
-    yield "Start it without traffic of clients first, if you can: brokerPermission=4 in broker.conf refuses writes."
+    yield (
+        f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules. Start it without"
+        " traffic of clients first, if you can: brokerPermission=4 in broker.conf refuses writes."
+    )
     unknown = handed.report.get("topics_unknown", [])
     if unknown:
         names = ", ".join(map(seen, unknown[:MOST_SEEN]))

@@ -252,7 +252,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
         case Start.MISSING:
             return f"{_already(outcome, 'missing from this copy already')}; a start loses none of the others", _FIND_THEM
         case Start.DAMAGED if outcome.missing:
-            return f"{_already(outcome, 'already damaged')} in this copy; a start makes nothing worse", _ALWAYS_THE_SAME[start][1]
+            return f"{_already(outcome, 'already damaged in this copy')}; a start makes nothing worse", _ALWAYS_THE_SAME[start][1]
         case Start.CONFIG_LOST:
             differs = ["what is derived from the CommitLog differs, too, and can be rebuilt"] if differs_from_log(outcome) else []
             lost = tuple(f"{sentence[:1].upper()}{sentence[1:]}." for sentence in (*config_losses(outcome), *differs))
@@ -296,7 +296,7 @@ _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
         ("A start deletes queue and index files that may still show which messages existed.",),
     ),
     Start.DAMAGED: (
-        "Some messages in this copy are already damaged; a start makes nothing worse",
+        "Messages are already damaged in this copy; a start makes nothing worse",
         ("Bytes of the CommitLog are damaged or missing. Look for them in another copy of the same broker.",),
     ),
     Start.SAFE: ("Safe to start", ("Every byte was checked, and all parts agree with each other.",)),

@@ -36,7 +36,7 @@ def _absent(evidence: Evidence) -> str:
     """What of config/ was not copied. A broker writes the topics before the first message of a topic, others later; a slave
     gets them from its master."""
     copy, prediction = evidence.copy, evidence.prediction
-    if not any(file.path.startswith("config/") for file in copy.listing.files):
+    if not copy.listing.has_config:
         return "config/"
     if copy.rules.is_slave or not copy.config.is_absent(TOPICS) or prediction is None or prediction.after_dispatch is None:
         return ""

@@ -204,7 +204,7 @@ def _made(
         written = written_tables(path, table, version, rules) if count or by_log else None
         if written is None:
             why = "the release takes nothing that can be read of it" if count else "no form of it in the copy can be read"
-            rows, gone = not_kept(forms, {}), reason == CONFIG_GONE and not forms
+            rows, gone = not_kept(forms, {}), reason == CONFIG_GONE
             return ConfigChange(
                 path, None, reason if gone else f"{reason}; {why}", unproven=_LEFT_OUT, not_kept=rows, left_out=True
             )
@@ -250,7 +250,7 @@ def _state(audit: Audited, path: str, done: Load) -> str:
     if done.refuses:
         return "neither the file nor its .bak can be used, so that the release does not start"
     if path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS) and not any(each.files for each in audit.config.loads.values()):
-        return CONFIG_GONE
+        return "the copy has no topics, groups or offsets in config/" if audit.copy.listing.has_config else CONFIG_GONE
     if is_lost(audit.config, path):
         return "a start begins without this table"
     if done.name.endswith(BACKUP):

@@ -77,3 +77,9 @@ def test_all_codes_in_markdown_are_a_page(capsys: pytest.CaptureFixture[str]) ->
     text = shown(capsys, "--format", "markdown")
     assert sorted(re.findall(r'^\* <a id="(\w+)"></a>`\1`', text, re.MULTILINE)) == sorted(all_codes())
     assert max(map(len, text.splitlines())) <= 130
+
+
+@pytest.mark.parametrize("code", ["0", "3", "10", "20"])
+def test_an_exit_code_is_answered_as_such(code: str) -> None:
+    with pytest.raises(UsageError, match=f"{code} is an exit code, not a finding: [a-z]"):
+        explain_code.run(options.parse(["explain-code", code]))

@@ -131,7 +131,7 @@ def test_the_boxes_come_in_the_order_of_the_work() -> None:
     assert order.index("settings") < order.index("start") < order.index("checks")
     (start,) = (part for part in parts(own) if part.key == "start")
     assert start.lines[0].startswith("Audit") and start.commands and start.lines[1].startswith("Start RocketMQ")
-    assert start.lines[2].startswith("Start it without traffic") and start.lines[3].endswith("before clients come: T")
+    assert "Start it without traffic" in start.lines[1] and start.lines[2].endswith("before clients come: T")
     (places,) = (part for part in parts(own) if part.key == "places")
     assert places.commands == ("repair x --fix-config",) and "the command below makes such a store" in " ".join(places.lines)
     page = Page("".join(hand_over_html(own)))

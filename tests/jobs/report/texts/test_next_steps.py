@@ -17,7 +17,7 @@ from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
-from schemas.finding_codes import CATALOGUE, STARTS_DISPATCH
+from schemas.finding_codes import CATALOGUE, HEALS, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
 from store_io.formats.config_reader import NO_BACKUP
 from store_io.repair.proposals import refused_section
@@ -128,6 +128,33 @@ def test_where_no_repair_was_worked_out_rescue_does_it() -> None:
     outcome.plan["repair"] = {policy: refused_section("too large", worked_out=False) for policy in ("broker", "salvage")}
     assert f"  Repair     {ENTRY} rescue {WORDS[0]} --release 4.9.8\n" in summary(outcome)
     assert "it works out a repair by each policy" in re.sub(r"\s+", " ", summary(outcome))
+
+
+def test_a_large_store_elsewhere_gets_a_rescue_that_names_a_folder_here() -> None:
+    outcome = replace(hurt(), name="hurt")
+    outcome.plan["repair"] = {policy: refused_section("too large", worked_out=False) for policy in ("broker", "salvage")}
+    text = summary_text(samples.RUN, [outcome], "/out", words=("s3://b/s", "--release", "4.9.8"))
+    assert f"  Repair     {ENTRY} rescue s3://b/s --release 4.9.8 --to new\n" in text
+
+
+def test_no_repair_is_shown_while_a_broker_holds_the_lock() -> None:
+    """Neither by the terminal nor on the page, which an operator reads beside it."""
+    outcome, why = replace(hurt(), name="hurt"), "A repair refuses a directory that a broker uses."
+    context = PageContext(store_words=WORDS, plan=PLAN, in_use=why)
+    text = summary_text(samples.RUN, [outcome], "/out", words=WORDS, in_use=why)
+    for told in (text, "".join(report_html(outcome, context))):
+        assert why in told and f"{ENTRY} repair" not in told
+    assert f"{ENTRY} repair" in "".join(report_html(outcome, replace(context, in_use="")))
+
+
+def test_what_a_repair_heals_is_not_to_be_looked_at_again() -> None:
+    outcome = replace(hurt(), name="hurt")
+    step = CATALOGUE["commitlog_damaged"].next
+    outcome.findings = [Finding("commitlog_damaged", "commitlog/0", severity="loss", next=step, message="m")]
+    assert HEALS in step and any(HEALS in said for said, _ in next_steps(outcome, WORDS, PLAN).others)
+    for policy in ("broker", "salvage"):
+        outcome.plan["repair"][policy] = samples.worked_out(messages_after=19, healed=1, options=["--heal"])
+    assert not any(HEALS in said for said, _ in next_steps(outcome, WORDS, PLAN).others)
 
 
 def test_where_no_repair_goes_that_is_said() -> None:
