@@ -227,7 +227,7 @@ def command(spark_words: Sequence[str], java_options: Sequence[str], scratch: st
 def needs_launcher(spark_words: Sequence[str], variables: Mapping[str, str]) -> bool:
     """Say whether a setting, a file or a variable may decide how the JVM is to be started.
 
-    It may, for the driver itself or for a cluster.
+    Such settings are for the driver itself, or for a cluster.
     """
     if any(variables.get(name) for name in _SCRIPTS) or os.path.exists(f"{spark_home()}/conf"):
         return True

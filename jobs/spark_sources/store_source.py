@@ -162,7 +162,7 @@ class StoreSource(DataSource):
         return reader
 
     def _assumed(self, store: StoreArgument) -> list[str]:
-        """Return a note that the store's release is assumed, if nobody named it and it matters."""
+        """That the store's release is assumed, where nobody named it and it matters."""
         wanted = self.by_release and store.release_from != NAMED
         return [f"{self.name()}: {assumed_sentence(store.release, store.release_from)}"] if wanted else []
 

@@ -260,7 +260,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
 
 
 def _entries_lost(outcome: AuditOutcome) -> tuple[str, ...]:
-    """Return a sentence for each table whose form in config/ shows more than a start holds."""
+    """Which form of a table in config/ shows what a start does not hold, a sentence each."""
     found = [f.message for f in outcome.findings if f.code == "config_table_lost" and f.severity == LOSS]
     return tuple(f"{message[:1].upper()}{message[1:]}." for message in found)
 

@@ -74,7 +74,7 @@ def without_promise(finding: Finding, evidence: Evidence, refused: str) -> Findi
 
 
 def _is_dispatched(finding: Finding, evidence: Evidence) -> bool:
-    """Say whether a start puts the entries that are missing: if it loses no message, it does."""
+    """Whether a start puts the entries that are missing: where it loses no message, it does."""
     if finding.code != "queue_entry_missing":
         return False
     starts = evidence.prediction is not None and evidence.prediction.starts

@@ -132,10 +132,7 @@ def setting_at_fault(outcome: AuditOutcome) -> str:
 
 
 def setting_that_cuts(outcome: AuditOutcome) -> str:
-    """Return the setting for which a start seems to cut sound messages, or "".
-
-    The messages lack the property that the setting asks for.
-    """
+    """The setting for which a start seems to cut sound messages that lack what it asks for; "" where none does."""
     dropped = (finding for finding in outcome.findings if finding.code == "broker_drops_messages")
     reasons = (str(finding.actual) for finding in dropped if finding.next in SWITCH_OFF.values())
     return next((SETTING_OF_STOP[reason] for reason in reasons), "")
@@ -297,7 +294,7 @@ def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:
 
 
 def is_emptied(outcome: AuditOutcome) -> bool:
-    """Say whether something proves that the copy's log held messages that it holds no more, at its end or altogether."""
+    """Whether something proves that the copy's log held messages that are not in it any more, at its end or altogether."""
     return any(f.severity == LOSS and f.code in ("commitlog_emptied", "commitlog_shrunk") for f in outcome.findings)
 
 

@@ -51,7 +51,7 @@ class EarlierTimes:
 
 
 def unchanged(store: OpenStore, earlier: EarlierTimes) -> EarlierTimes:
-    """Return the part for those segments alone that are as that audit saw them. Reads the edges of each."""
+    """The same of those segments alone that are as that audit saw them. Reads the edges of each."""
     source, kept = store.source(), {}
     for path, known in earlier.segments.items():
         entry = store.listing.get(path)

@@ -99,11 +99,8 @@ class OddEntries:
             findings.dropped[codes.INDEX_DANGLING] = findings.dropped.get(codes.INDEX_DANGLING, 0) + self._dropped
 
     def _kinds(self, extents: Sequence[Extent]) -> list[str]:
-        """Return the finding code of each odd entry; "" for an entry that is in its place.
-
-        Entries are judged in the order of the places to which they lead: so each message is looked at once, and the hashes of
-        only one message are kept. An entry that leads into the middle of a message leads to no message.
-        """
+        """Per entry without a place the code of what it is. By where they lead, so that each message is looked at once and the
+        hashes of one at a time are kept; what leads into the middle of one leads to no message."""
         starts = [extent.start for extent in extents]
         kinds = [""] * len(self._odd)
         known: tuple[int, str, frozenset[int]] | None = None
@@ -118,10 +115,7 @@ class OddEntries:
         return kinds
 
     def _kind_at(self, phy: int, extents: Sequence[Extent], starts: Sequence[int]) -> tuple[str, frozenset[int], int]:
-        """Return (the code of an entry that leads there, the hashes of the message's keys, the message's size).
-
-        Without a message the hashes are empty and the size is 0.
-        """
+        """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0."""
         if phy >= self._place.log_end:
             return codes.INDEX_BEYOND, NONE, 0
         if not self._place.holds(phy):

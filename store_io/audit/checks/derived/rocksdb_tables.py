@@ -366,10 +366,7 @@ def _open_halves(evidence: Evidence) -> bool:
 
 
 def _stands_still(evidence: Evidence, mark: int, code: str, what: str, step: str) -> Iterator[Finding]:
-    """Yield a finding on a mark beyond the end of the log after a start.
-
-    The broker passes over all that is stored before the mark.
-    """
+    """A mark beyond the end of the log as a start has it: the broker passes over all that is stored before it."""
     prediction = evidence.prediction
     if prediction is not None and prediction.starts and mark > max(0, prediction.end):
         text = f"rocksdbstore/ says that it holds messages up to physical offset {mark}, and a start ends the log at"

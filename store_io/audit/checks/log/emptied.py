@@ -184,7 +184,7 @@ def verdict(outcome: AuditOutcome) -> str:
 
 
 def verdict_addition(outcome: AuditOutcome) -> str:
-    """Return the end of the verdict on a copy that has shrunk and still holds messages."""
+    """What follows the verdict of a copy that has shrunk and still holds messages."""
     shrunk = next((f for f in outcome.findings if f.code == "commitlog_shrunk" and f.severity == LOSS), None)
     return f"; {shrunk.message}" if shrunk is not None else ""
 
