@@ -20,7 +20,11 @@ JAVA_RELEASES = ("17", "21")  # what Spark 4.2 is tested with; the wheel's own r
 
 @dataclass(frozen=True)
 class JavaRuntime:
-    """home: what JAVA_HOME must be.  build: the runtime's own full version, which names its class archive."""
+    """A Java runtime on this machine.
+
+    home: the value that JAVA_HOME must have.
+    build: the runtime's own full version, which names its class archive.
+    """
 
     home: str
     build: str

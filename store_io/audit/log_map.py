@@ -22,9 +22,12 @@ _OF_EXTENT = {EXTENT_MESSAGE: MESSAGE, EXTENT_DAMAGED: DAMAGED, EXTENT_UNWRITTEN
 
 @dataclass
 class LogMap:
-    """starts: ascending physical offsets at which a range begins; kinds: what it is. The last range is open-ended.
+    """The ranges of a copy's CommitLog by their kind.
 
-    start, end: bounds of the copy's CommitLog by its files' names and lengths; data_end: the end of its last message.
+    starts: ascending physical offsets at which a range begins.
+    kinds: the kind of each range. The last range is open-ended.
+    start, end: bounds of the copy's CommitLog by its files' names and lengths.
+    data_end: the end of its last message.
     """
 
     starts: np.ndarray

@@ -126,7 +126,10 @@ class RecordChanges:
     # ---- the bytes ---------------------------------------------------------------------------------------------------
 
     def _number(self, at: int, size: int, signed: bool = True) -> int:
-        """at: bytes from the record's first."""
+        """Return a number that lies in the record.
+
+        at: bytes from the record's first.
+        """
         return int.from_bytes(self.data[self.header + at : self.header + at + size], "big", signed=signed)
 
     @property

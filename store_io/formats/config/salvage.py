@@ -86,10 +86,13 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
 
 @dataclass
 class Salvaged:
-    """tables: name -> the whole entries, nested as in the file.  whole: nothing else is in the text.
+    """The entries that are whole in a damaged file.
 
-    before: how many entries of the file's own table precede the first damage.  broken, broken_count: (table, keys) of entries
-    without a whole value, or of `UNKNOWN_TABLE`, and how many.  version: fields of dataVersion.
+    tables: name -> the whole entries, nested as in the file.
+    whole: nothing else is in the text.
+    before: how many entries of the file's own table precede the first damage.
+    broken, broken_count: (table, keys) of entries without a whole value, or of `UNKNOWN_TABLE`, and how many.
+    version: fields of dataVersion.
     """
 
     tables: dict[str, dict[Any, Any]] = field(default_factory=dict)

@@ -58,7 +58,10 @@ def units_of_file(file_bytes: int) -> int:
 
 
 def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewLog:
-    """slotted: how many units, from the first on, lie in a slot; later ones are alone."""
+    """Return the timer log and the slots of new units.
+
+    slotted: how many units, from the first on, lie in a slot; later ones are alone.
+    """
     count, of_file = len(new.time), units_of_file(file_bytes)
     number = np.arange(count)
     positions = number // of_file * file_bytes + number % of_file * layout.UNIT_BYTES

@@ -127,8 +127,13 @@ class _Sink:
 
 @dataclass(frozen=True)
 class TablesTask:
-    """spools: of all segments, in their order.  copied: families that stay as they are in the store.  asked: whether it is known
-    there how often producers were asked.  marks: of each family that has one, its keys and values."""
+    """The task that makes the tables in RocksDB.
+
+    spools: of all segments, in their order.
+    copied: families that stay as they are in the store.
+    asked: whether it is known there how often producers were asked.
+    marks: of each family that has one, its keys and values.
+    """
 
     writer: StoreWriter
     spools: tuple[str, ...]

@@ -271,7 +271,10 @@ def _item(part: _Part) -> Item:
 
 @dataclass(frozen=True)
 class Range:
-    """start, end: in the segment that begins at the physical offset base."""
+    """A range of a segment.
+
+    start, end: places in the segment that begins at the physical offset base.
+    """
 
     file: str
     base: int
