@@ -164,7 +164,8 @@ class Jvm:
     def end(self, at_once: bool = True, wait: bool = False) -> None:
         """End the JVM and remove its temporary files; the first call alone does.
 
-        at_once: kill it, which leaves what it keeps elsewhere; else it ends by itself as soon as it likes.  wait: until then.
+        at_once: kill it, which leaves what it keeps elsewhere; else it ends by itself as soon as it likes.
+        wait: until then.
         """
         if self._ended:
             return

@@ -31,7 +31,10 @@ class JavaRuntime:
 
 
 def find_java(kept: Path) -> JavaRuntime | None:
-    """JAVA_HOME's Java or the one on PATH, if it is of a tested release.  kept: as for `ask_java`."""
+    """JAVA_HOME's Java or the one on PATH, if it is of a tested release.
+
+    kept: as for `ask_java`.
+    """
     named = os.environ.get("JAVA_HOME")
     # A relative folder on the PATH, as ".", is another one wherever the command is typed.
     absolute = os.pathsep.join(filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))

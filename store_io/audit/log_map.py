@@ -67,7 +67,9 @@ class LogMap:
 def log_map(segments: Sequence[SegmentSummary], segment_bytes: int, unread: Sequence[MappedFile] = ()) -> LogMap:
     """The map of these segments, in any order. Overlapping ones (a name twice) count once, the first listed.
 
-    One that would reach beyond the largest physical offset is no part of the log.  unread: segments of which nothing is known.
+    One that would reach beyond the largest physical offset is no part of the log.
+
+    unread: segments of which nothing is known.
     """
     unknown = {file.path for file in unread}
     segments = [*segments, *(SegmentSummary(file.path, file.start, file.size) for file in unread)]

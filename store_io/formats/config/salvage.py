@@ -182,8 +182,11 @@ UNKNOWN_TABLE = Layout("?", (TEXT, INT))  # of two of one shape
 
 class _Reader:
     def __init__(self, data: bytes, layouts: Sequence[Layout], named: Set[str], by_shape: bool = False):
-        """named: tables whose names are whole in the text.  by_shape: a table whose name is not known is the file's own, if its
-        entries look so."""
+        """Take the text and the tables that it may hold.
+
+        named: tables whose names are whole in the text.
+        by_shape: a table whose name is not known is the file's own, if its entries look so.
+        """
         self._by_shape = by_shape
         self.named: set[str] = set()  # tables that are named in the text
         self.found = Salvaged()

@@ -20,7 +20,11 @@ WHEEL_PIECE = 2048  # slots written at once
 
 @dataclass(frozen=True)
 class NewUnit:
-    """Units to be made, as arrays of one length, in the order of the log. write_time: ms, of all.  precision: ms of a slot."""
+    """Units to be made, as arrays of one length, in the order of the log.
+
+    write_time: ms, of all.
+    precision: ms of a slot.
+    """
 
     time: np.ndarray
     magic: np.ndarray

@@ -58,7 +58,11 @@ class Found:
 
 @dataclass(frozen=True)
 class WaitingTimersTask:
-    """One part of the messages. scans: of the segments with any.  log_time: of the log's last message, ms."""
+    """One part of the messages.
+
+    scans: of the segments with any.
+    log_time: of the log's last message, ms.
+    """
 
     scans: tuple[SegmentTask, ...]
     clock: Clock

@@ -45,8 +45,13 @@ PIECE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class SpoolTask:
-    """One segment. path: the file, which is there and empty.  index, transactions: which of the two are wanted.  given_up:
-    physical offsets of half messages that get no entry, ascending.  most_bytes: of a message that gets one."""
+    """One segment.
+
+    path: the file, which is there and empty.
+    index, transactions: which of the two are wanted.
+    given_up: physical offsets of half messages that get no entry, ascending.
+    most_bytes: of a message that gets one.
+    """
 
     scan: SegmentTask
     writer: StoreWriter

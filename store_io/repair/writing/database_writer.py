@@ -37,7 +37,11 @@ _FINISH = b"F"
 
 @dataclass(frozen=True)
 class Family:
-    """A family of the database. kind: a letter for its frames.  use: by which its options are chosen (`database_child`)."""
+    """A family of the database.
+
+    kind: a letter for its frames.
+    use: by which its options are chosen (`database_child`).
+    """
 
     kind: bytes
     name: str

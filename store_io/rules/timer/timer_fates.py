@@ -102,7 +102,8 @@ class Fates:
 class TimerMessages:
     """Rows of some timer messages and all their delivered copies, as arrays of one length.
 
-    copies, deletes: what a row is.  unique: of the unique key; of a row that deletes, the deleted message's.
+    copies, deletes: what a row is.
+    unique: of the unique key; of a row that deletes, the deleted message's.
     """
 
     identity: np.ndarray
