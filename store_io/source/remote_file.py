@@ -33,11 +33,7 @@ BlockName = tuple[Place, str, int, int]  # (place, version, bytes of a block, nu
 
 
 class Opened(NamedTuple):
-    """A file as it was when it was first asked for.
-
-    version: "" where it has none.
-    asked: when that was, ns.
-    """
+    """A file as it was when it was first asked for. version: "" where it has none.  asked: when that was, ns."""
 
     size: int
     version: str
