@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 class Shortcomings:
     """What kept an audit from all that was asked.
 
-    sentences: what went wrong.
-    on_purpose: what was left out on request or at the time limit.
-    broken: something that a broker would read is unknown, so nothing is predicted.
-    failed: reads that another try may do, path to sentence.
+    sentences: what went wrong.  on_purpose: what was left out on request or at the time limit.
+    broken: something that a broker would read is unknown, so nothing is predicted.  failed: reads that another try may do, path
+    to sentence.
     """
 
     sentences: list[str] = field(default_factory=list)
