@@ -165,7 +165,8 @@ class Jvm:
     def end(self, at_once: bool = True, wait: bool = False) -> None:
         """End the JVM and remove its temporary files; the first call alone does.
 
-        at_once: kill it, which leaves what it keeps elsewhere; else it ends by itself as soon as it likes.  wait: until then.
+        at_once: kill it, which leaves what it keeps elsewhere; else it ends by itself as soon as it likes.
+        wait: until then.
         """
         if self._ended:
             return
@@ -229,7 +230,7 @@ def command(spark_words: Sequence[str], java_options: Sequence[str], scratch: st
 def needs_launcher(spark_words: Sequence[str], variables: Mapping[str, str]) -> bool:
     """Say whether a setting, a file or a variable may decide how the JVM is to be started.
 
-    It may, for the driver itself or for a cluster.
+    Such settings are for the driver itself, or for a cluster.
     """
     if any(variables.get(name) for name in _SCRIPTS) or os.path.exists(f"{spark_home()}/conf"):
         return True

@@ -182,7 +182,8 @@ def _read_local(path: str, most: int | None) -> bytes:
 def write_local(path: str, parts: Iterable[bytes], for_all: bool = False, mode: int = FOR_ALL) -> None:
     """Write a file of this machine, in place of an earlier one: whole or not at all. Raises OSError.
 
-    for_all: everybody may read it, whatever the umask says.  mode: its permissions, which the umask narrows.
+    for_all: everybody may read it, whatever the umask says.
+    mode: its permissions, which the umask narrows.
     """
     folder, _, last = path.rpartition("/")
     folder = folder or "/"

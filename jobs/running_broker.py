@@ -18,7 +18,11 @@ _JUST_NOW = 120  # seconds: a broker flushes its checkpoint and tables more ofte
 
 @dataclass(frozen=True)
 class BrokerSigns:
-    """held: who holds the broker's lock.  written: which files are fresh. Sentences, "" without such a sign."""
+    """The signs that a broker runs on a store, as sentences; "" without such a sign.
+
+    held: who holds the broker's lock.
+    written: which files are fresh.
+    """
 
     held: str = ""
     written: str = ""

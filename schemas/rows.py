@@ -63,8 +63,9 @@ class Extent:
     """Bytes [start, end) of a segment with one kind; a segment's extents tile it. Neighbouring messages are one extent.
 
     plausible: messages found by resynchronising after damage. No local check can prove their boundaries.
-    message_count: messages in it (0 for the other kinds).  reason: why a damaged extent is damaged. zeros: the number of zero
-    bytes with which a damaged extent begins, if they cover a whole record's first fields.
+    message_count: messages in it (0 for the other kinds).
+    reason: why a damaged extent is damaged. zeros: the number of zero bytes with which a damaged extent begins, if they cover a
+    whole record's first fields.
     """
 
     kind: str
@@ -311,7 +312,8 @@ class QueueSummary:
     """One ConsumeQueue's files: what the release's recover() makes of them, and what its entries are.
 
     wrote: byte offset in the queue (file start + position) to which recover() truncates; files beyond are in `deleted`.
-    max_phy_offset: as after recover().  ext_address: the last ext address met (1: none).
+    max_phy_offset: as after recover().
+    ext_address: the last ext address met (1: none).
     last_prefix: entries of the last remaining file, from its first slot, which is taken untested, to the first invalid one;
     last_prefix_phy: the largest phy_offset among them; last_prefix_max_phy: max_phy_offset that truncation would leave.
     """
@@ -384,9 +386,13 @@ class EarlierSegment:
 
 @dataclass(frozen=True)
 class EarlierRun:
-    """An earlier audit of the same store. settings: as texts, by key.  segments: by path.
+    """An earlier audit of the same store.
 
-    queues: (path, entries, digest) of what it has compared of each queue's files.  index: path -> digest.
+    settings: as texts, by key.
+    segments: by path.
+
+    queues: (path, entries, digest) of what it has compared of each queue's files.
+    index: path -> digest.
     derived: (file, physical offset, count) of its findings above note on these.
     """
 
@@ -515,8 +521,8 @@ class Start:
 class Comparison:
     """Every release that was asked for, and the settings that change the outcome of the plan's own release.
 
-    least: the releases that lose least, of those that are known to start and are not in doubt.  settings: only those which
-    change something, each with the other value; unchanged: the others that were tried.
+    least: the releases that lose least, of those that are known to start and are not in doubt.
+    settings: only those which change something, each with the other value; unchanged: the others that were tried.
     """
 
     releases: tuple[Start, ...]

@@ -17,7 +17,11 @@ ColumnType = str | dict[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """One column. comment: meaning, unit, and whether it is part of the key.  ms: the column of which it is the same time."""
+    """One column.
+
+    comment: meaning, unit, and whether it is part of the key.
+    ms: the column of which it is the same time.
+    """
 
     name: str
     type: ColumnType

@@ -135,9 +135,11 @@ def _about(names: Sequence[tuple[str, int]], segment_bytes: int, queue_file_byte
 
 @dataclass(frozen=True)
 class RepeatedLocation(DerivedLocation):
-    """A store of so many segments. root: the folder of its template.
+    """A store of so many segments.
 
-    wrong_every: of the ConsumeQueue entries one in so many has another tags code; 0: none.  lost: consumequeue/ is gone.
+    root: the folder of its template.
+    wrong_every: of the ConsumeQueue entries one in so many has another tags code; 0: none.
+    lost: consumequeue/ is gone.
     """
 
     repeats: int = 1

@@ -248,8 +248,8 @@ def _digits(out, at, value, base, count):  # type: ignore[no-untyped-def]
 def _fill(out, base, position, end, body, number, queues, texts, hashes, pool, offsets, rows, head):  # type: ignore[no-untyped-def]
     """Fill `out` with messages from `number` on. Gives (bytes, messages, whether none fits into the segment any more).
 
-    end: the position up to which the segment may be written. offsets: the next queue offset of each queue; updated.  head: how
-    many bytes to leave before each message.
+    end: the position up to which the segment may be written. offsets: the next queue offset of each queue; updated.
+    head: how many bytes to leave before each message.
     """
     at = count = 0
     topic_bytes = texts.shape[1]

@@ -30,8 +30,9 @@ _EVER, _NEVER = float("inf"), float("-inf")
 def mark_found_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any], names: StoreNames) -> None:
     """Mark the segments as damaged in which another run has found damage since.
 
-    found: store -> the run that is named, whose segments are replaced.  runs: rows of `runs` with store, run_id, `began` (µs
-    since 1970) and RUN_COLUMNS.  names: of all stores.
+    found: store -> the run that is named, whose segments are replaced.
+    runs: rows of `runs` with store, run_id, `began` (µs since 1970) and RUN_COLUMNS.
+    names: of all stores.
     """
     since = _Since(found, runs, names)
     if not since.runs:

@@ -35,7 +35,11 @@ spark.stop()
 
 @dataclass(frozen=True)
 class ColdRun:
-    """One command. out: a folder that it must not find when it begins.  code: what it must end with."""
+    """One command.
+
+    out: a folder that it must not find when it begins.
+    code: what it must end with.
+    """
 
     name: str
     words: Sequence[str]
@@ -45,7 +49,11 @@ class ColdRun:
 
 
 def cold_runs(small: Path, large: Path, out: Path, spark_words: Sequence[str]) -> list[ColdRun]:
-    """The yardstick and what is compared with it. small, large: stores.  out: a folder for the audits' results."""
+    """The yardstick and what is compared with it.
+
+    small, large: stores.
+    out: a folder for the audits' results.
+    """
     command = installation.command_words()
     known = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK_"))}
     python = str(environment.python())

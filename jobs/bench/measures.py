@@ -55,7 +55,9 @@ FLOOR_BUFFERS = (256 << 10, 1 << 20, 4 << 20)  # bytes; the fastest of them coun
 class ScanTimes:
     """Seconds for the segments of one nominal body size, one after the other on one core.
 
-    floor: reading them and the CRC-32 of all their bytes.  task: the whole task without the index.  with_index: with it.
+    floor: reading them and the CRC-32 of all their bytes.
+    task: the whole task without the index.
+    with_index: with it.
     """
 
     body: int

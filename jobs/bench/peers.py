@@ -35,7 +35,11 @@ CHECKPOINT_BYTES = 4096
 
 @dataclass(frozen=True)
 class LoadTimes:
-    """Seconds of load() by one release. kept: after a clean stop.  rebuilt: after a kill, with no queue, index or checkpoint."""
+    """Seconds of load() by one release.
+
+    kept: after a clean stop.
+    rebuilt: after a kill, with no queue, index or checkpoint.
+    """
 
     release: str
     kept: float

@@ -32,8 +32,10 @@ _MIB = 1 << 20
 class Shape:
     """A store, or several of them. Numbers for a part of 1; the repetitions, or the queues, go with the part.
 
-    topics, queues: of each topic.  segment_bytes, body: of the segment that is repeated.  wide: the queues go with the part, and
-    the segment with them.  lost: no queue is there any more.
+    topics, queues: of each topic.
+    segment_bytes, body: of the segment that is repeated.
+    wide: the queues go with the part, and the segment with them.
+    lost: no queue is there any more.
     """
 
     about: str

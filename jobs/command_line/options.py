@@ -64,9 +64,13 @@ class AuditOptions:
 
 @dataclass(frozen=True)
 class Command:
-    """A checked command line. spark: Spark's own options, in order.  audit: of the command of that name.
+    """A checked command line.
 
-    options, flags: the ones that are given.  arguments: the other words; for help, the command that it is asked for.
+    spark: Spark's own options, in order.
+    audit: of the command of that name.
+
+    options, flags: the ones that are given.
+    arguments: the other words; for help, the command that it is asked for.
     storage: what --storage-option gives, by known key.
     """
 

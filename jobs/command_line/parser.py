@@ -23,8 +23,12 @@ _GROUPS = ("what to read", "how much, and which", "what to write, and where", "S
 
 
 class Option(NamedTuple):
-    """metavar: the name of its value in --help; empty for a flag, which takes none.  check: from the text to the value.
-    pairs: it may be given often; check then gives a key and a value, and its value is a dict of all of them."""
+    """An option of a command.
+
+    metavar: the name of its value in --help; empty for a flag, which takes none.
+    check: the function from the text to the value.
+    pairs: the option may be given often; check then gives a key and a value, and the option's value is a dict of all of them.
+    """
 
     name: str
     metavar: str
@@ -35,10 +39,15 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class CommandSpec:
-    """module: imported when the command runs; "" for one that `jobs.cli` runs itself.  usage: what follows its name.
-    about: its first line is one sentence, which begins --help; the rest follows the usage.  arguments: (name, meaning).
+    """A command, as the command line reads it and --help shows it.
+
+    module: imported when the command runs; "" for a command that `jobs.cli` runs itself.
+    usage: the words after its name.
+    about: its first line is one sentence, which begins --help; the rest follows the usage.
+    arguments: (name, meaning).
     examples: two lines for a shell, after the heading; they can be pasted in the project's folder.
-    read, much, write, rare: its options in the groups of --help, in their order; spark: what that group says.
+    read, much, write, rare: its options in the groups of --help, in their order.
+    spark: the text of the group of Spark's options.
     group: the dependency group that it needs besides the product's own packages.
     bare: it needs nothing but Python, so no environment is made for it.
     rest_passes: all words after its first argument are arguments, whatever they look like.

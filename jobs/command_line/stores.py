@@ -78,7 +78,10 @@ def named_stores(paths: Sequence[str], options: Mapping[str, Any], several: bool
 
 
 def _release_of(options: Mapping[str, Any], several: bool = False) -> dict[str, Any]:
-    """several: a list is taken, too, whose first is the store's own, or "all", which names none."""
+    """Return the release that --release names, and those to compare it with, as fields of a store.
+
+    several: a list is taken, too, whose first is the store's own, or "all", which names none.
+    """
     if "--release" not in options:
         return {"release_from": "default"}
     text = options["--release"]

@@ -20,14 +20,21 @@ JAVA_RELEASES = ("17", "21")  # what Spark 4.2 is tested with; the wheel's own r
 
 @dataclass(frozen=True)
 class JavaRuntime:
-    """home: what JAVA_HOME must be.  build: the runtime's own full version, which names its class archive."""
+    """A Java runtime on this machine.
+
+    home: the value that JAVA_HOME must have.
+    build: the runtime's own full version, which names its class archive.
+    """
 
     home: str
     build: str
 
 
 def find_java(kept: Path) -> JavaRuntime | None:
-    """JAVA_HOME's Java or the one on PATH, if it is of a tested release.  kept: as for `ask_java`."""
+    """JAVA_HOME's Java or the one on PATH, if it is of a tested release.
+
+    kept: as for `ask_java`.
+    """
     named = os.environ.get("JAVA_HOME")
     # A relative folder on the PATH, as ".", is another one wherever the command is typed.
     absolute = os.pathsep.join(filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))

@@ -68,7 +68,11 @@ _RESULT = "note string"
 
 @dataclass(frozen=True)
 class Asked:
-    """A checked command line. words: what makes an export the same as another, as JSON.  lost: only what a start would lose."""
+    """A checked command line.
+
+    words: what makes an export the same as another, as JSON.
+    lost: only what a start would lose.
+    """
 
     store: StoreArgument
     to: str

@@ -71,10 +71,14 @@ _OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 
 @dataclass(frozen=True)
 class Query:
-    """A checked command line. at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names.
+    """A checked command line.
 
-    lost: only what a start would lose.  out: the file to write; None: standard output.  scan: the whole log is to be read.
-    tables: of earlier audits, which say what store times segments hold; None: they are not asked.  last: only so many, the last.
+    at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names.
+    lost: only what a start would lose.
+    out: the file to write; None: standard output.
+    scan: the whole log is to be read.
+    tables: of earlier audits, which say what store times segments hold; None: they are not asked.
+    last: only so many, the last.
     """
 
     wanted: MessageFilter
@@ -189,7 +193,11 @@ def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStac
 
 
 class _Written:
-    """Writes an answer, up to the limit. shown: how many messages.  more: whether there are more."""
+    """Writes an answer, up to the limit.
+
+    shown: how many messages.
+    more: whether there are more.
+    """
 
     def __init__(self, query: Query):
         self._query = query
@@ -400,7 +408,11 @@ def _needed(store: OpenStore, segments: list[MappedFile], tables: str, release: 
 
 @dataclass(frozen=True)
 class _Scans:
-    """The scan of each segment. places: what a start takes; None: not asked.  choice: how much of each is to be read."""
+    """The scan of each segment.
+
+    places: what a start takes; None: not asked.
+    choice: how much of each is to be read.
+    """
 
     scan: MessageScan
     places: LostPlaces | None

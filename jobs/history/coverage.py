@@ -101,8 +101,12 @@ def _verified(
 
 @dataclass(frozen=True)
 class Listed:
-    """The latest listings. segments: rows of `segments`.  verified: file as it is -> when it was last read completely, µs since
-    1970.  runs: store -> the row of `runs` of its listing."""
+    """The latest listings.
+
+    segments: rows of `segments`.
+    verified: file as it is -> when it was last read completely, µs since 1970.
+    runs: store -> the row of `runs` of its listing.
+    """
 
     segments: Sequence[Row]
     verified: dict[tuple[object, ...], int]

@@ -83,9 +83,9 @@ def moment(option: str, text: str, now: datetime) -> datetime:
 
 
 def time_of(micros: int | None) -> str | None:
-    """Return a time of the tables as JSON has it:
+    """Return a time of the tables as JSON has it, which is ISO 8601 in UTC to the second.
 
-    ISO 8601 in UTC, to the second. A time beyond all years becomes the nearest possible one.
+    A time beyond all years becomes the nearest possible one.
     """
     if micros is None:
         return None

@@ -80,7 +80,10 @@ def read_runs(history: History, since: datetime | None = None, store: str | None
 
 
 def _run(run_id: str, rows: Sequence[Row], pages: Pages) -> Row:
-    """rows: of its stores."""
+    """Return the row of one run.
+
+    rows: the rows of the run's stores.
+    """
     known = [row["lost_messages"] for row in rows if row["starts"] and row["lost_messages"] is not None]
     codes = Counter(row["exit_code"] for row in rows)
     return {

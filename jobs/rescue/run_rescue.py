@@ -68,7 +68,11 @@ YES, DONOR = "--yes", "the donor"
 
 @dataclass(frozen=True)
 class End:
-    """An end without a repair. headline: why.  steps: what to do next."""
+    """An end without a repair.
+
+    headline: why.
+    steps: what to do next.
+    """
 
     code: int
     headline: str

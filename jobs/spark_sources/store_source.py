@@ -194,7 +194,11 @@ class StoreSource(DataSource):
         return [note for own in self._of_each(lambda store: self._open(store, arrow).notes()) for note in own]
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
-        """The reader of one store. argument: as it was named.  arrow: the columns to give, without the store's."""
+        """The reader of one store.
+
+        argument: as it was named.
+        arrow: the columns to give, without the store's.
+        """
         raise NotImplementedError
 
     def flag(self, name: str, default: bool = False) -> bool:

@@ -40,8 +40,13 @@ def is_from_delta_rs(problem: Exception) -> bool:
 
 
 class DeltaRsLog:
-    """One table's log. place: the folder, or a URI of these.  columns: all of them.  partition: those that divide the files.
-    about: the table's description."""
+    """One table's log.
+
+    place: the folder, or a URI of these.
+    columns: all of them.
+    partition: those that divide the files.
+    about: the table's description.
+    """
 
     def __init__(self, place: str, columns: Sequence[Column], partition: Sequence[str], about: str = ""):
         self.place = place

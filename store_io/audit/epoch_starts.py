@@ -52,7 +52,10 @@ class EpochPlace:
 
 @dataclass
 class EpochStartsResult:
-    """no_record: starts at which there is neither a message that names this physical offset, nor a filler."""
+    """The result of a look at the starts of epochs in the log.
+
+    no_record: starts at which there is neither a message that names this physical offset, nor a filler.
+    """
 
     no_record: list[int] = field(default_factory=list)
     bytes_read: int = 0

@@ -34,10 +34,14 @@ from store_io.source.store_dir import UNREAD_KINDS
 
 @dataclass(frozen=True)
 class Evidence:
-    """The facts. broken: something that a broker would read is unknown.  segments: those that were read; unread: the others.
+    """The facts.
+
+    broken: something that a broker would read is unknown.
+    segments: those that were read; unread: the others.
 
     ledger, units: of a DLedger group, by path: its data files by their headers, its index files.
-    late: files not read because the time limit was reached.  earlier: what the run before says of unchanged segments.
+    late: files not read because the time limit was reached.
+    earlier: what the run before says of unchanged segments.
     no_epoch_starts: starts of epochs at which no record begins.
     """
 

@@ -22,9 +22,12 @@ _OF_EXTENT = {EXTENT_MESSAGE: MESSAGE, EXTENT_DAMAGED: DAMAGED, EXTENT_UNWRITTEN
 
 @dataclass
 class LogMap:
-    """starts: ascending physical offsets at which a range begins; kinds: what it is. The last range is open-ended.
+    """The ranges of a copy's CommitLog by their kind.
 
-    start, end: bounds of the copy's CommitLog by its files' names and lengths; data_end: the end of its last message.
+    starts: ascending physical offsets at which a range begins.
+    kinds: the kind of each range. The last range is open-ended.
+    start, end: bounds of the copy's CommitLog by its files' names and lengths.
+    data_end: the end of its last message.
     """
 
     starts: np.ndarray
@@ -64,7 +67,9 @@ class LogMap:
 def log_map(segments: Sequence[SegmentSummary], segment_bytes: int, unread: Sequence[MappedFile] = ()) -> LogMap:
     """The map of these segments, in any order. Overlapping ones (a name twice) count once, the first listed.
 
-    One that would reach beyond the largest physical offset is no part of the log.  unread: segments of which nothing is known.
+    One that would reach beyond the largest physical offset is no part of the log.
+
+    unread: segments of which nothing is known.
     """
     unknown = {file.path for file in unread}
     segments = [*segments, *(SegmentSummary(file.path, file.start, file.size) for file in unread)]

@@ -61,7 +61,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class WrittenBy:
-    """oldest, newest: the releases that are likely; surely none older than `surely_since` (empty: nothing is sure)."""
+    """The range of releases that are likely to have written a copy.
+
+    oldest, newest: the ends of the range.
+    surely_since: no release older than this one wrote the copy; empty: nothing is sure.
+    """
 
     oldest: str
     newest: str

@@ -28,7 +28,11 @@ _MOMENT = struct.Struct("<d")
 
 @dataclass(frozen=True)
 class ReadRate:
-    """bytes_per_second: more than 0.  place: the file; "": this user's on this machine."""
+    """A bound on the bytes read in a second, shared by processes through a file.
+
+    bytes_per_second: more than 0.
+    place: the file; "": this user's on this machine.
+    """
 
     bytes_per_second: int
     place: str = ""

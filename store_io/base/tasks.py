@@ -17,7 +17,11 @@ from store_io.base.packed import PackedValue, opened
 
 
 class Task(Protocol):
-    """store: the number of its store in the run.  not_after: seconds since 1970 at which it is too late to begin; 0: never."""
+    """A task that a worker runs.
+
+    store: the number of its store in the run.
+    not_after: seconds since 1970 at which it is too late to begin; 0: never.
+    """
 
     @property
     def store(self) -> int: ...

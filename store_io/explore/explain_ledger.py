@@ -22,9 +22,12 @@ from store_io.wording.refusals import refusal_sentence
 
 
 class LedgerStart(NamedTuple):
-    """sentence: what a start does here.  end: the log's end as a physical offset, and its reason; None: not known here.
+    """The work of a broker's start at one place of a DLedger log.
 
-    scans: whether a walk that checks messages follows recovery.  in_log: whether the file is one of DLedger's own.
+    sentence: what a start does here.
+    end: the log's end as a physical offset, and its reason; None: not known here.
+    scans: whether a walk that checks messages follows recovery.
+    in_log: whether the file is one of DLedger's own.
     """
 
     sentence: str

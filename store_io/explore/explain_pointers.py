@@ -182,7 +182,10 @@ class QueueSearch:
         return Pointer(kind, _queue_name(key), file.path, position, number, state, values, differences)
 
     def _differences(self, values: dict[str, int], number: int, offset: int | None, batch: bool) -> Iterator[str]:
-        """offset: the message's own in this queue; None: the message does not belong to the queue."""
+        """Yield each difference between an entry and the message to which it leads.
+
+        offset: the message's own in this queue; None: the message does not belong to the queue.
+        """
         m = self.message
         assert m is not None
         if offset is None:

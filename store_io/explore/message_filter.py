@@ -17,7 +17,9 @@ class MessageFilter:
     """Conditions on messages. Picklable. None, or a range without bounds: any.
 
     queue_offsets counts as the column of that name does: an unpacked message of an inner batch has its own; so does tags.
-    store_times: ms since 1970-01-01 UTC, as stored.  of_transactions: half messages, what ends them, and committed ones alone.
+
+    store_times: ms since 1970-01-01 UTC, as stored.
+    of_transactions: half messages, what ends them, and committed ones alone.
     """
 
     topics: frozenset[str] | None = None

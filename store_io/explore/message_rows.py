@@ -261,8 +261,12 @@ class _Reading:
 
 @dataclass(frozen=True)
 class _InnerMessage:
-    """One message of an inner batch. row: the batch, an array of one row.  number: its place in the batch; -1: it is the batch
-    itself.  body: with its status."""
+    """One message of an inner batch.
+
+    row: the batch, an array of one row.
+    number: its place in the batch; -1: it is the batch itself.
+    body: with its status.
+    """
 
     row: np.ndarray
     number: int

@@ -40,10 +40,12 @@ OPEN_PROPERTIES = frozenset(
 
 @dataclass(frozen=True)
 class Redaction:
-    """mode: NONE; HIDE: a value becomes "(hidden)"; HASH: a token that equal values share, and nothing else does.
+    """The way in which values of messages are shown.
 
-    salt: the key of tokens: without it values cannot be tried; None: a new one. Tokens of two runs agree only
-    under the same salt. A value that is not there stays null. Picklable.
+    mode: NONE; HIDE: a value becomes "(hidden)"; HASH: a token that equal values share, and nothing else does.
+    salt: the key of tokens: without it values cannot be tried; None: a new one.
+
+    Tokens of two runs agree only under the same salt. A value that is not there stays null. Picklable.
     """
 
     mode: str = NONE

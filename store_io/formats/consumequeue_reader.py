@@ -486,7 +486,10 @@ def _check_units(summary: QueueSummary, file: MappedFile, position: int, size: i
 def _ext_finding(
     summary: QueueSummary, file: MappedFile, span: tuple[int, int], expected: str, actual: str, count: int = 1
 ) -> None:
-    """span: the bytes at fault."""
+    """Add a finding on an ext unit, or only count it if there are many already.
+
+    span: the bytes at fault.
+    """
     if len(summary.findings) >= MAX_FINDINGS:
         code = Code.QUEUE_EXT_DAMAGED
         summary.findings_dropped[code] = summary.findings_dropped.get(code, 0) + count

@@ -92,9 +92,11 @@ def follow_back(
 ) -> tuple[int, int]:
     """Walk entries first.. from the last to the first. (faults so far, entry at which there were too many; 0: none).
 
-    heads: per slot the entry that its chain should give next; at the start what the slot holds.  sources: per slot the entry
-    whose link that is; 0: the slot itself.  An entry that its hash's slot does not lead to is led to by another slot (then its
-    hash is wrong), or by none (then the link that should is wrong, and the chain continues after it).
+    heads: per slot the entry that its chain should give next; at the start what the slot holds.
+    sources: per slot the entry whose link that is; 0: the slot itself.
+
+    An entry that its hash's slot does not lead to is led to by another slot (then its hash is wrong), or by none (then the link
+    that should is wrong, and the chain continues after it).
     """
     slots = len(heads)
     number = first + len(entries)

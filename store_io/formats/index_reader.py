@@ -38,7 +38,10 @@ TIME_DIFFERENCE = "the time difference of index entries does not fit their messa
 
 @dataclass(frozen=True)
 class IndexTask:
-    """One index file to scan. Picklable. newest: the last one by name.  unclean: the abort marker is there.
+    """One index file to scan. Picklable.
+
+    newest: the last one by name.
+    unclean: the abort marker is there.
 
     previous_end: (end timestamp, end physical offset) in the header of the file before; None: there is none, or it is not known.
     """
@@ -121,8 +124,8 @@ class _Fault:
 class _Scan:
     """The state of one scan.
 
-    torn: places that disagree as two moments of the same file would; see `_torn_as_note`.  one_moment: header, slots and
-    entries agree on how many there are.
+    torn: places that disagree as two moments of the same file would; see `_torn_as_note`.
+    one_moment: header, slots and entries agree on how many there are.
     """
 
     task: IndexTask

@@ -20,9 +20,11 @@ _INT64 = 1 << 63
 
 @dataclass
 class TieredMetadata:
-    """queues: queue -> (first queue offset, the one after the last), as claimed.
+    """The queues that a file of tiered storage claims.
 
-    fault: why the file says nothing, else empty.  odd: rows that are not what a broker writes.
+    queues: queue -> (first queue offset, the one after the last), as claimed.
+    fault: why the file says nothing, else empty.
+    odd: rows that are not what a broker writes.
     """
 
     queues: dict[QueueKey, tuple[int, int]] = field(default_factory=dict)

@@ -35,7 +35,11 @@ MOST_BYTES = 1 << 30  # of messages: the largest store whose steps an audit work
 
 @dataclass(frozen=True)
 class StepsTask:
-    """Work out the steps of one policy. plan: the text of plan.json.  mends_config: as `work_out_way` takes it. Picklable."""
+    """Work out the steps of one policy.
+
+    plan: the text of plan.json.
+    mends_config: as `work_out_way` takes it. Picklable.
+    """
 
     store: int
     location: StoreLocation

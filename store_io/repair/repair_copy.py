@@ -86,7 +86,12 @@ def _of_source(source: ByteSource, path: str) -> int:
 
 @dataclass(frozen=True)
 class Copied:
-    """files, bytes: what was copied.  needed_bytes: of the medium, at most.  not_copied: names that are no files."""
+    """The amount that was copied.
+
+    files, bytes: how many.
+    needed_bytes: of the medium, at most.
+    not_copied: names that are no files.
+    """
 
     files: int
     bytes: int

@@ -18,8 +18,12 @@ from store_io.rules.loading import why_no_folder
 
 @dataclass(frozen=True)
 class NewStoreVerdict:
-    """problems: why the store is not put in place, in sentences.  kept: findings above a note that stay, rows of the report.
-    loss: whether one of the other findings is a loss."""
+    """The verdict on a new store.
+
+    problems: why the store is not put in place, in sentences.
+    kept: findings above a note that stay, rows of the report.
+    loss: whether one of the other findings is a loss.
+    """
 
     problems: list[str]
     kept: list[Row]

@@ -29,7 +29,11 @@ _NOT_ITS_PLAN = "the steps of the plan do not follow from the copy"
 
 @dataclass(frozen=True)
 class Step:
-    """One change of the new store. file: "" for all of it.  start, end: bytes of the file, None for the whole.  reason: a clause.
+    """One change of the new store.
+
+    file: "" for all of it.
+    start, end: bytes of the file, None for the whole.
+    reason: a clause.
 
     kept, lost: what the step puts or leaves there, and what it takes away: counts of "messages", "bytes", "entries" (of queues,
     index and tables of config/), "files", "queues" and "positions" (queue offsets, or offsets of consumers). Only those that

@@ -79,7 +79,9 @@ def repair(
     """Repair into `request.target`. Raises StoreError if nothing could be done; then nothing is left.
 
     keep: takes the report of a repair that succeeded, just before the new store is put in place; no other run places anything
-    there meanwhile.  forget: takes the report back if that failed.  progress: takes a phrase for what is done next.
+    there meanwhile.
+    forget: takes the report back if that failed.
+    progress: takes a phrase for what is done next.
     copying: the copy, if it was started before.
     """
     with started(request) if copying is None else contextlib.nullcontext(copying) as copying:

@@ -152,9 +152,13 @@ def unused_name(tree: Tree, stem: str) -> str:
 
 @dataclass
 class Work:
-    """One repair while it is under way. steps: what was done so far.  refusals: why the release would not have started before.
+    """One repair while it is under way.
 
-    half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.  beyond: of files that were longer.
+    steps: what was done so far.
+    refusals: why the release would not have started before.
+
+    half_records: those that the end of a short file cut off, rows as `LogPlan.dropped`.
+    beyond: of files that were longer.
     config: what --fix-config wrote, or would write; rows of the report.
     keeps: whether audits that a rebuild may follow keep what their scans meet (`derived.kept_rows`).
     rules, conf: the release's rules and the settings as a properties file, settled by the audit of the copy.

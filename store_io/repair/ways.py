@@ -56,9 +56,11 @@ class RepairFigures:
 
 @dataclass(frozen=True)
 class Way(RepairFigures):
-    """A repair by one policy, worked out. refused: why it does not go, a sentence; else outcome is there.
+    """A repair by one policy, worked out.
 
-    options: words of its command besides --policy.  seconds: what working it out took.
+    refused: why it does not go, a sentence; else outcome is there.
+    options: words of its command besides --policy.
+    seconds: what working it out took.
     risk_left: the sum of the risks of records that one change each makes whole, if they are left because it is too high; else 0.
     config_left: why the files of config/ stay as they are, although some are not as a start needs them, a sentence; else empty.
     """

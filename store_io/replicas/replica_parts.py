@@ -52,7 +52,9 @@ class Difference:
 class ReplicaRange:
     """Neighbouring messages of this copy in whose places each other copy has the same.
 
-    start, end: physical offsets.  states: per copy a State, EQUAL for this one.  malformed: their properties have a wrong form.
+    start, end: physical offsets.
+    states: per copy a State, EQUAL for this one.
+    malformed: their properties have a wrong form.
     topic, queue_id, queue_offset: of the first of them; differences: how that one differs, by copy.
     """
 

@@ -21,7 +21,11 @@ BODY_CRC, SYS_FLAG, BODY_LENGTH, PROPERTIES_LENGTH = "body CRC", "system flags",
 
 @dataclass(frozen=True, slots=True)
 class HeaderFault:
-    """field: one of the names above.  unreadable: consumers do not get the message as it was sent."""
+    """A fault of a message's header.
+
+    field: one of the names above.
+    unreadable: consumers do not get the message as it was sent.
+    """
 
     field: str
     text: str

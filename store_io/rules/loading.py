@@ -126,7 +126,7 @@ class Tree:
         self._remembered = 0
 
     def children(self, folder: str) -> list[StoreFile]:
-        """Return the names directly in the folder, in order; [] without a folder. A name twice (two paths) is listed twice.
+        """Return the entries directly in the folder, by name; [] without a folder. A name twice (two paths) is listed twice.
 
         In the store itself, "", files in a folder without a name are left out: only an object store can hold them.
         """

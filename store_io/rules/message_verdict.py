@@ -174,8 +174,9 @@ def check_frame(
     """Return the verdict of the release's check on the record at `position` of a buffer that ends at `limit`.
 
     mode: BROKER, recovery, which looks at checksums as the settings say; AUDIT looks at all of them; REPUT, the catch-up, at
-    none, and skips the body.  delays: the level table of the moment (default: as it is in recovery).
-    Source: CommitLog.checkMessageAndReturnSize, rows numbered as in recovery.md 3.
+    none, and skips the body.
+    delays: the level table of the moment (default: as it is in recovery). Source: CommitLog.checkMessageAndReturnSize, rows
+    numbered as in recovery.md 3.
     """
     crc, read_body = mode == AUDIT or mode == BROKER and rules.check_crc, mode != REPUT
     table = rules.delays_in_recovery if delays is None else delays

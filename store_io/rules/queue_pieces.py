@@ -35,8 +35,8 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 class Piece:
     """Entries that dispatch appended, from byte `start` of the queue on: `count` entries of one run, or pre-blank (run -1).
 
-    file_start: of the file that they lie in; a foreign name can make files overlap.  skipped: the run's records before the
-    first one appended.
+    file_start: of the file that they lie in; a foreign name can make files overlap.
+    skipped: the run's records before the first one appended.
     """
 
     file_start: int

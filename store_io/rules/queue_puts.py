@@ -42,8 +42,12 @@ class QueuePuts:
         close: Callable[[], None] = lambda: None,
         unmade: Container[QueueKey] = (),
     ):
-        """find_queue: gives a queue, made if there is none.  look_at: the same, of one that is not changed; None: as that.
-        many: whether they are found in less time in the order of their keys.  close: those that were given are not needed now.
+        """Take the functions that give queues.
+
+        find_queue: gives a queue, made if there is none.
+        look_at: the same, of one that is not changed; None: as that.
+        many: whether they are found in less time in the order of their keys.
+        close: those that were given are not needed now.
         unmade: queues that no file can be made for.
 
         `stopped_by`: (physical offset, queue) of the first message of these, after which a broker writes no more entries.

@@ -210,7 +210,7 @@ class QueueState:
     # ---- truncation to the CommitLog -------------------------------------------------------------------------------
 
     def truncate_logic(self, end: int) -> None:
-        """truncateDirtyLogicFiles: the last file is read from its first slot on, which is taken untested."""
+        """Follow truncateDirtyLogicFiles: the last file is read from its first slot on, which is taken untested."""
         self.max_phy = end - 1 if self.batch else end
         while self.files:
             file = self.files[-1]

@@ -308,9 +308,9 @@ class Fold:
     # ---- start() ---------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        """Follow the dispatch of start():
+        """Follow the dispatch of start().
 
-        4.x from the ConsumeQueues' maximum on, later ones only by a setting (recovery.md 9).
+        It runs in 4.x from the ConsumeQueues' maximum on, later ones only by a setting (recovery.md 9).
         """
         rules = self.rules
         if rules.dispatches_at_start:

@@ -341,7 +341,9 @@ def index_bytes(slots: int, entries: int) -> int:
 class BrokerRules(ReleaseRules):
     """Everything a broker of one release with these settings decides by. Picklable.
 
-    `release` is as asked for; `version` its numbers.  delays: the delay table as the broker's process has it while serving;
+    `release` is as asked for; `version` its numbers.
+
+    delays: the delay table as the broker's process has it while serving;
     delays_in_recovery: as it is during load() (empty in 4.9.2 to 4.9.8, pitfall P12).
     """
 

@@ -127,7 +127,9 @@ class OtherWalks:
     def met(self, flags: int, rows: np.ndarray, index: bool, entered: Entered) -> None:
         """Note what of these messages other rules may see otherwise.
 
-        flags: all of theirs.  index: there are index files.  entered: the light queues that a message enters by some rules.
+        flags: all of theirs.
+        index: there are index files.
+        entered: the light queues that a message enters by some rules.
         """
         if flags & OLD_PARSER_DIFFERS:
             self._parsed_apart()

@@ -59,9 +59,11 @@ def _fold(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Fold items [low, high). Gives (the next item, what it needs first).
 
-    matches, deltas: for items of BatchConsumeQueues, or empty.  cuts, index_cuts: per item, or empty.  numbers, before: per
-    item the index run it went to and the keys which that had before, or empty.  open_runs: per queue two rows (with an entry
-    or without): the number of the run that may still grow, or -1; its cut.  states, arena: those of `QueueProbe`.
+    matches, deltas: for items of BatchConsumeQueues, or empty.
+    cuts, index_cuts: per item, or empty.
+    numbers, before: per item the index run it went to and the keys which that had before, or empty.
+    open_runs: per queue two rows (with an entry or without): the number of the run that may still grow, or -1; its cut.
+    states, arena: those of `QueueProbe`.
     falls: items whose store time fell.
 
     One function, in four parts that share the message's values: its entry, its run, its index run, its store time.

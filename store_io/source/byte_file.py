@@ -102,7 +102,10 @@ class Folder(Protocol):
     def has(self, relative: str) -> bool: ...
 
     def open(self, relative: str, path: str, sparsely: bool = False) -> ByteFile:
-        """sparsely: little of it will be read, here and there, beside many other files."""
+        """Open a file.
+
+        sparsely: little of it will be read, here and there, beside many other files.
+        """
 
     def walk(self, relative: str, depth: int) -> Iterator[Found]:
         """Everything below the folder `relative` ("" is the tree itself), down to `depth` levels. An absent one is empty."""

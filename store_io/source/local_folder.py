@@ -117,7 +117,10 @@ class LocalFolder:
             yield from self._walk(folder, self._entries(folder), "", depth, set())
 
     def _walk(self, folder: str, entries: Entries, prefix: str, depth: int, linked: set[str]) -> Iterator[Found]:
-        """linked: real folders entered through a link. Each is entered once, so that links among folders cannot multiply."""
+        """Yield the entries of a folder and of the folders below.
+
+        linked: real folders entered through a link. Each is entered once, so that links among folders cannot multiply.
+        """
         for name, entry in entries:
             path = prefix + _readable(name)
             if path != prefix + name:  # no text in any encoding that results are written in

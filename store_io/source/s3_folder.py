@@ -106,7 +106,8 @@ class Listed(NamedTuple):
 def listed(bucket: str, prefix: str, one_level: bool = False, most: int = 0) -> Iterator[Listed]:
     """The objects whose keys begin with the prefix. Raises StoreError, also for a listing that does not end.
 
-    one_level: keys with a "/" after the prefix are one, which ends there.  most: keys that are asked for at all; 0: all of them.
+    one_level: keys with a "/" after the prefix are one, which ends there.
+    most: keys that are asked for at all; 0: all of them.
     """
     shown = f"s3://{bucket}/{prefix}".rstrip("/")
     asked: dict[str, Any] = {"Bucket": bucket, "Prefix": prefix}

@@ -53,7 +53,11 @@ _GAUGES = (
 
 
 def prometheus_text(result: Row, ended_at: float) -> str:
-    """The whole file. result: as result.json holds it.  ended_at: seconds since 1970."""
+    """The whole file.
+
+    result: as result.json holds it.
+    ended_at: seconds since 1970.
+    """
     return "".join(_lines(result, ended_at))
 
 

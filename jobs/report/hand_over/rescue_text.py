@@ -28,8 +28,12 @@ _LABEL = 10
 
 @dataclass(frozen=True)
 class ComparedDonor:
-    """How a donor compares with the copy. group: the two as a row of replicas.json, {} without one.  copy: its name there.
-    problem: why they were not compared."""
+    """How a donor compares with the copy.
+
+    group: the two as a row of replicas.json, {} without one.
+    copy: its name there.
+    problem: why they were not compared.
+    """
 
     copy: str = ""
     group: Row = field(default_factory=dict)

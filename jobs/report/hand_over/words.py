@@ -122,8 +122,12 @@ class HandOver(RepairFigures):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the page with a heading. lines: sentences; to_do: they are things to do, with a box to tick.
-    details: short lines below them, under `about`.  commands: to paste."""
+    """A part of the page with a heading.
+
+    lines: sentences; to_do: they are things to do, with a box to tick.
+    details: short lines below them, under `about`.
+    commands: to paste.
+    """
 
     key: str
     title: str

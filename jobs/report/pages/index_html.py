@@ -107,7 +107,10 @@ def _counts(outcomes: Sequence[AuditOutcome]) -> dict[str, int]:
 
 
 def _row(outcome: AuditOutcome, judgement: Judgement, danger: int) -> StoreRow:
-    """danger: greater for a store that is listed earlier."""
+    """Return the row of a store in the list of stores.
+
+    danger: greater for a store that is listed earlier.
+    """
     lost_messages, lost_bytes = lost_of(outcome)
     starts = bool((outcome.plan.get("broker") or {}).get("starts"))
     counts = _counts([outcome])

@@ -25,7 +25,11 @@ _ORDER = (_DAMAGED, _UNREAD, _EMPTY, _PREALLOCATED, _NOTHING_IN_IT, _OTHER, *_FO
 
 @dataclass
 class Deleted:
-    """Files of one kind. words: their number and what they are.  held: whether valid messages go with them."""
+    """Files of one kind.
+
+    words: their number and what they are.
+    held: whether valid messages go with them.
+    """
 
     words: str
     files: list[str]

@@ -12,7 +12,11 @@ from store_io.base.exit_codes import SEVERITIES
 
 @dataclass(frozen=True)
 class Group:
-    """Findings of one code and severity. dropped: those that were counted and are in no list.  total: both, by their counts."""
+    """Findings of one code and severity.
+
+    dropped: those that were counted and are in no list.
+    total: both, by their counts.
+    """
 
     severity: str
     code: str

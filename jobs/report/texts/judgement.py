@@ -52,8 +52,12 @@ _NEVER_DELIVERED = (
 
 
 class Kind(NamedTuple):
-    """short: the answer in a cell of a table.  shape: its sign on a page (`icon` in macros.html), and its colour there unless the
-    exit code forbids it.  meaning: what it says of a store, for a list."""
+    """The words and the sign for one answer.
+
+    short: the answer in a cell of a table.
+    shape: its sign on a page (`icon` in macros.html), and its colour there unless the exit code forbids it.
+    meaning: what it says of a store, for a list.
+    """
 
     short: str
     shape: str

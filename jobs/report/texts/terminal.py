@@ -40,7 +40,11 @@ class Paint:
 
 
 def in_columns(rows: Sequence[Sequence[str]], right: Sequence[int], paints: Sequence[str], paint: Paint) -> Iterator[str]:
-    """Rows of equal width in columns; the first is the head. right: columns aligned to the right.  paints: a colour per row."""
+    """Rows of equal width in columns; the first is the head.
+
+    right: columns aligned to the right.
+    paints: a colour per row.
+    """
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row, colour in zip(rows, paints, strict=True):
         cells = [

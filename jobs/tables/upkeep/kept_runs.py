@@ -13,8 +13,11 @@ COLUMNS = ("level", "log_end", "messages", "month")
 
 @dataclass(frozen=True)
 class Choice:
-    """Run ids by time. gone: to be taken out.  needed: those that age or number would take out, but of which the next audits or
-    reports need a row."""
+    """Run ids by time.
+
+    gone: to be taken out.
+    needed: those that age or number would take out, but of which the next audits or reports need a row.
+    """
 
     gone: tuple[str, ...]
     needed: tuple[str, ...]

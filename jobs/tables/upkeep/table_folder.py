@@ -23,7 +23,11 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class StoredFile:
-    """One file. path: below the table's folder.  modified: seconds since 1970."""
+    """One file.
+
+    path: below the table's folder.
+    modified: seconds since 1970.
+    """
 
     path: str
     size_bytes: int

@@ -15,9 +15,11 @@ from store_io.scan.compaction.compacted_file import CompactedFileSummary
 
 @dataclass
 class CompactedStart:
-    """refusals: why load() ends, by the first name; which of several a broker meets first is the file system's order.
+    """The effect of compacted topics on a start.
 
-    deleted: files that load() removes.  queues: recovery of each queue that load() opens and none refuses.
+    refusals: why load() ends, by the first name; which of several a broker meets first is the file system's order.
+    deleted: files that load() removes.
+    queues: recovery of each queue that load() opens and none refuses.
     """
 
     refusals: list[Refusal] = field(default_factory=list)

@@ -80,8 +80,11 @@ def places_missing(
 
 @dataclass
 class _Queue:
-    """Positions of a queue whose messages are missing. known: those that entries lead to, which are counted by their physical
-    offsets; more: how many other entries there are.  ranges: other positions."""
+    """Positions of a queue whose messages are missing.
+
+    known: those that entries lead to, which are counted by their physical offsets; more: how many other entries there are.
+    ranges: other positions.
+    """
 
     known: set[int] = field(default_factory=set)
     more: int = 0

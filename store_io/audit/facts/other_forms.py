@@ -31,8 +31,12 @@ class ReadCopy(Copy, Protocol):
 
 @dataclass(frozen=True)
 class FullerForm:
-    """form: shows the entries.  lacking: how many of them a start does not hold, without those that a broker makes itself.
-    other_setting: a start with other settings takes this form; else it is a file beside the one that is taken, or damaged."""
+    """A form of a table that shows entries which a start does not hold.
+
+    form: the form that shows the entries.
+    lacking: how many of them a start does not hold, without those that a broker makes itself.
+    other_setting: a start with other settings takes this form; else it is a file beside the one that is taken, or damaged.
+    """
 
     form: Form
     lacking: int
@@ -80,8 +84,12 @@ def other_forms(copy: ReadCopy) -> OtherForms:
 
 @dataclass(frozen=True)
 class NewestTable:
-    """entries: as managers hold them, without those that a broker makes itself.  form: the file or folder that shows them; ""
-    without one.  unread: why nobody knows what else there is, sentences."""
+    """The newest content of a table that a copy shows.
+
+    entries: as managers hold them, without those that a broker makes itself.
+    form: the file or folder that shows them; "" without one.
+    unread: sentences on why nobody knows the rest of the content.
+    """
 
     entries: Mapping[Any, Any]
     form: str

@@ -23,8 +23,11 @@ _OR_WITHOUT = (
 
 @dataclass(frozen=True)
 class Misfit:
-    """A size by a broker.conf that no file of its kind has. part: whose files.  alone: there is one
-    file of its kind, so that it may as well be this file that is wrong."""
+    """A size by a broker.conf that no file of its kind has.
+
+    part: whose files.
+    alone: there is one file of its kind, so that it may as well be this file that is wrong.
+    """
 
     file: str
     expected: str

@@ -30,7 +30,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """New bytes for old ones. position: of the first, in the segment.  field: the record's or filler's, as RocketMQ names it."""
+    """New bytes for old ones.
+
+    position: of the first, in the segment.
+    field: the record's or filler's, as RocketMQ names it.
+    """
 
     field: str
     position: int

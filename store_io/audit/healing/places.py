@@ -17,7 +17,8 @@ MOST_PLACES = 1000  # of one store
 def places_of(summary: SegmentSummary, next_begins: bool, misplaced: Iterable[Misplaced] = ()) -> list[Place]:
     """The places of one segment, ascending.
 
-    next_begins: the next segment begins with a valid message.  misplaced: of this segment.
+    next_begins: the next segment begins with a valid message.
+    misplaced: of this segment.
     """
     found, extents = [], summary.extents
     torn = {f.start for f in summary.findings if f.code == TORN and f.severity != LOSS}  # never written to its end

@@ -51,7 +51,10 @@ MOST_LENGTHS = 64  # of a body, that lead to the record's end
 def _body_lengths(data, wide, found):  # type: ignore[no-untyped-def]
     """Fill `found` with the body lengths after which the topic's length and that of the properties end the data exactly.
 
-    data: from the body on.  wide: bytes of the topic's length.  Returns how many there are.
+    data: from the body on.
+    wide: bytes of the topic's length.
+
+    Returns how many there are.
     """
     count, size = 0, len(data)
     for length in range(size - wide - 1):
@@ -91,7 +94,11 @@ def _unpacked(candidate: Candidate) -> Candidate:
 
 
 class RecordChanges:
-    """The changes for one record. check: the audit's.  window: of its segment."""
+    """The changes for one record.
+
+    check: the audit's.
+    window: of its segment.
+    """
 
     def __init__(self, check: RecordCheck, window: SegmentWindow, place: Place):
         self.check, self.place = check, place
@@ -126,7 +133,10 @@ class RecordChanges:
     # ---- the bytes ---------------------------------------------------------------------------------------------------
 
     def _number(self, at: int, size: int, signed: bool = True) -> int:
-        """at: bytes from the record's first."""
+        """Return a number that lies in the record.
+
+        at: bytes from the record's first.
+        """
         return int.from_bytes(self.data[self.header + at : self.header + at + size], "big", signed=signed)
 
     @property

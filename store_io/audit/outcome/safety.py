@@ -93,9 +93,14 @@ OF_ANY_RELEASE = (Safety.GONE, Safety.DIVERGED, Safety.LACKS, Safety.EMPTY)
 
 @dataclass(frozen=True)
 class Decision:
-    """safety: the answer.  start, alone: of the copy by itself.  lacking: what its group holds and it lacks.
-    in_group: the graver of `alone` and that.  other_release: the release was assumed and cannot have written the copy, so that
-    the answer can only warn."""
+    """The answer to whether a copy may be started, with its reasons.
+
+    safety: the answer.
+    start, alone: the outcome of a start, and the answer, for the copy by itself.
+    lacking: the messages that its group holds and it lacks.
+    in_group: the graver of `alone` and `lacking`.
+    other_release: the release was assumed and cannot have written the copy, so that the answer can only warn.
+    """
 
     safety: Safety
     start: Start

@@ -52,7 +52,11 @@ def hour_spans(rows: np.ndarray, stretches: Stretches) -> HourSpans:
 
 @dataclass(frozen=True)
 class AbsentHours:
-    """count: entries that are not there, of hours of which none is.  first, last: the first and the last of these hours."""
+    """The hours without any index entry, though there should be entries.
+
+    count: entries that are not there, of hours of which none is.
+    first, last: the first and the last of these hours.
+    """
 
     count: int = 0
     first: int = 0

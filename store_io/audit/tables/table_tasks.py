@@ -33,8 +33,13 @@ MOST_ENTRIES = 500_000  # that one look holds
 
 @dataclass
 class LogTable:
-    """prints: of the index entries that the messages have.  halves: HALF_ROW; dropped: those beyond the bound.  spans: the hours
-    of the messages with index entries."""
+    """The facts about index entries and half messages that the log holds.
+
+    prints: of the index entries that the messages have.
+    halves: HALF_ROW.
+    dropped: how many half messages are beyond the bound.
+    spans: the hours of the messages with index entries.
+    """
 
     prints: Prints = field(default_factory=Prints)
     halves: np.ndarray = field(default_factory=lambda: NO_HALVES)

@@ -79,7 +79,11 @@ class TableResults:
 
 @dataclass(frozen=True)
 class TablesInUse:
-    """database: that of rocksdbstore/.  index, transactions: which of its tables a broker with these settings uses."""
+    """The tables in RocksDB that a broker with these settings uses.
+
+    database: that of rocksdbstore/.
+    index, transactions: whether the broker uses the table.
+    """
 
     database: QueueDatabase
     index: bool

@@ -29,7 +29,9 @@ _SNAPSHOT = re.compile(re.escape(layout.TIMER_WHEEL) + r"\.([0-9]{1,19})")
 
 @dataclass(frozen=True)
 class TimerParts:
-    """files: of the timer log, as they are mapped.  wheel: path of the wheel that is loaded, empty for none.
+    """files: of the timer log, as they are mapped.
+
+    wheel: path of the wheel that is loaded, empty for none.
 
     refusal: why a broker ends before its store is loaded; late_refusal: after that.
     table: of timers in RocksDB; None where the release keeps none there.

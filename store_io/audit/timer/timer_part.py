@@ -81,8 +81,13 @@ class TimerResults:
 
 @dataclass(frozen=True)
 class TimerPartTask:
-    """scans: segments with timer messages or copies.  files: of the timer log.  database: of timers in RocksDB.  state: what a
-    start decides by; None: unknown."""
+    """The task that judges one part of the timer messages.
+
+    scans: segments with timer messages or copies.
+    files: of the timer log.
+    database: of timers in RocksDB.
+    state: the facts by which a start decides; None: unknown.
+    """
 
     scans: tuple[SegmentTask, ...]
     files: tuple[MappedFile, ...]

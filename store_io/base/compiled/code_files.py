@@ -144,8 +144,11 @@ def _way_to(folder: str) -> Iterator[str]:
 
 
 def _is_ours(status: os.stat_result, place: str | int, sticky: bool = False) -> bool:
-    """Whether nobody but this user and root can write to a file, or into a folder. place: its path or descriptor.  sticky: others
-    who may write there cannot replace what is not theirs."""
+    """Whether nobody but this user and root can write to a file, or into a folder.
+
+    place: its path or descriptor.
+    sticky: others who may write there cannot replace what is not theirs.
+    """
     if status.st_uid not in (0, os.geteuid()):
         return False
     others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -238,7 +238,11 @@ def dispatcher_of(function: Callable[..., Any], keep: bool = True) -> Any:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """An object file. symbol: the function in it.  result: "none", "int64", or how many int64 it gives."""
+    """An object file.
+
+    symbol: the function in it.
+    result: "none", "int64", or how many int64 it gives.
+    """
 
     code: bytes
     symbol: str

@@ -35,7 +35,11 @@ _LEFT, _BY_TOP = _tables()
 
 
 class ByteError(NamedTuple):
-    """A wrong byte. at: its place in the text.  mask: what to add to it (XOR)."""
+    """A wrong byte.
+
+    at: its place in the text.
+    mask: what to add to it (XOR).
+    """
 
     at: int
     mask: int

@@ -98,7 +98,7 @@ def scan_offsets(scan: OffsetScan) -> Iterator[pa.RecordBatch]:
 def offsets_not_there(scan: OffsetScan) -> list[str]:
     """Return clauses on files of config/ from which a start takes no offsets at all, of the kinds asked for.
 
-    Such offsets are not zero, they are not known. None if `scan_offsets` says it by an error. Raises StoreError.
+    Such offsets are not zero, they are not known. There is no clause if `scan_offsets` says it by an error. Raises StoreError.
     """
     store = open_store(scan.location, scan.release, scan.broker_conf)
     config = read_config(store.source(), store.listing, store.rules)

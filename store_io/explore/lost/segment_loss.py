@@ -35,8 +35,9 @@ _NO_PLACES = np.zeros(0, np.int64)
 class Spared:
     """Lost delayed and timer messages that are not to be sent again. Picklable.
 
-    places: physical offsets, ascending.  reasons: for each its number in SPARED.  unsure_from: from this physical offset on they
-    were too many to be looked for; None: they were not.
+    places: physical offsets, ascending.
+    reasons: for each its number in SPARED.
+    unsure_from: from this physical offset on they were too many to be looked for; None: they were not.
     """
 
     places: np.ndarray = field(default_factory=lambda: _NO_PLACES)

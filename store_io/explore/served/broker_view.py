@@ -132,7 +132,7 @@ class BrokerView:
             at = following
 
     def _get_message(self, queue: QueueState, offset: int) -> tuple[list[Served], int]:
-        """getMessage: (what is made of each entry that it looks at, the offset to continue with)."""
+        """Follow getMessage: return (what is made of each entry that it looks at, the offset to continue with)."""
         found: list[Served] = []
         file, number = self._entry_file(queue, offset)
         if file is None:
@@ -277,8 +277,11 @@ class BrokerView:
     # ---- by key ------------------------------------------------------------------------------------------------------
 
     def by_key(self, topic: str, key: str, most: int = MAX_KEYED, begin: int = 0, end: int = LONGEST) -> list[Served]:
-        """queryMessage: what the index leads to, by physical offset. Keys are compared by their hash alone, so what comes may be
-        another message's. begin, end: store times in ms."""
+        """Follow queryMessage: return the messages to which the index leads, by physical offset.
+
+        Keys are compared by their hash alone, so another message may come, too.
+        begin, end: store times in ms.
+        """
         found: list[Served] = []
         last_time = end
         for _ in range(KEY_ATTEMPTS):

@@ -588,7 +588,11 @@ _LZ4_HEAD, _ZSTD_HEAD = (int.from_bytes(head, "big", signed=True) for head in (h
 
 @compiled_helper(inline=False)
 def _odd_flags(sys_flag: int, body: int, length: int, present: int) -> bool:
-    """Whether `header_faults` blames the flags. length: of the body at address `body`.  present: the properties of interest."""
+    """Whether `header_faults` blames the flags.
+
+    length: of the body at address `body`.
+    present: the properties of interest.
+    """
     if sys_flag & ~header_faults.KNOWN_FLAGS:
         return True
     batch = sys_flag & header_faults.BATCH_FLAGS
@@ -636,11 +640,16 @@ def decode_window(
 ) -> tuple[int, int, int, int, int, int, int, int]:  # fmt: skip
     """Decode records from byte `at` of the buffer on; the window ends at its byte `end`.
 
-    position: of `at` in the segment.  header: bytes of the framing before each record, which are passed over.  settings:
-    `RecordCheck.settings`.  Each array from `rows` on is followed by how many elements it has room for, and how many are in use.
-    A room for no key hashes means that none are wanted.  seed: as in `TopicTable`.
-    layouts: LAYOUT_WORDS int64, zeros at first, then as the last call left them.  sums: as in `Stretch`.
-    Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used, all flags of the new rows).
+    position: of `at` in the segment.
+    header: bytes of the framing before each record, which are passed over.
+    settings: `RecordCheck.settings`.
+    seed: as in `TopicTable`.
+    layouts: LAYOUT_WORDS int64, zeros at first, then as the last call left them.
+    sums: as in `Stretch`. Returns (ENDED_*, position, bytes needed there, count, key_count, topic_count, text_used, all flags of
+    the new rows).
+
+    Each array from `rows` on is followed by how many elements it has room for, and how many are in use. A room for no key hashes
+    means that none are wanted.
 
     One function: all that is known of a record is needed until its row is written, and each call in between would pass it on.
     """

@@ -107,7 +107,8 @@ class Columns:
     key_hash: with want_keys, hashes as an index entry has them, from `key_start` of a row on: its `key_count` keys in order,
     then, for a message with tags that is no rollback, that of its tag key topic#T#TAGS, whatever the release.
     layouts: for each `RecordCheck.settings`, what compiled code remembers of properties (LAYOUT_WORDS int64).
-    flags: all flags of the rows.  row_bytes: the rows as plain bytes, for compiled code.
+    flags: all flags of the rows.
+    row_bytes: the rows as plain bytes, for compiled code.
     """
 
     def __init__(self, capacity: int = DEFAULT_CAPACITY, want_keys: bool = False):
@@ -378,8 +379,8 @@ class Stretch(NamedTuple):
     """Frames to decode: from segment position `start` on, in a buffer that holds the segment's bytes up to `end`.
 
     buffer: uint8, C-contiguous; its first byte is at segment position `buffer_position` <= start.
-    final: nothing follows `end` in the segment.  sums: gets the CRC-32s of long bodies that were taken, as `known_sums` has them,
-    while there is room.
+    final: nothing follows `end` in the segment.
+    sums: gets the CRC-32s of long bodies that were taken, as `known_sums` has them, while there is room.
     """
 
     buffer: np.ndarray

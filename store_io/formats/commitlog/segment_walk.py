@@ -121,7 +121,8 @@ def whole_messages_end(check: RecordCheck, window: SegmentWindow, start: int, li
 class StrayChain(NamedTuple):
     """Messages that are valid but for their stored physical offset.
 
-    end: the position after the last of them.  valid_follows: whether one with the right offset is there.
+    end: the position after the last of them.
+    valid_follows: whether one with the right offset is there.
     """
 
     end: int

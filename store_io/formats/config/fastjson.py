@@ -69,11 +69,16 @@ class ConfigFault(ValueError):
 class Pairs(dict[str, Any]):
     """An object of a text that no broker writes.
 
-    written: all its pairs, in their order.  bare: its keys without quotes: "number" or "word".  numbered: one of them is
-    a number.  unquoted: the fault of a name without quotes; fastjson2 takes such an object as a text or number at most.
+    written: all its pairs, in their order.
+    bare: its keys without quotes: "number" or "word".
+    numbered: one of them is a number.
+    unquoted: the fault of a name without quotes; fastjson2 takes such an object as a text or number at most.
     doubt: of the outermost object: what the release takes in one place and refuses in another; else empty.
-    swallowed: something follows a value without a comma.  commas: there are repeated commas.  late_colon: a comment is
-    before a colon.  Not all readers of fastjson 1 take these three.
+    swallowed: something follows a value without a comma.
+    commas: there are repeated commas.
+    late_colon: a comment is before a colon.
+
+    Not all readers of fastjson 1 take these three.
     """
 
     def __init__(self) -> None:

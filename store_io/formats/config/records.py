@@ -50,8 +50,12 @@ def key_range(number: int) -> tuple[bytes, bytes]:
 
 
 class Records:
-    """One table, entry by entry. named: what its JSON says, by the name in it, not by that of the key.  offsets: of light queues
-    none, which no manager holds.  offset_bytes: of the keys and values of those held."""
+    """One table, entry by entry.
+
+    named: what its JSON says, by the name in it, not by that of the key.
+    offsets: of light queues none, which no manager holds.
+    offset_bytes: of the keys and values of those held.
+    """
 
     def __init__(self, number: int, hook: Callable[[Row], Any], rules: ConfigRules):
         self.are_offsets = number == OFFSETS

@@ -86,10 +86,13 @@ LAYOUTS: Mapping[str, tuple[Layout, ...]] = {
 
 @dataclass
 class Salvaged:
-    """tables: name -> the whole entries, nested as in the file.  whole: nothing else is in the text.
+    """The entries that are whole in a damaged file.
 
-    before: how many entries of the file's own table precede the first damage.  broken, broken_count: (table, keys) of entries
-    without a whole value, or of `UNKNOWN_TABLE`, and how many.  version: fields of dataVersion.
+    tables: name -> the whole entries, nested as in the file.
+    whole: nothing else is in the text.
+    before: how many entries of the file's own table precede the first damage.
+    broken, broken_count: (table, keys) of entries without a whole value, or of `UNKNOWN_TABLE`, and how many.
+    version: fields of dataVersion.
     """
 
     tables: dict[str, dict[Any, Any]] = field(default_factory=dict)
@@ -179,8 +182,11 @@ UNKNOWN_TABLE = Layout("?", (TEXT, INT))  # of two of one shape
 
 class _Reader:
     def __init__(self, data: bytes, layouts: Sequence[Layout], named: Set[str], by_shape: bool = False):
-        """named: tables whose names are whole in the text.  by_shape: a table whose name is not known is the file's own, if its
-        entries look so."""
+        """Take the text and the tables that it may hold.
+
+        named: tables whose names are whole in the text.
+        by_shape: a table whose name is not known is the file's own, if its entries look so.
+        """
         self._by_shape = by_shape
         self.named: set[str] = set()  # tables that are named in the text
         self.found = Salvaged()

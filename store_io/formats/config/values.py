@@ -62,8 +62,13 @@ class Bean:
 
 @dataclass(frozen=True)
 class MapOf:
-    """keys: TEXT, INT or LONG.  nulls: whether a value may be null.  plain: of texts, which has keys in quotes alone, and may be
-    the one object of a list.  added: it has no setter, so that what is read is added to what its getter gives."""
+    """The type of a map.
+
+    keys: TEXT, INT or LONG.
+    nulls: whether a value may be null.
+    plain: a map of texts, which has keys in quotes alone, and may be the one object of a list.
+    added: it has no setter, so that the entries read are added to those that its getter gives.
+    """
 
     values: Any
     keys: str = TEXT

@@ -85,7 +85,11 @@ def _next_header(data, low, high, base, left):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class DataTask:
-    """One data file to walk. Picklable. index: the group's index files.  wanted: the entry that its checkpoint commits."""
+    """One data file to walk. Picklable.
+
+    index: the group's index files.
+    wanted: the entry that its checkpoint commits.
+    """
 
     store: int
     location: StoreLocation

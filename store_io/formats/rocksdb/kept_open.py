@@ -19,7 +19,12 @@ MOST_IDLE = 2  # databases that stay open while nothing reads them
 
 @dataclass(frozen=True)
 class OpenDatabase:
-    """private: the folder with its files.  process: reads them.  said: what it answered when it had opened them."""
+    """A database that a process of its own holds open.
+
+    private: the folder with its files.
+    process: reads them.
+    said: what it answered when it had opened them.
+    """
 
     private: PrivateFolder
     process: Process
@@ -33,8 +38,11 @@ class OpenDatabase:
 
 @dataclass
 class _Idle:
-    """databases: by store, files and how they are read; the one that was read last is at the end.  owner: the process that may
-    use them, as a fork shares the pipes."""
+    """The databases that are open and not read at the moment.
+
+    databases: by store, files and how they are read; the one that was read last is at the end.
+    owner: the process that may use them, as a fork shares the pipes.
+    """
 
     owner: int = field(default_factory=os.getpid)
     databases: dict[Hashable, OpenDatabase] = field(default_factory=dict)

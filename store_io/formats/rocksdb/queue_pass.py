@@ -60,7 +60,12 @@ class KeyRangeTask:
 
 @dataclass
 class KeyRangeResult:
-    """queues: those with entries in the range, or with an end.  findings: on the database.  problem: why it could not be read."""
+    """The result of a pass over a range of keys.
+
+    queues: those with entries in the range, or with an end.
+    findings: on the database.
+    problem: why it could not be read.
+    """
 
     queues: list[QueueSummary] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

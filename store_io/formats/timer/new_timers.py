@@ -20,7 +20,11 @@ WHEEL_PIECE = 2048  # slots written at once
 
 @dataclass(frozen=True)
 class NewUnit:
-    """Units to be made, as arrays of one length, in the order of the log. write_time: ms, of all.  precision: ms of a slot."""
+    """Units to be made, as arrays of one length, in the order of the log.
+
+    write_time: ms, of all.
+    precision: ms of a slot.
+    """
 
     time: np.ndarray
     magic: np.ndarray
@@ -58,7 +62,10 @@ def units_of_file(file_bytes: int) -> int:
 
 
 def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewLog:
-    """slotted: how many units, from the first on, lie in a slot; later ones are alone."""
+    """Return the timer log and the slots of new units.
+
+    slotted: how many units, from the first on, lie in a slot; later ones are alone.
+    """
     count, of_file = len(new.time), units_of_file(file_bytes)
     number = np.arange(count)
     positions = number // of_file * file_bytes + number % of_file * layout.UNIT_BYTES

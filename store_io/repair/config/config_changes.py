@@ -51,11 +51,16 @@ _OTHER = "what it held. A start begins without it"
 
 @dataclass
 class ConfigChange:
-    """One file, and what it is replaced by. data: its new content; None: it is removed, or stays as it is with `left_out`.
+    """One file, and what it is replaced by.
 
-    taken_from: the forms that give entries, and `LOG`; form: the one that was taken.  entries: how many it has then.
-    added: names that no form had.  not_kept: what forms show and the new file lacks, rows.  unproven: what could not be found
-    out, a clause.  emptied: the table begins empty, as was asked for.  keeps_backup: the .bak stays, as a start can take it.
+    data: its new content; None: it is removed, or stays as it is with `left_out`.
+    taken_from: the forms that give entries, and `LOG`; form: the one that was taken.
+    entries: how many it has then.
+    added: names that no form had.
+    not_kept: what forms show and the new file lacks, rows.
+    unproven: what could not be found out, a clause.
+    emptied: the table begins empty, as was asked for.
+    keeps_backup: the .bak stays, as a start can take it.
     backup_entries: how many can be read in the .bak.
     """
 

@@ -103,7 +103,10 @@ def delivered_levels(work: Work, audit: Audited, levels: Collection[int]) -> dic
 
 
 def positions(messages: Iterable[DelayedMessage], copies: Iterable[DelayedMessage]) -> dict[int, int]:
-    """messages: delayed ones, in the log's order. If several have one identity, as many were delivered as there are copies."""
+    """Return for each delay level the queue offset after its last delivered message.
+
+    messages: delayed ones, in the log's order. If several have one identity, as many were delivered as there are copies.
+    """
     left = Counter(copy.identity for copy in copies)
     found: dict[int, int] = {}
     for message in messages:

@@ -23,7 +23,10 @@ MAX_NAME = 255  # of a topic or group, as clients may give it: Validators, Topic
 
 @dataclass
 class ShownTopic:
-    """queues: the highest queue id and one."""
+    """The facts about a topic that a log shows.
+
+    queues: the highest queue id and one.
+    """
 
     queues: int = 0
     attributes: dict[str, str] = field(default_factory=dict)

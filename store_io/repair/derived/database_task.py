@@ -38,8 +38,13 @@ class NewQueue:
 
 @dataclass(frozen=True)
 class DatabaseTask:
-    """raw: the file, "" without entries; parts: (first, how many) of what was written into it.  entries: how many the database
-    must have.  mark: its end mark."""
+    """The task that makes the database of queues.
+
+    raw: the file, "" without entries.
+    parts: (first, how many) of what was written into it.
+    entries: how many the database must have.
+    mark: its end mark.
+    """
 
     writer: StoreWriter
     raw: str

@@ -22,7 +22,11 @@ from store_io.rules.rocksdb.stored import QueueEnd, StoredEnds
 
 @dataclass
 class KeyedQueuePlan(QueuePlan):
-    """messages: how many get an entry.  maximum, minimum: the ends that are stored, if any."""
+    """The plan of a queue in RocksDB.
+
+    messages: how many get an entry.
+    maximum, minimum: the ends that are stored, if any.
+    """
 
     messages: int = 0
     maximum: QueueEnd | None = None

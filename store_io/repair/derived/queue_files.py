@@ -49,7 +49,11 @@ def prepare_queues(work: Work, plans: Sequence[QueuePlan]) -> None:
 
 
 def _lost(plan: QueuePlan) -> dict[str, int]:
-    """positions: queue offsets whose message is missing.  entries: of messages that get none."""
+    """Count the losses of a queue.
+
+    positions: queue offsets whose message is missing.
+    entries: of messages that get none.
+    """
     positions, entries = (sum(row["end"] - row["first"] for row in rows) for rows in (plan.answered, plan.unserved))
     return {"positions": positions, "entries": entries}
 

@@ -26,9 +26,13 @@ MAX_POSITION = (1 << 62) // layout.ENTRY_BYTES  # the largest entry number whose
 
 @dataclass
 class QueueRun:
-    """Messages with consecutive queue offsets, from `offset` on. first, last: physical offsets of the first and last; end: after
-    that one.  known: some entry on disk leads to it.  entry: the number of that of the first message.  earlier: of an earlier
-    life of the queue, and in no queue of the copy."""
+    """Messages with consecutive queue offsets, from `offset` on.
+
+    first, last: physical offsets of the first and last; end: after that one.
+    known: some entry on disk leads to it.
+    entry: the number of that of the first message.
+    earlier: of an earlier life of the queue, and in no queue of the copy.
+    """
 
     offset: int
     records: int

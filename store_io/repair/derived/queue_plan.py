@@ -55,8 +55,8 @@ class Fill(NamedTuple):
 class QueuePlan:
     """How one queue is made, by entry numbers.
 
-    keep: entries [first file, keep) stay as they are: those of messages that retention has deleted.  first, end: the entries
-    that are made.
+    keep: entries [first file, keep) stay as they are: those of messages that retention has deleted.
+    first, end: the entries that are made.
     """
 
     key: QueueKey
@@ -90,8 +90,9 @@ class QueuePlan:
 class NewLog:
     """The log that the queues lead into, from `start` on.
 
-    salvage: by that policy.  with_earlier: messages of an earlier life of a queue get entries too, after the others, although no
-    entry led to them."""
+    salvage: by that policy.
+    with_earlier: messages of an earlier life of a queue get entries too, after the others, although no entry led to them.
+    """
 
     segments: Sequence[SegmentSummary]
     tree: Tree

@@ -27,8 +27,14 @@ TOGETHER = 500_000  # messages and copies of one task
 
 @dataclass
 class Found:
-    """rows: TIMER_ROW, by queue offset, one for each unit.  waiting: messages to be delivered; overdue: of them, due when the
-    log ends.  last: the row of the timer queue's last message, or none.  problem: why a part could not be read."""
+    """The timer messages that wait, and the end of their queue.
+
+    rows: TIMER_ROW, by queue offset, one for each unit.
+    waiting: messages to be delivered.
+    overdue: of them, due when the log ends.
+    last: the row of the timer queue's last message, or none.
+    problem: why a part could not be read.
+    """
 
     rows: np.ndarray
     waiting: int
@@ -54,7 +60,11 @@ class Found:
 
 @dataclass(frozen=True)
 class WaitingTimersTask:
-    """One part of the messages. scans: of the segments with any.  log_time: of the log's last message, ms."""
+    """One part of the messages.
+
+    scans: of the segments with any.
+    log_time: of the log's last message, ms.
+    """
 
     scans: tuple[SegmentTask, ...]
     clock: Clock

@@ -48,7 +48,10 @@ def plan_ledger(work: Work, audit: Audited, policy: str) -> LogPlan:
 
 
 class _LedgerRepair:
-    """limit: physical offset at which the log ends at the latest; None: all that fits stays."""
+    """The repair of a DLedger log.
+
+    limit: physical offset at which the log ends at the latest; None: all that fits stays.
+    """
 
     def __init__(self, work: Work, audit: Audited, limit: int | None):
         ledger = audit.evidence.copy.loaded.ledger

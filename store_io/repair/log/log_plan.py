@@ -71,7 +71,10 @@ def plan_log(work: Work, audit: Audited, policy: str) -> LogPlan:
 
 
 class _LogRepair:
-    """limit: physical offset at which the log ends at the latest; None: all that is valid stays."""
+    """The repair of a CommitLog.
+
+    limit: physical offset at which the log ends at the latest; None: all that is valid stays.
+    """
 
     def __init__(self, work: Work, audit: Audited, limit: int | None):
         self.rules, self.tree, self.summaries, self.limit = work.rules, audit.tree, audit.segments, limit

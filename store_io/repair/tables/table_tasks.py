@@ -46,8 +46,13 @@ PIECE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class SpoolTask:
-    """One segment. path: the file, which is there and empty.  index, transactions: which of the two are wanted.  given_up:
-    physical offsets of half messages that get no entry, ascending.  most_bytes: of a message that gets one."""
+    """One segment.
+
+    path: the file, which is there and empty.
+    index, transactions: which of the two are wanted.
+    given_up: physical offsets of half messages that get no entry, ascending.
+    most_bytes: of a message that gets one.
+    """
 
     scan: SegmentTask
     writer: StoreWriter
@@ -128,8 +133,13 @@ class _Sink:
 
 @dataclass(frozen=True)
 class TablesTask:
-    """spools: of all segments, in their order.  copied: families that stay as they are in the store.  asked: whether it is known
-    there how often producers were asked.  marks: of each family that has one, its keys and values."""
+    """The task that makes the tables in RocksDB.
+
+    spools: of all segments, in their order.
+    copied: families that stay as they are in the store.
+    asked: whether it is known there how often producers were asked.
+    marks: of each family that has one, its keys and values.
+    """
 
     writer: StoreWriter
     spools: tuple[str, ...]

@@ -37,7 +37,11 @@ _FINISH = b"F"
 
 @dataclass(frozen=True)
 class Family:
-    """A family of the database. kind: a letter for its frames.  use: by which its options are chosen (`database_child`)."""
+    """A family of the database.
+
+    kind: a letter for its frames.
+    use: by which its options are chosen (`database_child`).
+    """
 
     kind: bytes
     name: str
@@ -70,7 +74,12 @@ def _packed(kind: bytes, sizes: np.ndarray, keys: bytes, values: bytes) -> bytes
 
 @dataclass(frozen=True)
 class WrittenDatabase:
-    """files: names, in the workshop.  counts: entries of each family.  sha256: over all, in the order of their keys."""
+    """A database as it was written.
+
+    files: names, in the workshop.
+    counts: entries of each family.
+    sha256: over all, in the order of their keys.
+    """
 
     files: tuple[str, ...]
     counts: Mapping[str, int]
@@ -103,7 +112,11 @@ class DatabaseWriter:
             self._process = None
 
     def add_entries(self, keys: Sequence[np.ndarray], values: np.ndarray) -> None:
-        """keys: for each stretch of keys with one length its bytes, a row for each key.  values: the bytes of all, in order."""
+        """Add entries of queues.
+
+        keys: for each stretch of keys with one length its bytes, a row for each key.
+        values: the bytes of all, in order.
+        """
         lengths = [np.full(len(part), part.shape[1], "<u4") for part in keys]
         count = sum(map(len, lengths))
         sizes = np.concatenate([*lengths, np.full(count, layout.ENTRY_VALUE_BYTES, "<u4")])

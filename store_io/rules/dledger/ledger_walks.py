@@ -18,11 +18,14 @@ FILLER, UNWRITTEN, HEADER, CHAIN, FILE_END = "filler", "unwritten", "frame_heade
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Entries that follow one another by every field of their headers. start, end: positions in the file.
+    """Entries that follow one another by every field of their headers.
 
-    last_start: of the last entry.  unequal: the first entry whose index unit is absent or another one; None: all are right.
-    ended_by: one of this module's words.  last_term_start: position of the first entry of the last term.  term_before: the term
-    before that one, or the first.
+    start, end: positions in the file.
+    last_start: of the last entry.
+    unequal: the first entry whose index unit is absent or another one; None: all are right.
+    ended_by: one of this module's words.
+    last_term_start: position of the first entry of the last term.
+    term_before: the term before that one, or the first.
     """
 
     start: int
@@ -107,7 +110,11 @@ class UnitRun:
 
 @dataclass
 class UnitWalk:
-    """One index file. runs: in order; what is no unit of its own place is left out.  runs_dropped: as in `DataWalk`."""
+    """One index file.
+
+    runs: in order; what is no unit of its own place is left out.
+    runs_dropped: as in `DataWalk`.
+    """
 
     path: str
     start: int

@@ -18,9 +18,14 @@ _TYPES = FILES, ROCKSDB_STORE_TYPE.lower()
 
 @dataclass(frozen=True)
 class Combination:
-    """reads_rocksdb: consumers get what RocksDB has, else what the files have.  assigns_rocksdb: RocksDB gives the numbers.
+    """The way in which a store uses queues in files and in RocksDB.
+
+    reads_rocksdb: consumers get what RocksDB has, else what the files have.
+    assigns_rocksdb: RocksDB gives the numbers.
     extra_files: so many segments more are looked at for the store that gives no numbers; None: as many as there are.
-    loads: the kinds that are opened.  light_in_rocksdb: light queues are in RocksDB alone, whatever is said of others."""
+    loads: the kinds that are opened.
+    light_in_rocksdb: light queues are in RocksDB alone, whatever is said of others.
+    """
 
     loads: frozenset[str]
     reads_rocksdb: bool = False

@@ -27,10 +27,14 @@ _ENTRIES = {POP_RECORDS: "messages that consumers popped and did not acknowledge
 class OpenedDatabase:
     """One database that the release can open.
 
-    folder: below the store's root.  key, value: the setting with which a start opens the database.  opens: whether these settings
-    do.  entries: what an entry is, in the plural.  family: the family with the entries.  families: those that the release
-    names, so that it opens no database with others; () if it opens any.  skips_bad_log: bad records of the write-ahead log are
-    left out.  late: the database is opened after recovery, which has already cut the store when the broker ends.
+    folder: below the store's root.
+    key, value: the setting with which a start opens the database.
+    opens: whether these settings do.
+    entries: what an entry is, in the plural.
+    family: the family with the entries.
+    families: those that the release names, so that it opens no database with others; () if it opens any.
+    skips_bad_log: bad records of the write-ahead log are left out.
+    late: the database is opened after recovery, which has already cut the store when the broker ends.
     """
 
     folder: str

@@ -16,7 +16,11 @@ from store_io.rules.rocksdb.queue import PUT_DTYPE, RocksQueue
 
 
 class RocksPuts:
-    """Collects what is put; `settle` gives it to the queues. count: records so far.  mark: the end of the last ones put."""
+    """Collects what is put; `settle` gives it to the queues.
+
+    count: records so far.
+    mark: the end of the last ones put.
+    """
 
     def __init__(self, find_queue: Callable[[QueueKey], RocksQueue]):
         """find_queue: gives a queue, made if there is none."""

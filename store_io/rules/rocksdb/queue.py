@@ -77,7 +77,7 @@ class RocksQueue:
         return replace(self, min_offset=minimum, or_else=other)
 
     def initialise(self, number: int) -> None:
-        """initializeWithOffset: no entry goes, and the queue continues with this number."""
+        """Follow initializeWithOffset: no entry goes, and the queue continues with this number."""
         self.maximum = QueueEnd(0, int64(number - 1))
         self.known_minimum = self.stored_minimum = QueueEnd(0, number)
 
@@ -132,7 +132,7 @@ class RocksQueue:
         return self.known_minimum.queue_offset if corrected and self.known_minimum is not None else low
 
     def _corrected_minimum(self, low: int, log_min: int) -> tuple[QueueEnd | None, bool]:
-        """correctMinCqOffset: (what it stores, whether it says that it corrected)."""
+        """Follow correctMinCqOffset: return (what it stores, whether it says that it corrected)."""
         if self.maximum is None:
             return QueueEnd(log_min, 0), True
         if self.maximum.phy_offset < log_min:

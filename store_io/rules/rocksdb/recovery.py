@@ -207,7 +207,7 @@ class RocksFold(Fold):
         return found
 
     def _start(self) -> None:
-        """Follow the dispatch of readUnCommitted, else nothing:
+        """Follow the dispatch of readUnCommitted, else of nothing.
 
         `recheckReputOffsetFromCq` is not modelled here (rocksdb.md 5).
         """

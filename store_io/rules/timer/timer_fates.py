@@ -60,12 +60,17 @@ class TimerCount:
 
 @dataclass(frozen=True)
 class Fates:
-    """waiting: a start will deliver them at their time, or at once.  again: delivered already, and a start does it once more.
+    """The counts of timer messages by what happens to them after a start.
 
-    cut: due, and their delivered copy is beyond the cut; never: due, or taken out of the queue, without any copy; after_end: the
-    same, and their time came after the copy's last message, so that their copies may not have been copied.
-    unreached: their time is still to come, but no slot leads to their units; no_unit: taken out of the queue, due after the
-    copy's last message, and their unit is not in the timer log. All five stay in the log and are never delivered (again).
+    waiting: a start will deliver them at their time, or at once.
+    again: delivered already, and a start does it once more.
+    cut: due, and their delivered copy is beyond the cut.
+    never: due, or taken out of the queue, without any copy.
+    after_end: like never, but their time came after the copy's last message, so that their copies may not have been copied.
+    unreached: their time is still to come, but no slot leads to their units.
+    no_unit: taken out of the queue, due after the copy's last message, and their unit is not in the timer log.
+
+    All five from cut on stay in the log and are never delivered (again).
     """
 
     waiting: TimerCount = field(default_factory=TimerCount)
@@ -97,7 +102,8 @@ class Fates:
 class TimerMessages:
     """Rows of some timer messages and all their delivered copies, as arrays of one length.
 
-    copies, deletes: what a row is.  unique: of the unique key; of a row that deletes, the deleted message's.
+    copies, deletes: what a row is.
+    unique: of the unique key; of a row that deletes, the deleted message's.
     """
 
     identity: np.ndarray

@@ -18,7 +18,12 @@ OVERDUE_OF_SLOT = 10_000  # units: a broker holds all of a slot at once
 
 @dataclass(frozen=True)
 class Clock:
-    """now: ms, when the units are made.  precision: ms of a slot.  roll_slots: how far away a unit may be."""
+    """The clock by which timer units are made.
+
+    now: ms, when the units are made.
+    precision: ms of a slot.
+    roll_slots: how far away a unit may be.
+    """
 
     now: int
     precision: int
@@ -32,7 +37,11 @@ class Clock:
 
 @dataclass(frozen=True)
 class Waiting:
-    """chosen: which rows get a unit.  counted: those of them that are to be delivered: neither deleted nor what deletes."""
+    """The rows that get a unit.
+
+    chosen: which rows get a unit.
+    counted: those of them that are to be delivered: neither deleted nor what deletes.
+    """
 
     chosen: np.ndarray
     counted: np.ndarray
@@ -48,7 +57,10 @@ class UnitTimes:
 
 
 def waiting(rows: TimerMessages, rolled: np.ndarray, clock: Clock) -> Waiting:
-    """rows: all messages and copies of some identities, and every message that deletes.  rolled: which were put again.
+    """Choose the timer messages that get a unit.
+
+    rows: all messages and copies of some identities, and every message that deletes.
+    rolled: which were put again.
 
     If several messages have one identity, as many wait as were sent and have no copy: the newest.
     """

@@ -43,7 +43,8 @@ class CompactedFileTask:
     """A file of a compacted log and its entries; either may be missing. Picklable.
 
     last: the newest file of its queue: records may follow its last entry, and the messages that come after it are looked for.
-    records: whether the log is read, too.  put_here: whether the topic is compacted by config/topics.json.
+    records: whether the log is read, too.
+    put_here: whether the topic is compacted by config/topics.json.
     """
 
     store: int

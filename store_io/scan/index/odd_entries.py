@@ -96,8 +96,11 @@ class OddEntries:
         return MAX_ODD - len(self._odd)
 
     def add(self, entries: Iterable[tuple[int, int, int, int]], dropped: int) -> None:
-        """entries: (number of the file, number of the entry, physical offset, hash), as many as there is room for.  dropped: how
-        many more there are."""
+        """Keep the odd entries of a file.
+
+        entries: (number of the file, number of the entry, physical offset, hash), as many as there is room for.
+        dropped: how many more there are.
+        """
         self._odd += entries
         self._dropped += dropped
 

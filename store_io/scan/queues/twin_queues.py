@@ -94,8 +94,11 @@ class TwinTask:
 
 @dataclass
 class TwinResult:
-    """keyed_from: least physical offset to which an entry in RocksDB leads, -1 without one.  problem: why they could not be
-    compared."""
+    """The result of a comparison of a queue's files with RocksDB.
+
+    keyed_from: least physical offset to which an entry in RocksDB leads, -1 without one.
+    problem: why they could not be compared.
+    """
 
     gaps: list[TwinGap] = field(default_factory=list)
     keyed_from: int = -1

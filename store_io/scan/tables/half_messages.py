@@ -35,7 +35,7 @@ REAL_TOPIC, UNIQUE, OF = "REAL_TOPIC", "__transactionId__", "TRANS_OFFSET"
 
 @dataclass(frozen=True)
 class Told:
-    """The facts that a half message, or its operation message, says of an entry.
+    """The facts about an entry that a half message, or its operation message, gives.
 
     of: the half message's physical offset.
     suffix: the bytes after that offset in the entry's key.

@@ -70,7 +70,11 @@ class Rect:
 
 @dataclass(frozen=True)
 class Bar:
-    """words: the same in words.  cut: where, "" for none."""
+    """A bar of the map: rectangles, and words for those who cannot see them.
+
+    words: the same in words.
+    cut: where, "" for none.
+    """
 
     words: str
     rects: list[Rect]
@@ -79,8 +83,11 @@ class Bar:
 
 @dataclass(frozen=True)
 class Item:
-    """A part as it is shown. files: the first and the last, none of a gap; several: their number, 0 for one.  missing: bytes that
-    have no file."""
+    """A part as it is shown.
+
+    files: the first and the last, none of a gap; several: their number, 0 for one.
+    missing: bytes that have no file.
+    """
 
     bar: Bar
     words: list[str | Markup]
@@ -271,7 +278,10 @@ def _item(part: _Part) -> Item:
 
 @dataclass(frozen=True)
 class Range:
-    """start, end: in the segment that begins at the physical offset base."""
+    """A range of a segment.
+
+    start, end: places in the segment that begins at the physical offset base.
+    """
 
     file: str
     base: int

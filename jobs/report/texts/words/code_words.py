@@ -72,7 +72,13 @@ _NO_ACT = "Nothing, unless the audit lists findings beside it."
 
 @dataclass(frozen=True)
 class CodeWords:
-    """One code. kind: FINDING or STOP_REASON.  severity, about: of a finding, else empty.  The others are whole sentences."""
+    """One code.
+
+    kind: FINDING or STOP_REASON.
+    severity, about: of a finding, else empty.
+
+    The others are whole sentences.
+    """
 
     code: str
     kind: str

@@ -96,7 +96,10 @@ def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Itera
 
 
 def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:
-    """Return the step by which a start holds these entries. It is the settings with which it takes the form, or a repair."""
+    """Return the step by which a start holds these entries.
+
+    It names the settings with which a start takes the form, or the ways to take the entries over.
+    """
     config, form = copy.config, fuller.form
     if not fuller.other_setting:
         return "Before a start repair this copy with --fix-config, which takes them over."
