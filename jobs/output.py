@@ -39,7 +39,7 @@ class Unwritten(NamedTuple):
 
 
 def said_once(problems: Iterable[Unwritten]) -> list[str]:
-    """Return the problems in sentences, those of a full disk as one: the first, and how many others have the same cause."""
+    """Return the problems, with those of a full disk as one. It is the first of them, and how many others have the same cause."""
     problems = list(problems)
     full = [place for place, problem in enumerate(problems) if problem.no_room]
     said = [problem.sentence for place, problem in enumerate(problems) if place not in full[1:]]

@@ -48,7 +48,10 @@ class Apart:
         self._line: Connection | None = None
 
     def run(self, task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
-        """As `run_here`; a gap that names the files if the process was lost with the task `TRIES` times."""
+        """Run a task as `run_here`.
+
+        If the process is lost with the task `TRIES` times, the answer is a Fault that names the files.
+        """
         ended = 0
         for _ in range(TRIES):
             line = self._begun()

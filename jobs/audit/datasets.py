@@ -57,7 +57,11 @@ class DatasetPlan:
 
 @dataclass
 class SegmentOutput:
-    """What one segment's scan gave. files: dataset -> its file, not committed yet. problem: why there are none."""
+    """The result of one segment's scan.
+
+    files: dataset -> its file, not committed yet.
+    problem: a sentence on why there are none.
+    """
 
     summary: SegmentSummary
     files: dict[str, DataFile]

@@ -27,9 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """How much of the stores is read. earlier: store -> the run before.  past: how far logs reached in earlier runs, once that is
-    read.  since: as in `StoreLocation`, the same for all that a run reads of a store.  The other fields are those of
-    `AuditRequest`."""
+    """How much of the stores is read.
+
+    earlier: store -> the run before.
+    past: how far logs reached in earlier runs, once that is read.
+
+    The other fields are those of `AuditRequest`.
+    """
 
     level: str = "full"
     not_after: float = 0

@@ -11,7 +11,10 @@ from store_io.wording.gaps import gap_rows, gap_text
 
 
 def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> AuditOutcome:
-    """Return the outcome of a store of which only the gap is known. verdict: if the audit itself is not what failed."""
+    """Return an outcome with code 3 and the sentence as its reason.
+
+    verdict: given if the audit itself did not fail.
+    """
     named = {"store": store.name, "release": store.release, "release_from": store.release_from}
     known: Row = {"gaps": gap_rows([gap]), "settings": {}, "inputs": [], "broker": None, "steps": []}
     plan: Row = {"schema_version": 1, **named, "complete": False, **known}

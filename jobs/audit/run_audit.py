@@ -162,10 +162,10 @@ def audit_stores(
 ) -> Iterator[AuditOutcome]:
     """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
 
-    wanted: datasets that the first round, which reads each segment whole, writes on the way.  reading: how much is read;
-    None: every byte.  finished: what this run had finished before it was killed, and keeps now.  copies: looks for copies of
-    one log without a group, among the stores that are opened together.  small: audits small stores by one task each.
-    rendered: is given, by name, the files of stores that tasks have rendered.  ahead: the only store, if it is opened.
+    wanted: datasets that the first round, which reads each segment whole, writes on the way.
+    reading: how much is read; None: every byte.
+    finished: what this run had finished before it was killed, and keeps now.
+    copies: looks for copies of one log without a group, among the stores that are opened together.
     """
     reading, names = reading or Reading(), [store.name for store in stores]
     together = _Together(runner, progress, wanted, reading, [store.key for store in stores])

@@ -61,7 +61,7 @@ class Runner:
         self.fetched: Counter[int] = Counter()  # by `task.store`: bytes that its tasks had from another machine
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
-        """The tasks' results in their order; a gap where one failed, or where the process that ran it was lost each time."""
+        """Return the tasks' results in their order. A failed task, or one whose process was lost each time, gives a Fault."""
         return self._run(tasks, describe, pickle.loads)
 
     def _run(
@@ -121,8 +121,9 @@ class Runner:
     def answers(
         self, tasks: Sequence[Task], describe: str, plan: DatasetPlan | None = None, stores: Sequence[str] = ()
     ) -> list[Any]:
-        """As `run`, for an audit, which opens results one by one: with a `PackedValue` in the place of a large result.
+        """Run tasks for an audit, which opens results one by one.
 
+        A Fault is replaced by its sentence, and a large result by a `PackedValue`.
         plan, stores: as `_run` has them.
         """
         return self._run(tasks, describe, _packed, plan, stores)

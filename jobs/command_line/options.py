@@ -39,7 +39,10 @@ WAYS = {  # how most people begin: command -> what its first example does
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """What `jobs.audit.run_audit` is asked to do. out, tables: absolute paths or URIs; tables None means DIR/tables."""
+    """The options of one `jobs.audit.run_audit.run`.
+
+    out, tables: absolute paths or URIs; tables None means DIR/tables.
+    """
 
     stores: tuple[StoreArgument, ...]
     out: str

@@ -179,7 +179,7 @@ class StoreSource(DataSource):
         return reader
 
     def _assumed(self, store: StoreArgument) -> list[str]:
-        """That the store's release is assumed, where nobody named it and it matters."""
+        """Return a note that the store's release is assumed, if nobody named it and it matters."""
         if not self.by_release or store.release_from == NAMED:
             return []
 

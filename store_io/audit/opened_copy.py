@@ -61,18 +61,24 @@ class TwinQueues:
 
 @dataclass(frozen=True)
 class OpenedCopy:
-    """What listing, settings and small files say.
+    """The facts of listing, settings and small files.
 
-    no_store: why nothing in the folder shows it to be a store, else empty.  unmodelled: a gap for each part of it for which
-    there are no rules.  loaded: what the release's load() maps, or why it refuses.  segment_files: by name, those that load()
-    leaves out too.  index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
-    headers: of the index files that can be read, by path.  compacted: queues below compaction/.  timers: the timer store's files;
-    None: there are none, or the release reads none.  idle_timers: the timer store's files of a broker whose settings keep the
-    timers' service off, if they can be judged.  ledger_index: a DLedger group's own index files whose names are numbers.
-    queue_table: of queues in RocksDB; None: consumers are served from files.  twins: of queues that are written twice.
-    marks: how far index and transactions in RocksDB reach, where a start asks.  tables: those two, where they are in use.
-    log_place: what broker.conf says of the CommitLog's place.
-    unnamed_tables: table files in rocksdbstore/ of which its database knows nothing, where a start asks.
+    no_store: why nothing in the folder shows it to be a store, else empty.
+    unmodelled: a sentence for each part of it for which there are no rules.
+    loaded: the files that the release's load() maps, or why it refuses.
+    segment_files: by name, those that load() leaves out too.
+    index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
+    headers: those of the index files that can be read, by path.
+    compacted: queues below compaction/.
+    timers: the timer store's files; None: there are none, or the release reads none.
+    idle_timers: the timer store's files of a broker whose settings keep the timers' service off, if they can be judged.
+    ledger_index: a DLedger group's own index files whose names are numbers.
+    queue_table: that of queues in RocksDB; None: consumers are served from files.
+    twins: those of queues that are written twice.
+    marks: the marks of index and transactions in RocksDB, if a start asks for them.
+    tables: these two tables, if they are in use.
+    log_place: the CommitLog's place by broker.conf.
+    unnamed_tables: table files in rocksdbstore/ that its database does not know, if a start asks.
     """
 
     listing: StoreListing
@@ -263,7 +269,7 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
 
 
 def _mode_refusal(rules: BrokerRules) -> Refusal | None:
-    """Why no broker starts in controller mode. Source: BrokerController.initialize of 5.1.2."""
+    """Say why no broker starts in controller mode; "" if one does. Source: BrokerController.initialize of 5.1.2."""
     if not (rules.controller_mode and rules.controller_mode_throws):
         return None
     return Refusal(RefusalKind.CONTROLLER_MODE, expected="5.1.3", actual=rules.release)
@@ -296,7 +302,7 @@ def _mark_refusal(table: QueueTable) -> Refusal | None:
 
 
 def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[Gap]:
-    """What the rules for queues in RocksDB do not cover."""
+    """Return sentences on queues in RocksDB that the rules do not cover."""
     found = []
     why = table.hidden_unknown
     if rules.combined_queues:

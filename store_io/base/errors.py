@@ -93,7 +93,7 @@ class StoreChanged(Unreadable):
 
     @classmethod
     def in_size(cls, path: str, size: int, listed: int) -> StoreChanged:
-        """Of a file that has another length, in bytes, than the listing of its store."""
+        """Return the error of a file that has another length, in bytes, than the listing of its store."""
         error = cls(f"{path}: {size:,} bytes, {listed:,} when the copy was listed")
         error.path = path
         return error

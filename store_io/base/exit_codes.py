@@ -26,7 +26,10 @@ def severity_rank(severity: str) -> int:
 
 
 def of_store(severities: Iterable[str], gaps: Iterable[Gap]) -> int:
-    """Return what a store earns by the severities of its findings and by the causes of its gaps."""
+    """Return the exit code of a store by its findings' severities and its completeness.
+
+    complete: all of it was read and is modelled.
+    """
     return worst([*map(of_severity, severities), *(gap.exit_code for gap in gaps)])
 
 

@@ -109,8 +109,10 @@ def with_every_read(parts: Iterable[_T]) -> Iterator[_T]:
 
 @contextlib.contextmanager
 def noted_unless(kind: type[Unreadable]) -> Iterator[None]:
-    """Note what fails inside, unless it ends with an error of this kind, which the caller reports in another way: a file that
-    this user may not read and a broker may not need, a database that the library does not read."""
+    """Note failed reads inside, unless they end with an error of this kind, which the caller reports in another way.
+
+    Such is a file that this user may not read and a broker may not need, or a database that the library does not read.
+    """
     failed: Mapping[str, Gap] = {}
     try:
         with failed_reads() as failed:

@@ -24,11 +24,13 @@ DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in (*BODY_COLUMNS, 
 class MessageScan:
     """One segment to read. Picklable.
 
-    path, base_offset, size: as listed.  columns: names of `schemas.sources.MESSAGES`, in the order in which they are wanted.
-    decompress: bodies as producers sent them instead of as they are stored.  unpack: the messages of an inner batch instead of
-    the batch; one that cannot be unpacked stays as it is.  rules: of the store: how records are framed, delays for tags codes.
-    decoder: as in `segment_walk.decoder_of`; empty: the fast one.  loss: what a start takes of the segment, for column `lost`;
-    None: not asked.  only_lost: nothing but that.
+    path, base_offset, size: as listed.
+    columns: names of `schemas.sources.MESSAGES`, in the order in which they are wanted.
+    decompress: bodies as producers sent them instead of as they are stored.
+    unpack: the messages of an inner batch instead of the batch; one that cannot be unpacked stays as it is.
+    rules: of the store: how records are framed, delays for tags codes.
+    loss: what a start takes of the segment, for the column `lost`; None: not asked.
+    only_lost: nothing but that.
     """
 
     location: StoreLocation

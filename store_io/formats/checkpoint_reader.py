@@ -123,7 +123,10 @@ def checkpoint_findings(
 
 
 def _finding(code: Code, at: int | None, severity: str, expected: str, actual: str) -> Finding:
-    """at: position of the field concerned, of 8 bytes; None: the whole file."""
+    """Return a finding on the checkpoint.
+
+    at: position of the field concerned, of 8 bytes; None: the whole file.
+    """
     end = None if at is None else at + 8
     message = f"checkpoint: {actual}; expected {expected}."
     return Finding(code, layout.CHECKPOINT_FILE, at, end, severity, expected=expected, actual=actual, message=message)

@@ -93,13 +93,18 @@ class BadFile:
 
 @dataclass
 class Load:
-    """How the load of a file went.
+    """The load of one file.
 
-    name: that of the file taken, else empty.  empty: files of no byte.  bad: refused ones.  odd: the file taken, where no broker
-    writes it so.  problems: why it is not known what a file holds.  counter: of the dataVersion of the file taken.
-    hollow: what was taken does not name the table that it should hold.  refused: whatever the .bak holds, good_backup: which
-    could be taken.  left_out: how many entries a database, or the release, does not take in.
-    database_refusal: why the broker ends over the database itself.
+    name: the name of the file taken, else empty.
+    empty: files of no byte.
+    bad: refused files.
+    odd: the file taken, if no broker writes it so.
+    problems: why the content of a file is not known.
+    counter: that of the dataVersion of the file taken.
+    hollow: the file taken does not name the table that it should hold.
+    refused: whatever the .bak holds; good_backup: the .bak could be taken.
+    left_out: the number of entries that a database, or the release, does not take in.
+    database_refusal: why the broker ends over the database itself, else empty.
     """
 
     name: str = ""

@@ -28,8 +28,11 @@ from store_io.source.byte_source import StoreLocation
 
 
 class Audited:
-    """What an audit found. unclean: whether the abort marker is there.  serious: findings above a note.  kept: by the segment's
-    path, what its scan has kept for a rebuild."""
+    """What an audit found.
+
+    unclean: whether the abort marker is there.
+    serious: findings above a note.
+    """
 
     def __init__(self, audit: StoreAudit, outcome: AuditOutcome, kept: Mapping[str, KeptRows]):
         self.kept = kept
@@ -137,10 +140,12 @@ def audit(
     keep: bool = False,
     run_here: RunTasks | None = None,
 ) -> Audited:
-    """The audit of the new store as it is now, under those settings. what: "the copy".  copy: of the copy, to be held against
-    the plan, where it is read.  keep: a rebuild may follow, so scans keep what they meet.  run_here: runs the tasks in place of
-    the repair's own runner. Raises StoreError where there is none, and Unreadable where a read has failed: what a repair does
-    follows from an audit that has read all."""
+    """The audit of the new store as it is now, under those settings.
+
+    what: "the copy".
+    copy: of the copy, to be held against the plan, where it is read. Raises StoreError where there is none, and Unreadable where
+    a read has failed: what a repair does follows from an audit that has read all.
+    """
     request = work.request
     asked = AuditRequest(request.name, copy or work.location, request.plan.release, conf, digests=copy is not None)
     run = StoreAudit(asked)

@@ -41,7 +41,11 @@ class NewStoreVerdict:
 def judge_new_store(
     before: Audited, final: Audited, log: LogPlan, made: Rebuilt, why_not: Callable[[Refusal | None], str]
 ) -> NewStoreVerdict:
-    """before, final: the audits of the copy and of the new store.  why_not: why the release does not start, in words."""
+    """Judge a new store by its audit.
+
+    before, final: the audits of the copy and of the new store.
+    advice: what helps against a refusal of the release.
+    """
     accepted = _Accepted(before, log, made)
     kept = [f for f in final.serious if accepted.takes(f)]
     left = [f for f in final.serious if f not in kept]

@@ -41,10 +41,12 @@ class PlannedSteps:
 
 @dataclass(frozen=True)
 class RepairPlan:
-    """A plan whose shape is right and whose paths lie inside a store. inputs: path -> (size, digest).
+    """A plan whose shape is right and whose paths lie inside a store.
 
+    inputs: path -> (size, digest).
     settings: all that the plan names, defaults included; origins: of the same, "broker.conf", "default" or "inferred".
-    sha256: of the plan's own bytes.  assumed: nobody named the release.  rebuilds: some file is to be made anew from the log.
+    sha256: of the plan's own bytes.
+    assumed: nobody named the release.
     repair: by policy; without one whose steps are not known.
     """
 

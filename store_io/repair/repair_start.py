@@ -76,8 +76,11 @@ def _check_settings(audit: Audited) -> None:
 
 
 class NoStart(StoreError):
-    """Under policy broker the release would not start, whatever is removed. audit: of the copy as it is by then.  refusal: of
-    that start; None if nothing is predicted."""
+    """Under policy broker the release would not start, whatever is removed.
+
+    audit: of the copy as it is by then.
+    refusal: of that start.
+    """
 
     def __init__(self, sentence: str, audit: Audited, refusal: Refusal | None):
         super().__init__(sentence)

@@ -35,7 +35,10 @@ class ReplicaFindings:
         return found
 
     def _finding(self, code: Code, number: int, piece: ReplicaRange, span: tuple[int, int], **more: str) -> Finding:
-        """span: of physical offsets."""
+        """Return a finding on a stretch of the compared copy.
+
+        span: of physical offsets.
+        """
         path, start, end = self.compared.place(number, *span)
         return Finding(
             code, path, start, end, phy_offset=piece.start, topic=piece.topic, queue_id=piece.queue_id,

@@ -108,7 +108,7 @@ def _take_certificates(made: Any) -> None:
 
 
 def delta_options(bucket: str) -> dict[str, str]:
-    """The same login, server and region as options for delta-rs, for this bucket. Raises StoreError."""
+    """Return login, server and region as options for delta-rs. Raises StoreError."""
     made = client()
     endpoint = str(made.meta.endpoint_url)
     virtual = _style(made) == "virtual"

@@ -93,9 +93,13 @@ MEANING = {kind: row.meaning for kind, row in _KINDS.items()}
 
 @dataclass(frozen=True)
 class Judgement:
-    """kind: one of the above.  headline: the answer.  why: sentences, plain text that may hold a store's names.  in_verdict:
-    which of these the verdict says, too.  condition: under which alone a safe copy is safe to start, as its headline has it; else
-    ""."""
+    """The answer for one store, with its reasons.
+
+    kind: one of the above.
+    headline: the answer.
+    why: sentences, plain text that may hold a store's names.
+    condition: under which alone a safe copy is safe to start, as its headline has it; else "".
+    """
 
     kind: Safety
     headline: str

@@ -28,7 +28,10 @@ class Answer:
     gaps: Sequence[Gap]
 
     def with_more(self, counts: Mapping[str, int], gaps: Sequence[Gap]) -> Start:
-        """The row, where others have found more about the copy since: these findings by severity, and these gaps."""
+        """Return the row with findings that others have made about the copy since.
+
+        counts: these findings by severity.
+        """
         together = {key: self.counts.get(key, 0) + counts.get(key, 0) for key in {*self.counts, *counts}}
         complete = self.start.complete and not any(gap.exit_code for gap in gaps)
         return replace(self.start, complete=complete, exit_code=of_store(together, [*self.gaps, *gaps]))

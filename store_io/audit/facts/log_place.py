@@ -26,8 +26,11 @@ _OWN_DEFAULT = "4.9.4"  # before, a CommitLog that no line names lies in ~/store
 
 
 class LogPlace(NamedTuple):
-    """asked: the gap, if the log lies outside of the folder and the copy has none.
-    said: that the log in the folder may come from another place, without a full stop; "" elsewhere."""
+    """Two clauses on the place of the CommitLog, each "" if it does not apply.
+
+    asked: why the audit is incomplete: the log lies outside of the folder and the copy has none.
+    said: the log in the folder may come from another place.
+    """
 
     asked: Gap | None = None
     said: str = ""

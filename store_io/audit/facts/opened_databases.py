@@ -20,11 +20,14 @@ from store_io.source.store_dir import StoreListing
 
 @dataclass(frozen=True)
 class DatabaseState:
-    """What the copy has of one such database.
+    """The state of one such database in the copy.
 
-    there: whether a database is in the folder; a broker makes one in a folder without.  count: entries that could be read.
-    refusal: why RocksDB does not open the database.  damaged: (file, reason) of bad bytes among the entries.
-    problem: why nobody knows what the database holds.  size: bytes of its files.
+    there: a database is in the folder; a broker makes one in a folder without.
+    count: the number of entries that could be read.
+    refusal: why RocksDB does not open the database, without a full stop.
+    damaged: (file, reason) of bad bytes among the entries.
+    problem: why nobody knows the content of the database.
+    size: the bytes of its files.
     """
 
     rule: OpenedDatabase

@@ -51,11 +51,13 @@ def refusal_step(done: Load, rules: BrokerRules, late: bool) -> str:
 
 @dataclass
 class StartFiles:
-    """refusal, late_refusal: why the release ends before, or after, recovery.  refused_by, late_refused_by: the file that is to
-    blame.
+    """The files besides queues and log that may end a start.
 
-    broken: what is visibly broken and not modelled.  names: what is there, is read, and was not judged;
-    config/ last.  databases: those besides queues and tables that the release knows, in the order of a start.
+    refusal, late_refusal: the sentence with which the release ends before, or after, recovery; else empty.
+    refused_by, late_refused_by: the file that is to blame.
+    broken: sentences about what is visibly broken and not modelled.
+    names: files that exist, are read by the release, and were not judged; config/ last.
+    databases: those besides queues and tables that the release knows, in the order of a start.
     """
 
     refusal: Refusal | None = None

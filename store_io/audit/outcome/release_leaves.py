@@ -104,7 +104,10 @@ def _log_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]
 
 
 def _blocked_steps(evidence: Evidence) -> list[PlanStep]:
-    """Where the broker would not start, or nothing is known of what it would do: nothing that holds a message is given up."""
+    """Return the steps if the broker would not start, or its start is not known.
+
+    No file that holds a message is given up.
+    """
     refusal = evidence.prediction.refusal if evidence.prediction is not None else None
     blocking, why = (refusal.path, f": {refusal_sentence(refusal)}") if refusal is not None else ("", "")
     size = evidence.copy.rules.segment_bytes

@@ -132,15 +132,12 @@ def election_hangs(outcome: AuditOutcome) -> bool:
 
 
 def setting_at_fault(outcome: AuditOutcome) -> str:
-    """The next step if a line of broker.conf stops the start, which no repair changes; else ""."""
+    """Return the next step if a line of broker.conf stops the start, which no repair changes; else ""."""
     return correct_line(outcome.refusal) if outcome.refusal is not None and outcome.refusal.setting else ""
 
 
 def setting_that_cuts(outcome: AuditOutcome) -> str:
-    """Return the setting for which a start seems to cut sound messages, or "".
-
-    The messages lack the property that the setting asks for.
-    """
+    """Return the setting for which a start seems to cut sound messages that lack the property it asks for, or ""."""
     dropped = (finding for finding in outcome.findings if finding.code == Code.BROKER_DROPS_MESSAGES)
     reasons = (str(finding.actual) for finding in dropped if finding.next in SWITCH_OFF.values())
     return next((SETTING_OF_STOP[reason] for reason in reasons), "")

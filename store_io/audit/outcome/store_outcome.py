@@ -102,7 +102,7 @@ def start_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
 
 
 def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
-    """What decides an outcome's exit code: its findings, and what is not complete."""
+    """Return an outcome with all that decides its exit code: its findings, and its incomplete parts."""
     left_out = not_read(evidence)
     gaps = [*judged.gaps.faults, *not_read_gaps(evidence, left_out), *judged.gaps.on_purpose]
     out = _blank(evidence.request, gaps)

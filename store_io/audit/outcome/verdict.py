@@ -73,7 +73,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
 
 
 def _start_without_log(outcome: AuditOutcome) -> str:
-    """What a start makes of the rest of a copy without a message, where that is not what a broker had."""
+    """Return clauses on a start of a copy without a message, if it loses more of the broker's state."""
     if outcome.refusal is not None:
         return f"; RocketMQ {outcome.release} would not start on this copy: {refusal_sentence(outcome.refusal)}"
     entries = entries_lost(outcome)

@@ -50,7 +50,7 @@ class EarlierTimes:
 
 
 def unchanged(store: OpenStore, earlier: EarlierTimes) -> EarlierTimes:
-    """The same of those segments alone that are as that audit saw them. Reads the edges of each."""
+    """Return the part for those segments alone that are as that audit saw them. Reads the edges of each."""
     from store_io.scan.segment_edges import edge_digest  # planners start faster without it
 
     source, kept = store.source(), {}

@@ -33,9 +33,15 @@ _SEPARATORS = b",:{["  # one for each value
 
 @dataclass
 class HeldTable:
-    """present: a database is there.  counter: of its dataVersion.  refusal: why the broker ends over it.
-    refused_key: of the entry over which it ends.  damaged: (file, reason) of bad bytes at which its load ends.  problem: why
-    nobody knows what it holds."""
+    """A table of config/ as a database holds it.
+
+    present: a database is there.
+    counter: of its dataVersion.
+    refusal: why the broker ends over it, else empty.
+    refused_key: of the entry over which it ends.
+    damaged: (file, reason) of bad bytes at which its load ends.
+    problem: why nobody knows its content.
+    """
 
     folder: str
     present: bool = False
@@ -154,7 +160,9 @@ def _show_value(shown: ShownTable, layout: Layout, key: bytes, value: bytes) -> 
 
 
 def _folder_refusal(files: Sequence[StoreFile], folder: str) -> Refusal | None:
-    """RocksDB opens no database where a file is (ConfigRocksDBStorage.postLoad, ConfigStorage.postLoad)."""
+    """Return the sentence with which RocksDB refuses a folder that is a file, else nothing (ConfigRocksDBStorage.postLoad,
+    ConfigStorage.postLoad).
+    """
     kinds = {entry.kind for entry in files if entry.path == folder}
     if not kinds & {"file", "special"} or any(entry.path.startswith(f"{folder}/") for entry in files):
         return None

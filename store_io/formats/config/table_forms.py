@@ -60,13 +60,17 @@ class Copy(Protocol):
 
 @dataclass
 class Form:
-    """One form of a table. tables: name -> entries, nested as in a file; offsets of light queues lie there as those of a queue 0.
+    """One form of a table.
 
-    path: of the file whose table it is.  taken: a start of the release takes this very file; added: it refuses the file when it
-    has added its entries to the manager's own.  whole: nothing in it is unread.
+    tables: name -> entries, nested as in a file; offsets of light queues lie there as those of a queue 0.
+    path: of the file whose table it is.
+    taken: a start of the release takes this very file; added: it refuses the file when it has added its entries to the manager's
+    own.
+    whole: nothing in it is unread.
     before: how many entries of its own table precede the first damage; None: all.
-    broken, broken_count: (table, keys) of entries that it names and that cannot be read, the first of them.  unread: what else
-    cannot be read of it, in words.  failed: reads that another try may do, by path.
+    broken, broken_count: (table, keys) of entries that it names and that cannot be read, the first of them.
+    unread: what else cannot be read of it, in words.
+    failed: reads that another try may do, path to sentence.
     """
 
     name: str

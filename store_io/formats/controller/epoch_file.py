@@ -48,10 +48,13 @@ class BadEpochFile:
 
 @dataclass(frozen=True)
 class StoredEpochs:
-    """What the broker holds after start(). epochs: by number.  path: the file that gives them, "" without one.
+    """The epochs that the broker holds after start().
 
-    lines: as that file has them.  refusal: why start() fails.  problem: a file could not be read;
-    all else is void.
+    epochs: by number.
+    path: the file that gives them, "" without one.
+    lines: as that file has them.
+    refusal: the sentence with which start() fails, else empty.
+    problem: a file could not be read; all else is void.
     """
 
     epochs: tuple[Epoch, ...] = ()

@@ -78,10 +78,11 @@ class Built:
 
 @dataclass(frozen=True)
 class BuildTask:
-    """The entries of one segment's messages. first_key: number (from 1) of its first index entry.
+    """The entries of one segment's messages.
 
-    index_paths: the new index files in order, none where no index is built.  raw: of queues in a database.  kept: what an audit's
-    scan of the segment has met; without it the segment is read again.
+    first_key: number (from 1) of its first index entry.
+    index_paths: the new index files in order, none where no index is built.
+    raw: of queues in a database.
     """
 
     scan: SegmentTask

@@ -27,7 +27,9 @@ class CompactedQueue:
     """One queue of a compacted topic.
 
     log, entries: the files as load() maps them, in its order; all_log, all_entries: whatever has a number as its name.
-    not_loaded: why the broker starts without this queue.  refusal: why it ends here.  deleted: empty files that load() removes.
+    not_loaded: why the broker starts without this queue, else empty.
+    refusal: why it ends here.
+    deleted: empty files that load() removes.
     loaded: whether load() looks at the queue at all.
     """
 

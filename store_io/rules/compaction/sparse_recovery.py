@@ -44,8 +44,13 @@ class SparseEnds:
 
 @dataclass
 class SparseRecovery:
-    """refusal: why load() ends here.  deleted: files that recovery removes.  log_end: where the log ends then, -1
-    where recovery leaves its end alone.  next_offset: a message below this queue offset is not put."""
+    """The recovery of a compacted queue.
+
+    refusal: why load() ends here, else empty.
+    deleted: files that recovery removes.
+    log_end: the place at which the log ends then; -1 if recovery leaves its end alone.
+    next_offset: a message below this queue offset is not put.
+    """
 
     refusal: Refusal | None = None
     deleted: list[str] = field(default_factory=list)

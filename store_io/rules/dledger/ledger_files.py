@@ -20,9 +20,11 @@ from store_io.source.store_dir import DLEDGER
 
 @dataclass
 class LedgerFiles:
-    """The group's files as DLedger maps them. refusal: why it does not.
+    """The group's files as DLedger maps them.
 
-    old_segments: how many CommitLog files the older part of the log has.  misfit: where data or index files do not adjoin.
+    refusal: why it does not, else empty.
+    old_segments: how many CommitLog files the older part of the log has.
+    misfit: where data or index files do not adjoin.
     """
 
     folder: str

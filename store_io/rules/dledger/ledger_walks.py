@@ -128,10 +128,11 @@ class UnitWalk:
 
 @dataclass(frozen=True, slots=True)
 class LedgerTexts:
-    """The group's checkpoint and currterm. committed, end, term: as a broker parses them; None where it gets none.
+    """The group's checkpoint and currterm.
 
-    refusal: why recovery throws over the checkpoint.  committed_unit: the (position, size) that the unit of the
-    committed entry names on disk; zeros where no index file reaches it.
+    committed, end, term: as a broker parses them; None where it gets none.
+    refusal: why recovery throws over the checkpoint, else empty.
+    committed_unit: the (position, size) that the unit of the committed entry names on disk; zeros where no index file reaches it.
     """
 
     committed: int | None = None

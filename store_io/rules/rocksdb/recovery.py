@@ -29,11 +29,13 @@ COMPACTED_FROM = 2  # so many tables are compacted at once (RocksDBOptionsFactor
 
 @dataclass(eq=False)
 class RocksFold(Fold):
-    """One run of the fold. ends: what the database says of queues' ends; stored: reads its entries; bad_ends: where bad bytes
-    hold some of the ends, else None.
+    """One run of the fold.
 
+    ends: what the database says of queues' ends; stored: reads its entries; bad_ends: where bad bytes hold some of the ends, else
+    None.
     write_queues: topic -> how many queues it has for writing, of each topic that the broker knows; None where the copy does not
-    say.  undecided: why nobody can say what the broker does.
+    say.
+    undecided: why nobody can say what the broker does, else empty.
     """
 
     ends: StoredEnds = field(kw_only=True)

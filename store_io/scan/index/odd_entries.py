@@ -121,7 +121,7 @@ class OddEntries:
             findings.dropped[codes.INDEX_DANGLING] = findings.dropped.get(codes.INDEX_DANGLING, 0) + self._dropped
 
     def _kinds(self, extents: Sequence[Extent]) -> list[Code]:
-        """Return the finding code of each odd entry; "" for an entry that is in its place.
+        """Return the finding code of each odd entry; "" stands for an entry that is in its place.
 
         Entries are judged in the order of the places to which they lead: so each message is looked at once, and the hashes of
         only one message are kept. An entry that leads into the middle of a message leads to no message.
@@ -145,9 +145,10 @@ class OddEntries:
     def _kind_at(
         self, phy: int, extents: Sequence[Extent], starts: Sequence[int], near: bool
     ) -> tuple[Code, frozenset[int], int]:
-        """(the code of an entry that leads there, the hashes of the message's keys, its size); without a message none, and 0.
+        """Return (the code of an entry that leads there, the hashes of the message's keys, the message's size).
 
-        near: many other entries lead to messages that follow."""
+        Without a message the hashes are empty and the size is 0.
+        """
         if phy >= self._place.log_end:
             return codes.INDEX_BEYOND, NONE, 0
         if not self._place.holds(phy):
