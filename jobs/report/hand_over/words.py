@@ -33,6 +33,7 @@ from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from store_io.base.wording import clause, seen
 from store_io.formats.commitlog import bridges
+from store_io.repair.config.config_changes import CONFIG_GONE
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import RepairFigures
 from store_io.rules.config.files import TOPICS
@@ -146,7 +147,9 @@ def headline(handed: HandOver) -> str:
     kinds = [(handed.healed, "of them healed"), (alone, "in no queue")]
     some = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
     holds += f" ({some})" if some else ""
-    but = f" but for {', '.join(handed.config_stays)}" if handed.config_stays else ""
+    gone = any(row["reason"] == CONFIG_GONE for row in report["config"]) and not report["config_written"]
+    stays = ["config/"] if gone else handed.config_stays
+    but = f" but for {', '.join(stays)}" if stays else ""
     holds = f"The new store is consistent{but} and {holds}"
     end = _config_end(handed)
     if handed.given_up:
@@ -346,10 +349,11 @@ def _places(handed: HandOver) -> Iterator[str]:
     if TOPICS in handed.config_stays and TOPICS not in config and TOPICS not in left:
         yield "Copy config/ of this broker into it, with the topics: else they must be made again, see The start."
     if left:
-        names = ", ".join(sorted(left))
-        yield f"Put the broker's own {names} into it, from another copy: this copy's file could not be read."
+        names, gone = ", ".join(sorted(left)), all(row["reason"] == CONFIG_GONE for row in handed.left_out)
+        why = CONFIG_GONE if gone else "this copy's file could not be read"
+        yield f"Put the broker's own {names} into it, from another copy: {why}."
     folder = (root or "").rstrip("/").rpartition("/")[2]
-    name = f"as {folder}.repair.json" if folder else "named as the store's folder: store.repair.json beside store"
+    name = f"as {folder}.repair.json" if folder else "as store.repair.json if its folder is called store"
     yield f"Put {handed.files.report} beside the store, {name}: later audits then know of this repair."
     not_copied = handed.report["not_copied"]
     if not_copied:
