@@ -37,6 +37,7 @@ from tests.support.answers.lost_messages import damaged_store
 from tests.support.stores import builders, corpus_tools
 from tests.support.stores.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
 from tests.support.stores.corpus_tools import Case
+from tests.support.stores.rocksdb_stores import keyed_store
 
 SIZES = Sizes(segment=4096, queue_file=400)
 LONG = "<script>" + "x" * 247
@@ -687,3 +688,13 @@ def test_where_a_start_would_refuse_nothing_is_listed(tmp_path: Path, capsys: py
     assert cli.main([*words, "--lost"]) == 3
     said = capsys.readouterr()
     assert "would not start on this copy" in said.err and not said.out
+
+
+def test_a_range_of_a_queue_in_rocksdb_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its entries are in no file: that is no fault of an answer that the CommitLog gives."""
+    pytest.importorskip("rocksdict")
+    made, conf = keyed_store(tmp_path / "s").write(), tmp_path / "broker.conf"
+    conf.write_text(made.broker_conf, encoding="utf-8")
+    words = ["query", str(made.root), "--release", "5.3.3", "--broker-conf", str(conf), "--topic", "Topic0", "--queue", "0"]
+    assert cli.main([*words, "--from-queue-offset", "0"]) == 0
+    assert "not given as rows" not in capsys.readouterr().err
