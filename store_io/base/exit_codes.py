@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from schemas.gaps import MEANINGS, USUAL, Gap
-from schemas.rows import LOSS, NOTE, REBUILDABLE
+from schemas.severities import LOSS, NOTE, REBUILDABLE
 
 CONSISTENT, DERIVED, INCOMPLETE, LOST = 0, 10, USUAL.exit_code, 20
 # Those that say that an audit is incomplete: the usual one, and what single causes of gaps earn instead.
