@@ -106,7 +106,7 @@ Spark's own options are passed on: --master, --deploy-mode, --conf, --properties
         ),
         *PART_OPTIONS,
         STORAGE_OPTION._replace(
-            help=f"a setting for S3 or HDFS, for this command alone; may be given often. Keys: {', '.join(STORAGE_KEYS)}"
+            help=f"a setting for S3 or HDFS, any number of times. Keys: {', '.join(STORAGE_KEYS)}"
         ),
     ),
     epilog="""\

@@ -121,7 +121,7 @@ class OddEntries:
             findings.dropped[codes.INDEX_DANGLING] = findings.dropped.get(codes.INDEX_DANGLING, 0) + self._dropped
 
     def _kinds(self, extents: Sequence[Extent]) -> list[Code]:
-        """Return the finding code of each odd entry; "" stands for an entry that is in its place.
+        """Return the finding code of each odd entry.
 
         Entries are judged in the order of the places to which they lead: so each message is looked at once, and the hashes of
         only one message are kept. An entry that leads into the middle of a message leads to no message.

@@ -23,6 +23,7 @@ from tests.support.stores.builders import Message, StoreBuilder
 GROUPS = b'{"dataVersion":{"counter":4},"subscriptionGroupTable":{"G":{"groupName":"G"}}}'
 TORN = GROUPS[:40]
 TOPICS = b'{"dataVersion":{"counter":4},"topicConfigTable":{"T":{"topicName":"T"}}}'
+OWN_TOPICS = TOPICS.replace(b'"T"', b'"TopicA"')  # of the message that the store holds
 ODD = b'{"subscriptionGroupTable":{"G":{"groupName":"G",},}}'  # which the releases' parsers take, though no broker writes it
 
 
@@ -138,6 +139,7 @@ def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path
 
 def test_a_verdict_names_what_was_not_judged(tmp_path: Path) -> None:
     files = {
+        "config/topics.json": OWN_TOPICS,
         "config/subscriptionGroup.json": GROUPS,
         "config/consumerFilter.json": b"{}",
         "config/metadata/1.sst": b"x",
@@ -182,5 +184,5 @@ def test_a_database_that_a_broker_makes_and_does_not_use_is_no_doubt(
 
 
 def test_a_store_of_judged_files_alone_is_called_consistent_as_a_whole(tmp_path: Path) -> None:
-    outcome = outcome_of(tmp_path, {"config/consumerOffset.json": b'{"offsetTable":{}}', "timerwheel": b""})
+    outcome = outcome_of(tmp_path, {"config/topics.json": OWN_TOPICS, "timerwheel": b""})
     assert outcome.verdict.endswith("everything is consistent") and "not_judged" not in outcome.plan
