@@ -105,9 +105,7 @@ Spark's own options are passed on: --master, --deploy-mode, --conf, --properties
             "--run-id", "ID", "a name for this run; that of an earlier run replaces it, or continues it if it was killed", run_id
         ),
         *PART_OPTIONS,
-        STORAGE_OPTION._replace(
-            help=f"a setting for S3 or HDFS, any number of times. Keys: {', '.join(STORAGE_KEYS)}"
-        ),
+        STORAGE_OPTION._replace(help=f"a setting for S3 or HDFS, any number of times. Keys: {', '.join(STORAGE_KEYS)}"),
     ),
     epilog="""\
 exit codes: 0 consistent, 2 usage, 3 not fully audited, 10 derived data differ, 20 damaged, messages lost or no start""",

@@ -4,7 +4,6 @@
 * `segment_runs`: messages of one queue that follow each other, summed up.
 * `other_walks`: walks by the rules of other brokers, which one scan follows.
 * `resync`, `candidate_frames`: the next valid message after damage.
-* `pieces`: one segment walked in several pieces at once.
 * `queues`, `index`: each message's queue and index entries on disk.
 * `segment_edges`, `segment_times`: a segment's two ends; its store times.
 * `odd_headers`, `torn_copies`: valid messages that are unusual.

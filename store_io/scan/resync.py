@@ -118,18 +118,17 @@ class Resync:
         record = position + self._record
         return self._number(record + layout.PHY_OFFSET_POSITION, 8) == self._base + record
 
-    def next_valid(self, start: int, stop: int | None = None) -> int | None:
-        """The first position from `start` on at which messages, or the segment's filler, plausibly continue. stop: before it."""
-        window, at, stop = self._window, int(start), self._size if stop is None else stop
+    def next_valid(self, start: int) -> int | None:
+        """The first position from `start` on at which messages, or the segment's filler, plausibly continue."""
+        window, at = self._window, int(start)
         header = self._record + layout.PHY_OFFSET_POSITION + 8
         framing = self._record, self._filler_start, self._framing.filler_magic_position
-        while at < stop and at + layout.FRAME_BYTES <= self._size:
+        while at + layout.FRAME_BYTES <= self._size:
             if not (window.start <= at and min(at + header, self._size) <= window.end):
                 window.hold(at)
             # The last frames of the window are left to the next one, where their addresses can be read.
             high = window.end - (layout.FRAME_BYTES - 1 if window.end == self._size else header - 1)
             view = window.buffer[: window.end - window.start]
-            high = min(high, stop)
             found = int(_next_magic(view, at - window.start, high - window.start, self._base + window.start, *framing))
             if found < 0:
                 at = window.skip_zeros(high, layout.FRAME_BYTES)  # a frame may begin with zeros: its size's
