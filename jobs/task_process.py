@@ -50,7 +50,7 @@ class Apart:
     def run(self, task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
         """Run a task as `run_here`.
 
-        If the process is lost with the task `TRIES` times, the answer is a Fault that names the files.
+        If the process is lost with the task `TRIES` times, the answer is a Gap that names the files.
         """
         ended = 0
         for _ in range(TRIES):

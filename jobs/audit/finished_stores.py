@@ -24,7 +24,7 @@ from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.output import KEPT, OutputFailed, OutputFolder
-from schemas import gaps, rows
+from schemas import advice, finding_codes, gaps, rows
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
@@ -33,7 +33,7 @@ from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
 
 _THREADS = 8
-_FORMAT = 4
+_FORMAT = 5
 _PACKED_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
 _CONTENT_BYTES = 256 << 20
 _ROWS_BYTES = 1 << 30  # of the pickles of all rows that lie packed in it; one part is open at a time
@@ -160,7 +160,7 @@ class _Plain(pickle.Unpickler):
     """Reads rows and the plain values in them. --out may be a folder that others write to: nothing else is ever called."""
 
     def find_class(self, module: str, name: str) -> Any:
-        for known in (rows, gaps):
+        for known in (rows, gaps, advice, finding_codes):
             if module == known.__name__ and isinstance(kind := vars(known).get(name), type) and kind.__module__ == module:
                 return kind
         if (module, name) in _PLAIN:

@@ -61,7 +61,7 @@ class Runner:
         self.fetched: Counter[int] = Counter()  # by `task.store`: bytes that its tasks had from another machine
 
     def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
-        """Return the tasks' results in their order. A failed task, or one whose process was lost each time, gives a Fault."""
+        """Return the tasks' results in their order. A failed task, or one whose process was lost each time, gives a Gap."""
         return self._run(tasks, describe, pickle.loads)
 
     def _run(
@@ -123,7 +123,7 @@ class Runner:
     ) -> list[Any]:
         """Run tasks for an audit, which opens results one by one.
 
-        A Fault is replaced by its sentence, and a large result by a `PackedValue`.
+        A large result is replaced by a `PackedValue`.
         plan, stores: as `_run` has them.
         """
         return self._run(tasks, describe, _packed, plan, stores)

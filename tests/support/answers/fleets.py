@@ -20,7 +20,7 @@ from jobs.audit.store_batches import FoundCopies
 from jobs.command_line.stores import StoreArgument
 from jobs.output import OutputFolder
 from jobs.report.files.result_json import RunInfo
-from jobs.task_process import Fault, run_here
+from jobs.task_process import run_here
 from schemas.rows import AuditOutcome
 from store_io.base.tasks import Task
 
@@ -43,6 +43,7 @@ class HereRunner:
     context: Any = field(default_factory=_context)
     seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     ran: Counter[str] = field(default_factory=Counter)
+    fetched: Counter[int] = field(default_factory=Counter)
 
     def answers(self, tasks: Sequence[Task], describe: str, plan: Any = None, stores: Sequence[str] = ()) -> list[Any]:
         """As a Runner gives them."""
@@ -51,7 +52,7 @@ class HereRunner:
             self.ran[type(task).__name__] += 1
             sent = pickle.dumps(task, protocol=5)
             answer = pickle.loads(self.around(lambda sent=sent: run_here(pickle.loads(sent), plan, stores)))  # type: ignore[misc]
-            found.append(answer.sentence if isinstance(answer, Fault) else answer)
+            found.append(answer)
         return found
 
 
