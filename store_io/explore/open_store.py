@@ -90,8 +90,8 @@ class OpenStore:
             return (folder_of(entry.path) or entry.path).partition("/")[0] in parts
 
         own = replace(self.listing, files=FileColumns(filter(concerned, self.listing.files)))
-        for sentence in unreadable_parts(own):
-            raise Unreadable(sentence)
+        for gap in unreadable_parts(own):
+            raise Unreadable(gap_text(gap))
 
 
 def check_store(location: StoreLocation) -> None:

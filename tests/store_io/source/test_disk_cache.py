@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs.bench.store import write_store
+from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
@@ -153,7 +154,7 @@ def test_a_store_is_listed_once_and_once_more_at_the_end(server: S3Server, on_di
     assert list_store(location).files == listing.files and len(server.requests) == 4
     server.put("s/commitlog/1", b"x")
     assert list_store(location).files == listing.files, "the same for all tasks"
-    assert changes_since(listing) == ["commitlog/1: appeared during the audit"]
+    assert changes_since(listing) == [Gap(Cause.APPEARED, "commitlog/1")]
 
 
 def asked_bytes(server: S3Server, root: Path) -> int:
