@@ -18,7 +18,7 @@ import pickle
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.command_line.options import AuditOptions
@@ -31,6 +31,9 @@ from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
 from store_io.base.packed import PackedList, packed, weight_of_row
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, every_file, list_folder
+
+if TYPE_CHECKING:
+    from jobs.audit.one_store import WholeStore
 
 _THREADS = 8
 _FORMAT = 5
@@ -72,6 +75,10 @@ class FinishedStores:
         }
         self.taken_over = len(taken)
         return taken
+
+    def keep_whole(self, store: StoreArgument, one: WholeStore) -> None:
+        """Keep a store that one task has audited."""
+        self.keep(store, one.outcome, one.listing)
 
     def keep(self, store: StoreArgument, outcome: AuditOutcome, listing: StoreListing | None) -> None:
         """Keep it. An incomplete one is not kept: what kept it from being read may be over."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ from jobs.report.files.result_json import RunInfo
 from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
+from jobs.running_broker import broker_signs
+from schemas.gaps import Cause
 from schemas.rows import AuditOutcome, FurthestRun, MappedFile
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -42,7 +44,8 @@ SMALL_BYTES = 256 << 20  # read in less time than the driver's part of a store t
 STORES_PER_CORE, MOST_BYTES = 3, 2 << 30
 MOST_FILES = 10_000  # what a task holds of a store grows with its files
 _TEXT_CHARACTERS = 16 << 20  # of a store's files
-_FEW_ROWS = 20_000  # of an outcome that is sent to a task
+_FEW_ROWS = 20_000  # of an outcome that is sent to a task, or by one
+_TOGETHER_PER_CORE = 16  # stores whose answers are under way to the driver together
 
 Texts = tuple[tuple[str, bytes], ...]  # of a store's files, by name
 
@@ -98,6 +101,10 @@ def unpacked_texts(texts: Texts) -> Iterator[tuple[str, Iterable[str]]]:
         yield name, [zlib.decompress(text).decode("utf-8", "surrogatepass")]
 
 
+# A task of its own may have succeeded: the rounds of the driver try again.
+_OF_THIS_PROCESS = (Cause.AUDIT_FAULT, Cause.TASK_FAULT, Cause.INDEX_SLOTS)
+
+
 class NotOrdinary(Exception):
     """A store cannot be audited by one task: something about it is for the driver."""
 
@@ -115,6 +122,7 @@ class WholeStore:
     listing: StoreListing
     segment_files: list[MappedFile]
     addresses: list[tuple[str, str, int]]
+    broker_signs: list[str]  # as they were before its bytes were read
     failed: bool = False  # its bytes could not be read again
 
     @property
@@ -176,6 +184,7 @@ class StoreTask:
         size = 0 if audit.failed else file_bytes(audit.copy.listing)
         if audit.failed or size > self.most_bytes or len(audit.copy.listing.files) > MOST_FILES:
             raise NotOrdinary("it is large, or it cannot be opened")
+        signs = broker_signs(self.argument.path, audit.copy.listing.files).sentences()
         first, audit.first = audit.first, []
         run_rounds([(audit, first)], lambda tasks: [run_task(task) for task in tasks])
         if self.furthest is not None:
@@ -185,16 +194,27 @@ class StoreTask:
         steps = [run_task(task) for task in steps_tasks(outcome, self.request.location)]
         if audit.failed or any(isinstance(step, PartlyRead) for step in steps):
             raise NotOrdinary("not all of it could be read")
+        if any(gap.cause in _OF_THIS_PROCESS for gap in outcome.gaps):
+            raise NotOrdinary("this process failed, and not the copy")
+        if not _is_short(outcome):
+            raise NotOrdinary("its answer is large")
         outcome.plan["repair"] = repair_section(outcome, steps)
         outcome.key = self.argument.key
         texts = packed_texts(store_files(outcome, page_context(self.argument, self.info)))
         copy, self.bytes_to_read = audit.copy, size
-        return WholeStore(outcome, texts, self.request.location, copy.listing, copy.segment_files, audit.segment_addresses())
+        return WholeStore(
+            outcome, texts, self.request.location, copy.listing, copy.segment_files, audit.segment_addresses(), signs
+        )
 
 
 def file_bytes(listing: StoreListing) -> int:
     """The length of all files together."""
     return sum(file.size for file in listing.files if file.kind == "file")
+
+
+def _is_short(outcome: AuditOutcome) -> bool:
+    """Say whether many such outcomes may be under way to the driver together."""
+    return len(outcome.findings) + len(outcome.queues) + len(outcome.plan["steps"]) <= _FEW_ROWS
 
 
 def _for_the_driver(_: FurthestRun) -> Any:
@@ -226,13 +246,18 @@ class SmallStores:
 
     def __init__(self, runner: Runner, progress: Progress, info: RunInfo, reading: Reading, stores: int):
         self._runner, self._progress, self._info, self._reading = runner, progress, info, reading
-        cores = max(1, runner.context.defaultParallelism)
-        self._most_bytes = MOST_BYTES if stores >= STORES_PER_CORE * cores else SMALL_BYTES
+        self._cores = max(1, runner.context.defaultParallelism)
+        self._most_bytes = MOST_BYTES if stores >= STORES_PER_CORE * self._cores else SMALL_BYTES
         # Workers of a cluster need not have what pages are made with.
         self._many = stores >= FEW_STORES and is_local(str(runner.context.master))
 
-    def audits(self, stores: Sequence[tuple[int, StoreArgument]]) -> list[WholeStore | None]:
-        """The audit of each of these numbered stores; None of a store that is for the driver."""
+    def audits(
+        self, stores: Sequence[tuple[int, StoreArgument]], keep: Callable[[StoreArgument, WholeStore], None] | None
+    ) -> list[WholeStore | None]:
+        """Return the audit of each of these numbered stores; None for a store that is for the driver.
+
+        keep: takes each audit soon after it has ended, so that a run that is killed has not lost it.
+        """
         asked = [self._many and not self._reading.not_after and _can_be_whole(store) for _, store in stores]
         if not any(asked):
             return [None] * len(stores)
@@ -249,10 +274,17 @@ class SmallStores:
             if wanted
         ]
         self._progress.expect("auditing small stores", 0, 0)
-        answers = self._runner.answers(tasks, f"{len(tasks)} small stores")
-        done = [answer for answer in answers if isinstance(answer, WholeStore)]
-        changed = listing_problems(self._runner.context, done)
-        sound = {one.outcome.name: one for one, sentences in zip(done, changed, strict=True) if not sentences}
+        sound: dict[str, WholeStore] = {}
+        together = _TOGETHER_PER_CORE * self._cores
+        for part in (tasks[at : at + together] for at in range(0, len(tasks), together)):
+            answers = self._runner.answers(part, f"{len(part)} small stores")
+            done = [answer for answer in answers if isinstance(answer, WholeStore)]
+            for one, changed in zip(done, listing_problems(self._runner.context, done), strict=True):
+                if not changed:
+                    sound[one.name] = one
+            for task in part:
+                if keep is not None and task.argument.name in sound:
+                    keep(task.argument, sound[task.argument.name])
         sizes = {n: file_bytes(sound[store.name].listing) for n, store in stores if store.name in sound}
         self._progress.expect("reading", sum(sizes.values()), 0, sizes)
         return [sound.get(store.name) for _, store in stores]
@@ -262,7 +294,7 @@ class SmallStores:
         tasks = [
             RenderTask(number, outcome, store, self._info)
             for (number, store), outcome in zip(stores, outcomes, strict=True)
-            if len(outcome.findings) + len(outcome.queues) + len(outcome.plan["steps"]) <= _FEW_ROWS
+            if _is_short(outcome)
         ]
         if not self._many or len(tasks) < FEW_STORES:
             return {}

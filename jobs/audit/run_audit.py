@@ -173,10 +173,14 @@ def audit_stores(
     done = finished.take(reading.earlier) if finished is not None else {}  # outcomes of stores whose turn has not come, too
     progress.taken_over(len(done))
     taken, turn = frozenset(done), 0
+    # A copy that may turn out to be one of a group is not kept before.
+    keep = finished.keep_whole if finished is not None and (copies is None or not copies.compare) else None
     for batch in batches(stores):
         waiting = [one for one in batch if one[0] not in taken]
         known: Sequence[Opened | None] = [ahead] if ahead is not None else [None] * len(waiting)
-        prepared = _prepared(waiting, small.audits(waiting) if ahead is None and small is not None else known, reading)
+        if small is not None and ahead is None:
+            known = small.audits(waiting, keep)
+        prepared = _prepared(waiting, known, reading)
         _warn_of_brokers(waiting, prepared, progress)
         if copies is not None:
             waiting, known = copies.grouped(waiting, prepared)
@@ -193,7 +197,7 @@ def audit_stores(
                 if rendered is not None and isinstance(one, WholeStore):
                     rendered[store.name] = one.texts
                 # A copy whose group was found is not kept: another try looks for the group again.
-                if finished is not None and store == stores[number]:
+                if finished is not None and store == stores[number] and not (keep and isinstance(one, WholeStore)):
                     finished.keep(store, outcome, _listing_of(one))
             while turn in done:
                 yield done.pop(turn)
@@ -218,14 +222,18 @@ def _listing_of(one: Opened) -> StoreListing | None:
 
 def _warn_of_brokers(stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[Opened], progress: Progress) -> None:
     """Say on the terminal, and nowhere else, on which of the stores a broker may still run."""
-    listed = [(store, _listing_of(one)) for (_, store), one in zip(stores, prepared, strict=True)]
-    said = [
-        said for store, listing in listed if listing is not None for said in broker_signs(store.path, listing.files).sentences()
-    ]
+    said = [sentence for (_, store), one in zip(stores, prepared, strict=True) for sentence in _broker_signs(store, one)]
     for sentence in said[:_WARNINGS]:
         progress.warn(printable(f"{sentence}. Audit a copy that nothing writes to."))
     if len(said) > _WARNINGS:
         progress.warn(f"and {count_text(len(said) - _WARNINGS, 'more sign')} of running brokers")
+
+
+def _broker_signs(store: StoreArgument, opened: Opened) -> list[str]:
+    if isinstance(opened, WholeStore):
+        return opened.broker_signs
+    listing = _listing_of(opened)
+    return broker_signs(store.path, listing.files).sentences() if listing is not None else []
 
 
 def _in_use(store: StoreArgument) -> str:

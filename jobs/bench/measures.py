@@ -119,7 +119,8 @@ def _check_scan(task: SegmentTask) -> int:
     messages: int = sum(extent.message_count for extent in summary.extents)
     unlike = {int(match) for match in summary.runs["match"]} if len(summary.runs) else set()
     if summary.problem or summary.findings or not messages or len(unlike) != 1:
-        raise BenchFailed(f"{task.path}: a sound segment is not found sound: {summary.problem or summary.findings[:1]}")
+        why = gap_text(summary.problem) if summary.problem else ""
+        raise BenchFailed(f"{task.path}: a sound segment is not found sound: {why or summary.findings[:1]}")
     return messages
 
 

@@ -18,6 +18,7 @@ from jobs.command_line.places import absolute, refuse_inside, refuse_not_utf8
 from jobs.faults import reason
 from jobs.spark_sources.messages import MessagesSource
 from jobs.spark_sources.notes import say
+from schemas.sources import LOST
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.explore.open_store import open_store
@@ -69,7 +70,10 @@ def make_copy(
             ordered.write.format(form).option("parquet.block.size", str(GROUP_BYTES)).mode("error").save(place)
         except Exception as problem:
             raise StoreError(f"{place}: the copy could not be written: {reason(problem)}") from None
-    _kept.insert(0, _Copy(place, form, columns, _options(source), source.times, before))
+    if len(source.stores) == 1 and not source.lost and LOST not in columns:
+        _kept.insert(0, _Copy(place, form, columns, _options(source), source.times, before))
+    else:  # what is lost hangs on more than segments, and a store of several may be left out for a moment
+        say([f"{place}: a copy of several stores, or with what is lost, is read by its own name alone"])
     return spark.read.format(form).load(place)
 
 

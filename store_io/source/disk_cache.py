@@ -160,7 +160,8 @@ class KeptFile:
         """Have this hold that version of the file; nothing is left of another. False where that cannot be noted."""
         head = self._head()
         try:
-            if head is not None and head[0][:2] != opened[:2]:  # whoever has the other open reads on
+            other = os.fstat(self._handle).st_size > 0 if head is None else head[0][:2] != opened[:2]
+            if other:  # whoever has the other open reads on
                 os.unlink(self.path)
                 handle = os.open(self.path, _FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
                 os.close(self._handle)

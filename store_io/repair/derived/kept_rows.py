@@ -6,6 +6,7 @@ the order of the log. It holds as long as the audit itself does: a change of the
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -100,6 +101,9 @@ class _Keeping:
         self._put(0, self._waiting.as_met())
         self.close()
         if not self._going:
+            with contextlib.suppress(WriteFailed):  # the room that they take is needed
+                for path in self._paths:
+                    self._task.aside.remove(path)
             return None
         (path, keys_path), (rows, keys) = self._paths, self._counts
         return KeptRows(self._task.aside, path, rows, tuple(self._queues), keys_path, keys)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from schemas.gaps import Cause, Gap
 from store_io.base.errors import StoreError
 from tests.support.stores.small_repairs import copied, small_store
 
@@ -19,6 +19,6 @@ def test_a_removal_is_a_step_and_a_task_that_failed_ends_the_repair(tmp_path: Pa
         (step,) = work.steps.done
         assert (step.action, step.file, step.reason, step.lost) == ("remove", "checkpoint", "because", {"bytes": size})
         assert "checkpoint" not in work.tree.by_path and (root / "checkpoint").exists()
-        work.run_tasks = lambda tasks, describe: [1, SimpleNamespace(sentence="out of memory")]
-        with pytest.raises(StoreError, match="a task of the repair failed: out of memory"):
+        work.run_tasks = lambda tasks, describe: [1, Gap(Cause.TASK_FAULT, values=("out of memory",))]
+        with pytest.raises(StoreError, match=r"a task of the repair failed: .*out of memory"):
             work.run([], "index")
