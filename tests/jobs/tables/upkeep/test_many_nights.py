@@ -2,7 +2,8 @@
 
     ./spark-submit.sh test -m big tests/jobs/tables/upkeep -s
 
-prints the figures that docs/performance.md, section 12, sums up. NIGHTS and STORES set other numbers. It writes some 700 MB below TMPDIR.
+prints the figures that docs/performance.md, section 12, sums up. NIGHTS and STORES set other numbers. It writes some 700 MB
+below TMPDIR.
 """
 
 from __future__ import annotations
