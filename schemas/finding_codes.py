@@ -161,55 +161,6 @@ class Code(StrEnum):
     LIVE_COPY = "live_copy"
 
 
-DAMAGED = Code.COMMITLOG_DAMAGED
-TORN = Code.COMMITLOG_TORN_TAIL
-FOREIGN = Code.COMMITLOG_FOREIGN
-PROPERTY_CRC = Code.PROPERTY_CRC_MISMATCH
-PROPERTIES = Code.PROPERTIES_MALFORMED
-HEADER_ODD = Code.MESSAGE_HEADER_ODD
-HOST_ODD = Code.STORE_HOST_ODD
-BRIDGED = Code.COMMITLOG_BRIDGED
-BEGINS_AGAIN = Code.QUEUE_BEGINS_AGAIN
-FILLER_SIZE = Code.FILLER_WRONG_SIZE
-FILLER_HIDES = Code.FILLER_HIDES_MESSAGES
-FILLER_NOT_ZERO = Code.FILLER_NOT_ZERO
-TIME_ODD = Code.STORE_TIME_ODD
-TIME_BACK = Code.STORE_TIME_BACK
-ENTRY_WRONG = Code.QUEUE_ENTRY_WRONG
-EXT_DAMAGED = Code.QUEUE_EXT_DAMAGED
-EXT_DANGLING = Code.QUEUE_EXT_DANGLING
-INDEX_MISSING = Code.INDEX_ENTRY_MISSING
-INDEX_DANGLING = Code.INDEX_ENTRY_DANGLING
-INDEX_BEYOND = Code.INDEX_ENTRY_BEYOND_END
-INDEX_WRONG = Code.INDEX_ENTRY_WRONG
-INDEX_HEADER = Code.INDEX_HEADER_WRONG
-INDEX_DUPLICATE = Code.INDEX_ENTRY_DUPLICATE
-TIERED_MESSAGES = Code.TIERED_MESSAGES
-COMPACTED_FILES = Code.COMPACTED_FILES_DIFFER
-COMPACTED_DAMAGED = Code.COMPACTED_RECORD_DAMAGED
-COMPACTED_UNLISTED = Code.COMPACTED_RECORD_UNLISTED
-COMPACTED_ENTRY = Code.COMPACTED_ENTRY_WRONG
-COMPACTED_DIFFERS = Code.COMPACTED_RECORD_DIFFERS
-COMPACTED_MISSING = Code.COMPACTED_MESSAGE_MISSING
-COMPACTED_AHEAD = Code.COMPACTED_LOG_AHEAD
-TIMER_LOST = Code.TIMER_MESSAGE_LOST
-TIMER_WAITS = Code.TIMER_MESSAGES_WAIT
-TIMER_LOG_MISSING = Code.TIMER_LOG_MISSING
-TIMER_UNIT_DAMAGED = Code.TIMER_UNIT_DAMAGED
-TIMER_UNIT_WRONG = Code.TIMER_UNIT_WRONG
-TIMER_UNIT_BEYOND = Code.TIMER_UNIT_BEYOND_END
-TIMER_SLOT_WRONG = Code.TIMER_SLOT_WRONG
-TIMER_WHEEL_MISSING = Code.TIMER_WHEEL_MISSING
-TIMER_CHECK_MISSING = Code.TIMER_CHECKPOINT_MISSING
-TIMER_CHECK_WRONG = Code.TIMER_CHECKPOINT_WRONG
-TIMER_OFFSET_BEYOND = Code.TIMER_OFFSET_BEYOND_END
-TIMER_AGAIN = Code.TIMER_MESSAGES_AGAIN
-TIMER_START_LATE = Code.TIMER_START_LATE
-TABLES_DAMAGED = Code.ROCKSDBSTORE_DAMAGED
-HALF_MISSING = Code.TRANSACTION_ENTRY_MISSING
-HALF_WRONG = Code.TRANSACTION_ENTRY_WRONG
-
-
 REBUILD_TWIN = (
     "Repair this copy: a repair rebuilds this kind of queues. Until then let no broker serve consumers from it; the other kind"
     " is right."
@@ -347,39 +298,41 @@ _SEGMENT_STEP = "Look for this segment in another copy of the same broker"
 
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
-    FindingCode(DAMAGED, LOSS, Part.LOG, Cure.OTHER_COPY, "Bytes that are no valid message, filler or unwritten space.",
+    FindingCode(Code.COMMITLOG_DAMAGED, LOSS, Part.LOG, Cure.OTHER_COPY,
+                "Bytes that are no valid message, filler or unwritten space.",
                 _DAMAGED_STEP),
-    FindingCode(TORN, NOTE, Part.LOG, Cure.NOTHING,
+    FindingCode(Code.COMMITLOG_TORN_TAIL, NOTE, Part.LOG, Cure.NOTHING,
                 "The broker died during its last write and left a part of a message; it never acknowledged it as stored.",
                 raised_step=f"{_TORN_STEP}; a repair takes it with --donor."),
-    FindingCode(FOREIGN, LOSS, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.COMMITLOG_FOREIGN, LOSS, Part.LOG, Cure.BY_HAND,
                 "Messages that are valid but name another physical offset than the one where they are: the file has a wrong"
                 " name, or holds stale bytes.",
                 "Find out where this file comes from. A broker would serve its messages at the offsets that they name."),
-    FindingCode(BRIDGED, NOTE, Part.LOG, Cure.NOTHING,
+    FindingCode(Code.COMMITLOG_BRIDGED, NOTE, Part.LOG, Cure.NOTHING,
                 "A placeholder record that a repair wrote over damaged bytes. A broker reads over it; no consumer sees it."),
     FindingCode(Code.MESSAGE_HEALED, NOTE, Part.LOG, Cure.NOTHING,
                 "A damaged record that a repair has made whole: a single change to which everything else in the store led."),
-    FindingCode(FILLER_SIZE, LOSS, Part.LOG, Cure.SALVAGE,
+    FindingCode(Code.FILLER_WRONG_SIZE, LOSS, Part.LOG, Cure.SALVAGE,
                 "The filler at a segment's end does not have the size of the space that is left."),
-    FindingCode(FILLER_HIDES, LOSS, Part.LOG, Cure.SALVAGE,
+    FindingCode(Code.FILLER_HIDES_MESSAGES, LOSS, Part.LOG, Cure.SALVAGE,
                 "Valid messages after the filler of a segment: a broker continues with the next segment and never sees them."),
-    FindingCode(FILLER_NOT_ZERO, NOTE, Part.LOG, Cure.NOTHING,
+    FindingCode(Code.FILLER_NOT_ZERO, NOTE, Part.LOG, Cure.NOTHING,
                 "Bytes other than zero after a segment's filler. Nothing reads them."),
-    FindingCode(PROPERTIES, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.ALWAYS,
+    FindingCode(Code.PROPERTIES_MALFORMED, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.ALWAYS,
                 meaning="A message's properties do not have the form that a broker writes. No checksum covers them."),
-    FindingCode(HEADER_ODD, NOTE, Part.LOG, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.MESSAGE_HEADER_ODD, NOTE, Part.LOG, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A message's header holds what no release writes; no checksum covers it. loss: consumers cannot read"
                         " the message.",
                 step="Compare this message with another copy: the disk or the copying changed bytes that no check covers.",
                 follows="Bytes of the header were changed. As a note: consumers can still read the message.",
                 raised_step="Compare this message with another copy: consumers cannot read it, and a repair keeps it as it is."),
-    FindingCode(HOST_ODD, NOTE, Part.LOG, Cure.BY_HAND,
+    FindingCode(Code.STORE_HOST_ODD, NOTE, Part.LOG, Cure.BY_HAND,
                 "One message's store host differs from that of all messages around it: damage, a broker's copy of an older"
                 " message, or a start under another IP address (brokerIP1).",
                 "Compare this message with another copy. Only its offset message id depends on the host.",
                 follows="Where it is damage, other bytes that no check covers may be damaged, too."),
-    FindingCode(PROPERTY_CRC, LOSS, Part.LOG, Cure.OTHER_COPY, "The property CRC at a message's end is wrong.", _DAMAGED_STEP),
+    FindingCode(Code.PROPERTY_CRC_MISMATCH, LOSS, Part.LOG, Cure.OTHER_COPY,
+                "The property CRC at a message's end is wrong.", _DAMAGED_STEP),
     FindingCode(Code.MESSAGE_LOST, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE,
                 meaning="A ConsumeQueue entry leads to damaged or zero bytes: its message is lost."),
     FindingCode(Code.MESSAGE_DISPUTED, REBUILDABLE, Part.LOG, Cure.BY_HAND, stays=Stays.AS_BEFORE | Stays.MOVED_MESSAGE,
@@ -430,15 +383,15 @@ _ROWS = (
     FindingCode(Code.QUEUE_OFFSET_BACK, LOSS, Part.QUEUE, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="A queue's offset is lower than the one before it.",
                 step="Look at both messages: the queue offset of one is damaged or stale. A repair keeps both as they are."),
-    FindingCode(BEGINS_AGAIN, NOTE, Part.QUEUE, Cure.BY_HAND, named=True,
+    FindingCode(Code.QUEUE_BEGINS_AGAIN, NOTE, Part.QUEUE, Cure.BY_HAND, named=True,
                 meaning="A queue's offsets begin again, and the queue holds the later messages: its topic was deleted and made"
                         " again, or its queue removed. The earlier messages are in no queue, and a start does not change that.",
                 step="Nothing, if the topic was deleted on purpose: query with --topic, --queue and --to-phy-offset shows the"
                      " earlier messages. A repair puts them into their queue only with --with-earlier."),
-    FindingCode(TIME_BACK, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,
+    FindingCode(Code.STORE_TIME_BACK, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,
                 meaning="A segment's store times are earlier than those before it: a clock was set back.",
                 step="Nothing to do. A recovery after a crash may begin too late."),
-    FindingCode(TIME_ODD, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,
+    FindingCode(Code.STORE_TIME_ODD, NOTE, Part.LOG, Cure.NOTHING, stays=Stays.ALWAYS,
                 meaning="A message's store time is far from its neighbours'.",
                 step="Nothing to do. A recovery after a crash may begin at the wrong segment.",
                 raised_step="Compare this message with another copy; a repair keeps it as it is."),
@@ -499,7 +452,7 @@ _ROWS = (
     # ---- ConsumeQueue -----------------------------------------------------------------------------------------------
     FindingCode(Code.QUEUE_ENTRY_MISSING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.PARTIAL_QUEUE,
                 meaning="Messages without an entry in their queue."),
-    FindingCode(ENTRY_WRONG, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+    FindingCode(Code.QUEUE_ENTRY_WRONG, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "An entry whose size or tags code does not fit its message."),
     FindingCode(Code.QUEUE_ENTRY_SHIFTED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, stays=Stays.MOVED_MESSAGE,
                 meaning="Entries at another queue offset than their messages have."),
@@ -554,43 +507,47 @@ _ROWS = (
     FindingCode(Code.QUEUE_TOPIC_UNKNOWN, NOTE, Part.QUEUE, Cure.BY_HAND,
                 "A queue of a topic that config/topics.json does not name.",
                 "Check config/topics.json of this copy before a start."),
-    FindingCode(EXT_DAMAGED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "A unit of a ConsumeQueueExt file is damaged."),
-    FindingCode(EXT_DANGLING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, "An entry leads to an ext unit that does not exist."),
+    FindingCode(Code.QUEUE_EXT_DAMAGED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+                "A unit of a ConsumeQueueExt file is damaged."),
+    FindingCode(Code.QUEUE_EXT_DANGLING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
+                "An entry leads to an ext unit that does not exist."),
     # ---- logs of compacted topics -----------------------------------------------------------------------------------
-    FindingCode(COMPACTED_FILES, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode(Code.COMPACTED_FILES_DIFFER, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "A compacted topic's log and its entries do not have the files that a broker writes: it leaves the queue out, or"
                 " does not start.", _SET_ASIDE),
-    FindingCode(COMPACTED_DAMAGED, LOSS, Part.QUEUE, Cure.BY_HAND,
+    FindingCode(Code.COMPACTED_RECORD_DAMAGED, LOSS, Part.QUEUE, Cure.BY_HAND,
                 "A record of a compacted topic's log is damaged. Consumers of the topic read from there alone. Severity"
                 " rebuildable: the CommitLog still holds the message.",
                 "Compare with another copy of this broker. Where the CommitLog holds the message, send it again, or do as"
                 " docs/kinds/compaction.md 6 says."),
-    FindingCode(COMPACTED_UNLISTED, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode(Code.COMPACTED_RECORD_UNLISTED, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "Bytes of a compacted topic's log that have no entry: no consumer gets them.", _SET_ASIDE),
-    FindingCode(COMPACTED_ENTRY, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode(Code.COMPACTED_ENTRY_WRONG, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "An entry of a compacted topic that does not fit the record to which it leads.", _SET_ASIDE),
-    FindingCode(COMPACTED_DIFFERS, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode(Code.COMPACTED_RECORD_DIFFERS, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "A compacted topic's log and the CommitLog hold other bytes for the same queue offset.",
                 "Compare both with another copy. Consumers of the topic get what the compacted log holds."),
-    FindingCode(COMPACTED_MISSING, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode(Code.COMPACTED_MESSAGE_MISSING, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "Messages of the CommitLog that a compacted topic's log should hold and does not. Consumers of the topic do not"
                 " get them. Severity note: the broker was killed, and puts them at its next start.", _SET_ASIDE),
-    FindingCode(COMPACTED_AHEAD, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
+    FindingCode(Code.COMPACTED_LOG_AHEAD, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "A compacted topic's log would reach beyond its queue after a start: new messages are left out of it until the"
                 " queue is as long.",
                 "Set the queue's two folders below compaction/ aside before a start."),
-    FindingCode(TIERED_MESSAGES, NOTE, Part.COPY, Cure.BY_HAND,
+    FindingCode(Code.TIERED_MESSAGES, NOTE, Part.COPY, Cure.BY_HAND,
                 "By its metadata a tiered store holds messages of this broker. They lie outside of this copy and were not read.",
                 "Nothing to do here. Ask the tiered store itself for these messages.",
                 follows="This audit says nothing about these messages, neither that they are whole nor that they are lost."),
     # ---- Index ------------------------------------------------------------------------------------------------------
-    FindingCode(INDEX_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Keys of messages without an index entry."),
-    FindingCode(INDEX_DANGLING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Index entries that lead to no message."),
-    FindingCode(INDEX_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
+    FindingCode(Code.INDEX_ENTRY_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
+                "Keys of messages without an index entry."),
+    FindingCode(Code.INDEX_ENTRY_DANGLING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, "Index entries that lead to no message."),
+    FindingCode(Code.INDEX_ENTRY_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
                 "An index entry whose hash or time does not fit its message."),
-    FindingCode(INDEX_DUPLICATE, NOTE, Part.INDEX, Cure.NOTHING, "A message's keys are in the index twice, as after a restart.",
+    FindingCode(Code.INDEX_ENTRY_DUPLICATE, NOTE, Part.INDEX, Cure.NOTHING,
+                "A message's keys are in the index twice, as after a restart.",
                 raised_step=Cure.REBUILD_INDEX.value),
-    FindingCode(INDEX_BEYOND, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, shows_missing=True,
+    FindingCode(Code.INDEX_ENTRY_BEYOND_END, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, shows_missing=True,
                 meaning="Index entries beyond the CommitLog's end. They would lead to new messages."),
     FindingCode(Code.INDEX_RANGE_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
                 "Messages with keys that no index file covers.",
@@ -598,7 +555,7 @@ _ROWS = (
     FindingCode(Code.INDEX_RANGE_UNCONFIRMED, NOTE, Part.INDEX, Cure.NOTHING,
                 "Messages with keys after confirmOffset are in no index file: a replica in controller mode keeps them back.",
                 "Nothing: they are indexed when they are confirmed, or when this broker is elected."),
-    FindingCode(INDEX_HEADER, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
+    FindingCode(Code.INDEX_HEADER_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
                 meaning="An index file's header does not fit its entries."),
     FindingCode(Code.INDEX_CHAIN_BROKEN, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, wrong_size_of=Part.INDEX,
                 meaning="An index entry's link to the entry before it is wrong."),
@@ -704,63 +661,63 @@ _ROWS = (
                 "Pass the broker's own broker.conf.",
                 follows="The audit may have used other settings than the broker's: with its own the result may be another one."),
     # ---- timers -----------------------------------------------------------------------------------------------------
-    FindingCode(TIMER_LOST, LOSS, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.AS_BEFORE,
+    FindingCode(Code.TIMER_MESSAGE_LOST, LOSS, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.AS_BEFORE,
                 meaning="Timer messages that are in the log, and that a start never delivers: their time is past for the timer"
                         " and no delivered copy of them stays, or no slot leads to their units, or these are gone."),
-    FindingCode(TIMER_WAITS, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_MESSAGES_WAIT, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Timer messages wait, and the broker's settings keep the service off that delivers timer messages.",
                 step="Nothing, if that is meant; else set timerWheelEnable=true in broker.conf.",
                 follows="No consumer gets these messages while the setting stays. A start loses none of them.",
                 named=True),
-    FindingCode(TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_LOG_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A file of the timer log is missing. The messages that its units lead to are not delivered."),
-    FindingCode(TIMER_UNIT_DAMAGED, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_UNIT_DAMAGED, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A part of the timer log that is no unit. A start cuts the log there and takes the messages from their"
                         " queue again, or, further back, no longer finds what the slot held before it."),
-    FindingCode(TIMER_UNIT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_UNIT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A unit of the timer log, or an entry of timers in RocksDB, does not fit the timer message that it leads"
                         " to; or a unit does not fit the one before it in its slot."),
-    FindingCode(TIMER_UNIT_BEYOND, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_UNIT_BEYOND_END, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="Units of the timer log, or entries of timers in RocksDB, lead beyond the CommitLog's end. When their"
                         " time comes a broker finds nothing there, or what was written there since.",
                 step="Look for the end of the log in another copy of the same broker: audit that copy and use it instead. A"
                      " repair of this one leaves these units out."),
-    FindingCode(TIMER_SLOT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_SLOT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="A slot of the timer wheel does not fit the units of its time: messages of that time would not be"
                         " delivered."),
-    FindingCode(TIMER_WHEEL_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_WHEEL_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="The timer wheel is missing or empty. A start makes slots from the timer log's last files alone: messages"
                         " whose units lie before them, in no chain of these slots, are never delivered."),
-    FindingCode(TIMER_CHECK_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_CHECKPOINT_MISSING, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="The timer's checkpoint is missing or says nothing: a start takes every timer message from the beginning"
                         " and delivers those again that were delivered."),
-    FindingCode(TIMER_CHECK_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_CHECKPOINT_WRONG, REBUILDABLE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="The timer's checkpoint does not fit the timer log, or holds what no broker writes."),
-    FindingCode(TIMER_OFFSET_BEYOND, NOTE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_OFFSET_BEYOND_END, NOTE, Part.TIMER, Cure.REBUILD_TIMERS, stays=Stays.ALWAYS,
                 meaning="The timer has read its queue further than the queue reaches. Since 5.3.2 a start sets it back; before,"
                         " the messages that are sent until the queue is as long again are never delivered.",
                 step="Nothing, from 5.3.2 on.",
                 raised_step="Repair this copy, or start it with 5.3.2 or later."),
-    FindingCode(TIMER_AGAIN, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_MESSAGES_AGAIN, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Timer messages that were delivered and that a start takes out of their queue again. With timers in"
                         " RocksDB this is so after every kill, and even after a clean stop for messages that were due when they"
                         " were sent.",
                 step="Nothing, where consumers bear messages that come twice.",
                 follows="Consumers get these messages twice."),
-    FindingCode(TIMER_START_LATE, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
+    FindingCode(Code.TIMER_START_LATE, NOTE, Part.TIMER, Cure.BY_HAND, stays=Stays.ALWAYS,
                 meaning="Timers wait in RocksDB, and the time up to which timers were delivered is not stored there, as none was"
                         " delivered yet. A start then begins ten seconds before its own time.",
                 step="Start the broker before the first of them is due, or send again what is passed over.",
                 follows="Timers that are due more than ten seconds before the start are never delivered."),
-    FindingCode(TABLES_DAMAGED, REBUILDABLE, Part.TIMER | Part.INDEX, Cure.REBUILD_TABLES,
+    FindingCode(Code.ROCKSDBSTORE_DAMAGED, REBUILDABLE, Part.TIMER | Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="RocksDB finds bad bytes in rocksdbstore/, where index, timers or transactions lie. What lies in or after"
                         " them is not found; timers there are never delivered. This audit does not judge its entries.",
                 follows="No message of the CommitLog is lost by it. Exit code 10; 20 if these settings keep timers there."),
-    FindingCode(HALF_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
+    FindingCode(Code.TRANSACTION_ENTRY_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="Half messages that nothing marks as done, and that have no entry in RocksDB: the broker never asks their"
                         " producers. A broker that gave a transaction up after many questions leaves the same, without a trace in"
                         " the log."),
-    FindingCode(HALF_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
+    FindingCode(Code.TRANSACTION_ENTRY_WRONG, REBUILDABLE, Part.INDEX, Cure.REBUILD_TABLES,
                 meaning="An entry of transactions in RocksDB leads to no half message or does not fit it, or should have been"
                         " removed. The broker asks the producer about whatever lies there, or removes the entry."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
@@ -807,7 +764,7 @@ CURED = frozenset(row.code for row in _ROWS if row.cure in {*_BY_ANY_REPAIR, Cur
 WITHOUT_DONOR = {
     Cure.OTHER_COPY.value: "Look for these bytes in another copy of the same broker.",
     _DAMAGED_STEP: "Look for these bytes in another copy of the same broker.",
-    CATALOGUE[TORN].raised_step: f"{_TORN_STEP}.",
+    CATALOGUE[Code.COMMITLOG_TORN_TAIL].raised_step: f"{_TORN_STEP}.",
     CATALOGUE[Code.SEGMENT_MISSING].step: f"{_SEGMENT_STEP}.",
 }
 """Next steps that name a donor, and what is left of them for a kind of store that no donor helps."""

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.report.files.json_text import document
 from jobs.report.texts.commands import NOTHING_MENDS, repair_commands, repair_withheld
-from schemas.finding_codes import BEGINS_AGAIN
+from schemas.finding_codes import Code
 from schemas.rows import NAMED, NOTE, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
@@ -135,12 +135,14 @@ def test_earlier_messages_come_back_only_if_they_are_asked_for(lives: tuple[int,
     """What is left out is in the report, with the reason."""
     store = made_again(tmp_path / "store", kind, lives, [1])
     left = mended(store.root, tmp_path / "left", store.release, store.broker_conf, SALVAGE).report
-    note = next(f for f in audited(tmp_path / "left", store.release, store.broker_conf).findings if f.code == BEGINS_AGAIN)
+    note = next(
+        f for f in audited(tmp_path / "left", store.release, store.broker_conf).findings if f.code == Code.QUEUE_BEGINS_AGAIN
+    )
     assert note.count == lives[0] and left["moved"] == []
     asked = mended(store.root, tmp_path / "asked", store.release, store.broker_conf, SALVAGE, with_earlier=True).report
     assert asked["unserved"] == []
     again = audited(tmp_path / "asked", store.release, store.broker_conf)
-    assert again.exit_code == 0 and not any(f.code == BEGINS_AGAIN for f in again.findings)
+    assert again.exit_code == 0 and not any(f.code == Code.QUEUE_BEGINS_AGAIN for f in again.findings)
     if kind == FILES:
         served = Served(tmp_path / "asked", store.sizes.segment).messages
         own = [r.at for r in store.records if r.topic == "A"]

@@ -19,7 +19,7 @@ from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.judgement import KINDS
 from jobs.report.texts.store_titles import says_nothing, short_names
-from schemas.finding_codes import TIMER_LOST
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, Row
 from store_io.audit.outcome.safety import Safety
 from store_io.base.errors import StoreError
@@ -175,7 +175,9 @@ def _store_view(name: str, trend: Sequence[Row], codes: Sequence[Row], runs: int
         "broker_name": trend[-1].get("broker_name"),
         "safety": safety_of(trend[-1]),
         "why": _why(trend[-1], ranked),
-        "lost_timers": sum(code["count"] for code in codes if code["code"] == TIMER_LOST and code["severity"] == LOSS),
+        "lost_timers": sum(
+            code["count"] for code in codes if code["code"] == Code.TIMER_MESSAGE_LOST and code["severity"] == LOSS
+        ),
         "age_seconds": max(0, (micros_of(now) - (trend[-1]["started_at"] or 0)) // 1_000_000),
         "latest": latest,
         "runs": runs,

@@ -12,7 +12,6 @@ from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
-from schemas import finding_codes as codes
 from schemas import index_layout as layout
 from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.finding_codes import Code
@@ -437,13 +436,13 @@ def _entry_to_blame(header: int, entry: int, neighbours: np.ndarray, order: int)
 def _begin_time(finding: Finding) -> bool:
     """Whether it blames the header's begin time alone, which messages have shown to be wrong."""
     place = layout.BEGIN_TIMESTAMP_POSITION, layout.BEGIN_TIMESTAMP_POSITION + 8
-    return finding.code == codes.INDEX_HEADER and (finding.start, finding.end) == place
+    return finding.code == Code.INDEX_HEADER_WRONG and (finding.start, finding.end) == place
 
 
 def _counts_from_begin(finding: Finding) -> bool:
     """Whether it may be nothing but a consequence of a wrong begin time."""
-    both_times = finding.code == codes.INDEX_HEADER and (finding.start, finding.end) == (0, 16)
-    return both_times or finding.code == codes.INDEX_WRONG and finding.message == TIME_DIFFERENCE
+    both_times = finding.code == Code.INDEX_HEADER_WRONG and (finding.start, finding.end) == (0, 16)
+    return both_times or finding.code == Code.INDEX_ENTRY_WRONG and finding.message == TIME_DIFFERENCE
 
 
 def without_header_echoes(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:

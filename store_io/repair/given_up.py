@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from schemas.finding_codes import CATALOGUE
+from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import NOTE, Finding, QueueKey, Row
-from store_io.audit.checks.repaired_store import NOT_KNOWN, REPAIRED
+from store_io.audit.checks.repaired_store import NOT_KNOWN
 from store_io.audit.facts.missing_messages import places_missing
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.ranges import Ranges, union
@@ -41,9 +41,9 @@ def given_up(
     for finding in findings:
         if CATALOGUE[finding.code].shows_missing and finding.severity != NOTE:
             signs.add(finding.code)
-        elif finding.code == REPAIRED and finding.actual == NOT_KNOWN:
-            signs.add(REPAIRED)
-        elif finding.code == REPAIRED:
+        elif finding.code == Code.STORE_REPAIRED and finding.actual == NOT_KNOWN:
+            signs.add(Code.STORE_REPAIRED)
+        elif finding.code == Code.STORE_REPAIRED:
             earlier = finding.count
     return {
         "messages": missing + cut + earlier,

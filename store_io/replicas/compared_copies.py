@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schemas.finding_codes import BRIDGED
+from schemas.finding_codes import Code
 from schemas.rows import QueueKey, SegmentSummary
 from store_io.audit.log_map import DAMAGED, FILLER, LogMap, log_map
 from store_io.replicas.replica_parts import LACKING, QueueTotal, ReplicaPart, ReplicaRange, State
@@ -57,7 +57,12 @@ def copy_of(audit: StoreAudit) -> Copy:
 
 def _with_bridges(log: LogMap, segments: Sequence[SegmentSummary]) -> LogMap:
     """Mark what a repair has bridged as damage: this copy lacks the messages that another one holds in its place."""
-    found = [(f.phy_offset or 0, s.base_offset + (f.end or 0)) for s in segments for f in s.findings if f.code == BRIDGED]
+    found = [
+        (f.phy_offset or 0, s.base_offset + (f.end or 0))
+        for s in segments
+        for f in s.findings
+        if f.code == Code.COMMITLOG_BRIDGED
+    ]
     if not found:
         return log
     lows, highs = np.array(found, np.int64).T

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schemas.finding_codes import BRIDGED
+from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
 from store_io.audit.queue_runs import message_runs
@@ -127,7 +127,7 @@ class ReplicaGroup:
         low, high = segment.base_offset + messages[0].start, segment.base_offset + messages[-1].end
         if any(a <= low and high <= b for a, b in other.unreadable):
             return State.UNKNOWN
-        if other.unreadable or any(finding.code == BRIDGED for finding in segment.findings):
+        if other.unreadable or any(finding.code == Code.COMMITLOG_BRIDGED for finding in segment.findings):
             return None
         if low >= other.end:
             return State.BEYOND

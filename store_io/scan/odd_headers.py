@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, Finding, QueueKey, TornProperties
 from store_io.formats.commitlog import bridges
 from store_io.formats.commitlog.message_columns import HAS_INNER, INNER_ALONE
@@ -51,14 +51,16 @@ def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) ->
         actual = read(fault.field, signed=False)
         found.append(
             message_finding(
-                codes.HEADER_ODD, Span(path, low, high), row, key, severity=LOSS if fault.unreadable else "",
+                Code.MESSAGE_HEADER_ODD, Span(path, low, high), row, key, severity=LOSS if fault.unreadable else "",
                 actual=f"0x{actual:0{2 * (high - low)}x}", message=f"the header of a message holds {fault.text}",
             )
         )  # fmt: skip
         if fault.field == faults.SYS_FLAG:  # a broker that writes the message again keeps them, but for the transaction's state
             same = int(row["body_crc"]), int(row["body_len"]), int(row["born_time"])
             flags = actual & ~layout.SYS_TRANSACTION_MASK
-            torn.append(TornProperties(int(row["phy_offset"]), same, frozenset({f"{fault.field} {flags}"}), codes.HEADER_ODD))
+            torn.append(
+                TornProperties(int(row["phy_offset"]), same, frozenset({f"{fault.field} {flags}"}), Code.MESSAGE_HEADER_ODD)
+            )
     return found, torn
 
 
@@ -135,6 +137,6 @@ class StoreHosts:
             end = start + (8 + layout.IPV6_EXTRA_BYTES if flags & layout.SYS_STORE_HOST_V6 else 8)
             wanted, actual = "the store host of the messages before and after it", host_text(window.read(start, end))
             finding = message_finding(
-                codes.HOST_ODD, Span(self._path, start, end), row, keys[row["topic_ref"]], expected=wanted, actual=actual
+                Code.STORE_HOST_ODD, Span(self._path, start, end), row, keys[row["topic_ref"]], expected=wanted, actual=actual
             )
             self._findings.add(finding)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from schemas import finding_codes as codes
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
 from store_io.base.compiled.native import kept
@@ -189,7 +188,9 @@ class Resync:
 
     def _torn_tail(self, start: int, verdict: Verdict) -> ResyncResult:
         end = max(self._window.last_nonzero_end(start), min(start + layout.FRAME_BYTES, self._size))
-        finding = self._finding(codes.TORN, start, end, verdict, f"the last message was cut short after {end - start:,} bytes")
+        finding = self._finding(
+            Code.COMMITLOG_TORN_TAIL, start, end, verdict, f"the last message was cut short after {end - start:,} bytes"
+        )
         finding = finding if self._unclean else replace(finding, severity=LOSS)
         return ResyncResult([Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason)], [finding], end)
 
@@ -201,7 +202,7 @@ class Resync:
         if total != left:
             findings.append(
                 self._at(
-                    codes.FILLER_SIZE,
+                    Code.FILLER_WRONG_SIZE,
                     start,
                     end,
                     expected=str(left),
@@ -211,11 +212,11 @@ class Resync:
             )
         if found is not None:
             text = f"messages continue at position {found:,}, after a filler"
-            findings.append(self._at(codes.FILLER_HIDES, start, end, message=text))
+            findings.append(self._at(Code.FILLER_HIDES_MESSAGES, start, end, message=text))
             return ResyncResult([Extent(EXTENT_DAMAGED, start, found, reason="filler")], findings, found)
         if self._window.first_nonzero(end) < size:
             text = "the bytes after the filler are not zero"
-            findings.append(self._at(codes.FILLER_NOT_ZERO, end, size, phy_offset=None, message=text))
+            findings.append(self._at(Code.FILLER_NOT_ZERO, end, size, phy_offset=None, message=text))
         return ResyncResult([Extent(EXTENT_FILLER, start, size)], findings)
 
     def _hidden(self, start: int, end: int) -> int | None:
@@ -235,7 +236,7 @@ class Resync:
 
     def _filler_magic(self, start: int, verdict: Verdict) -> ResyncResult:
         end = start + layout.FRAME_BYTES
-        finding = self._finding(codes.DAMAGED, start, end, verdict, "an end-of-segment filler with a wrong magic")
+        finding = self._finding(Code.COMMITLOG_DAMAGED, start, end, verdict, "an end-of-segment filler with a wrong magic")
         extents = [Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason), Extent(EXTENT_FILLER, end, self._size)]
         return ResyncResult(extents, [finding])
 
@@ -246,7 +247,7 @@ class Resync:
         one = count == 1
         text = f"{count_text(count, 'valid message')}"
         finding = self._at(
-            codes.FOREIGN,
+            Code.COMMITLOG_FOREIGN,
             record + layout.PHY_OFFSET_POSITION if one else start,
             record + layout.PHY_OFFSET_POSITION + 8 if one else end,
             phy_offset=self._base + record,
@@ -266,9 +267,11 @@ class Resync:
         """
         extent = Extent(EXTENT_DAMAGED, start, end, reason="unwritten" if zeros else verdict.reason, zeros=zeros)
         if zeros:
-            finding = self._finding(codes.DAMAGED, start, end, verdict, "zeros, then other bytes, where messages should be")
+            finding = self._finding(
+                Code.COMMITLOG_DAMAGED, start, end, verdict, "zeros, then other bytes, where messages should be"
+            )
             return ResyncResult([extent], [finding], end)
-        code = codes.PROPERTY_CRC if verdict.reason == "property_crc" else codes.DAMAGED
+        code = Code.PROPERTY_CRC_MISMATCH if verdict.reason == "property_crc" else Code.COMMITLOG_DAMAGED
         low, high = start, record_end if record_end is not None else min(start + layout.FRAME_BYTES, end)
         if verdict.reason == "frame_header":
             high = start + self._record
@@ -279,7 +282,7 @@ class Resync:
         findings = [self._finding(code, low, high, verdict, f"a message is not valid here: {verdict.reason}")]
         if record_end is None and high < end:
             text = f"{end - high:,} bytes after a damaged message hold no recognisable message"
-            findings.append(self._at(codes.DAMAGED, high, end, message=text))
+            findings.append(self._at(Code.COMMITLOG_DAMAGED, high, end, message=text))
         return ResyncResult([extent], findings, end)
 
     def _at(self, code: Code, start: int, end: int, **more: Any) -> Finding:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from schemas import commitlog_layout as layout
-from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import Finding, FirstRecord, MappedFile
 from store_io.base.errors import StoreChanged, StoreError
@@ -119,13 +119,13 @@ def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> l
     if verdict.reason == "phy_offset":
         at, own = record + layout.PHY_OFFSET_POSITION, file.start + record
         stored = str(int.from_bytes(window.read(at, at + 8), "big", signed=True))
-        return [Finding(codes.FOREIGN, file.path, at, at + 8, phy_offset=own, expected=str(own), actual=stored)]
+        return [Finding(Code.COMMITLOG_FOREIGN, file.path, at, at + 8, phy_offset=own, expected=str(own), actual=stored)]
     claimed = record + int.from_bytes(window.read(record, record + 4), "big", signed=True)
     end = claimed if record + layout.MIN_SIZE_V1_BYTES <= claimed <= file.size else min(layout.FRAME_BYTES, file.size)
     return [
         Finding(
-            codes.DAMAGED, file.path, 0, end, phy_offset=file.start, expected="a message or a filler", actual=verdict.reason,
-            message="the segment does not begin with a valid message; its rest was not read",
+            Code.COMMITLOG_DAMAGED, file.path, 0, end, phy_offset=file.start, expected="a message or a filler",
+            actual=verdict.reason, message="the segment does not begin with a valid message; its rest was not read",
         )
     ]  # fmt: skip
 

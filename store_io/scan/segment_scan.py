@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from schemas import finding_codes as codes
 from schemas.commitlog_layout import FRAME_BYTES
+from schemas.finding_codes import Code
 from schemas.rows import (
     EXTENT_MESSAGE,
     EXTENT_UNWRITTEN,
@@ -363,7 +363,7 @@ class _Scan:
         for i in np.flatnonzero(rows["flag"] == bridges.FLAG) if self.batch.met & BRIDGE_FLAGS else ():
             self._bridge(rows[i])
         for i in np.flatnonzero(rows["flags"] & MALFORMED_PROPERTIES) if self.batch.met & MALFORMED_PROPERTIES else ():
-            if known := self.findings.room(codes.PROPERTIES):
+            if known := self.findings.room(Code.PROPERTIES_MALFORMED):
                 data = part_of(self.window, rows[i], "props")
                 self.summary.torn.append(torn_properties(rows[i], data))
             self._malformed(rows[i], properties_fault(data) if known else "")
@@ -385,12 +385,12 @@ class _Scan:
             self.messages -= 1
             start = int(row["position"])
             end = start + int(row["total_size"])
-            self.findings.add_beside(Finding(codes.BRIDGED, self.task.path, start, end, phy_offset=self.base + start), 0)
+            self.findings.add_beside(Finding(Code.COMMITLOG_BRIDGED, self.task.path, start, end, phy_offset=self.base + start), 0)
 
     def _malformed(self, row: np.void, text: str) -> None:
         key, start = self.topics.keys[row["topic_ref"]], int(row["position"]) + int(row["props_at"])
         end, text = start + int(row["props_len"]), f"the properties of a message hold {text}"
-        self.findings.add(message_finding(codes.PROPERTIES, Span(self.task.path, start, end), row, key, message=text))
+        self.findings.add(message_finding(Code.PROPERTIES_MALFORMED, Span(self.task.path, start, end), row, key, message=text))
 
     def _parts(self, rows: np.ndarray) -> list[tuple[int, int, int]]:
         """The batch as ranges of messages that the same walks met."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from schemas import finding_codes as codes
 from schemas.finding_codes import Code
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.formats.commitlog.message_columns import ROW_DTYPE
@@ -71,10 +70,14 @@ class StoreTimes:
         elif after is None and fall > CLOCK_STEP_MS:
             self._odd(low)
         else:
-            self._add(codes.TIME_BACK, NOTE, low, f"store times are {fall:,} ms earlier from here on: the clock was set back")
+            self._add(
+                Code.STORE_TIME_BACK, NOTE, low, f"store times are {fall:,} ms earlier from here on: the clock was set back"
+            )
 
     def _odd(self, row: np.void) -> None:
-        self._add(codes.TIME_ODD, LOSS, row, "a message's store time fits neither the message before it nor the one after it")
+        self._add(
+            Code.STORE_TIME_ODD, LOSS, row, "a message's store time fits neither the message before it nor the one after it"
+        )
 
     def _add(self, code: Code, severity: str, row: np.void, text: str) -> None:
         v6 = bool(row["sys_flag"] & layout.SYS_BORN_HOST_V6)

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from jobs.environment.installation import ENTRY
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, name_text, printable
-from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, CURED, NO_QUEUE, Part
+from schemas.finding_codes import CATALOGUE, CURED, NO_QUEUE, Code, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
 from store_io.audit.healing.judgement import risk_text
 from store_io.audit.outcome.safety import Safety, holds_nothing, lost_of, setting_at_fault, unqueueable
@@ -137,7 +137,7 @@ def _range_options(topic: str, queue_id: int, first: int, end: int) -> list[tupl
 def _look(finding: Finding) -> tuple[str, list[tuple[str, object]]] | None:
     """Return (the command that looks closer, its options); None if none would show more."""
     topic, queue_id, offset = finding.topic, finding.queue_id, finding.queue_offset
-    if finding.code == BEGINS_AGAIN and topic is not None and finding.phy_offset is not None:  # what lies before it
+    if finding.code == Code.QUEUE_BEGINS_AGAIN and topic is not None and finding.phy_offset is not None:  # what lies before it
         of_queue: list[tuple[str, object]] = [(_TOPIC, topic.replace(",", "\\,")), ("--queue", queue_id)]
         return "query", [*of_queue, ("--to-phy-offset", finding.phy_offset)]
     if topic is not None and queue_id is not None and offset is not None and _about_queue(finding):

@@ -30,7 +30,6 @@ from store_io.repair.proposals import FIX_CONFIG, proposals
 NOTHING = "Nothing to do."
 NOTHING_JUDGED = "Nothing to do for what was judged."
 _NAME_CONF = "To be sure, name its broker.conf with --broker-conf and audit again."
-_BEYOND = Code.CONSUMER_OFFSET_BEYOND_END
 
 
 @dataclass
@@ -83,7 +82,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
             if finding.next in SWITCH_OFF.values():
                 first = finding.next
             elif (cause or finding.severity == severity) and finding.next and not said:
-                step = _offsets(outcome) if repairs and finding.code == _BEYOND else ""
+                step = _offsets(outcome) if repairs and finding.code == Code.CONSUMER_OFFSET_BEYOND_END else ""
                 if finding.next == NO_BACKUP and config_stays:
                     step = NO_BACKUP_DATABASE
                 steps.setdefault(step or finding.next.removesuffix(HEALS if heals else ""), {}).setdefault(finding.file)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from schemas import commitlog_layout, dledger_layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import CATALOGUE, COMPACTED_FILES, NO_QUEUE, SWITCH_OFF, Code
+from schemas.finding_codes import CATALOGUE, NO_QUEUE, SWITCH_OFF, Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
@@ -90,7 +90,7 @@ def _refused(evidence: Evidence, refusal: Refusal) -> Finding:
     elif refusal.setting:
         step = correct_line(refusal)
     elif refusal.path.startswith(COMPACTION + "/"):
-        step = f"See {COMPACTED_FILES} of the same file."
+        step = f"See {Code.COMPACTED_FILES_DIFFER} of the same file."
     elif refusal.kind == RefusalKind.TOPIC_NOT_NAMED:
         step = _RESTORE_TOPICS
     elif refusal.path in config.loads:

@@ -37,9 +37,6 @@ HEAD = ("schema_version", "made_at", "consistent", "given_up", "log_tail", "stay
 NOT_KNOWN = "messages whose number is not known"
 TAIL_BYTES = 4096
 _WINDOW_BYTES = 1 << 16
-REPAIRED = Code.STORE_REPAIRED
-HEALED = Code.MESSAGE_HEALED
-EMPTIED = Code.CONFIG_TABLE_EMPTIED
 MOST_HEALED = 500  # records that a report names in its first bytes
 _PLACE = ("file", "start", "end", "phy_offset", "topic", "queue_id", "queue_offset")
 _TIME = "%Y-%m-%d %H:%M:%S"
@@ -136,7 +133,7 @@ def _given_up(report: _Report) -> list[Finding]:
     number = count_text(report.messages, "message") if report.messages else NOT_KNOWN
     return [
         Finding(
-            REPAIRED,
+            Code.STORE_REPAIRED,
             COMMITLOG,
             phy_offset=report.tail["end"],
             actual=number,
@@ -155,7 +152,7 @@ def _healed(evidence: Evidence, report: _Report) -> list[Finding]:
         start = _message_start(evidence, holder, phy, row["bytes"]) if holder is not None else None
         if holder is not None and start is not None:
             text = f"a repair on {report.made_at} UTC has healed this record: its report has the old and the new bytes"
-            found.append(Finding(HEALED, holder.path, start, start + row["bytes"], phy_offset=phy, message=text))
+            found.append(Finding(Code.MESSAGE_HEALED, holder.path, start, start + row["bytes"], phy_offset=phy, message=text))
     return found
 
 
@@ -165,7 +162,7 @@ def _emptied(report: _Report) -> list[Finding]:
     for row in report.emptied:
         lost = f", {count_text(row['lost'], 'entry', 'entries')} lost" if row["lost"] else ""
         text = f"{row['file']}: a repair on {report.made_at} UTC let this table begin empty, by --empty-config{lost}"
-        found.append(Finding(EMPTIED, row["file"], message=text, count=max(1, row["lost"])))
+        found.append(Finding(Code.CONFIG_TABLE_EMPTIED, row["file"], message=text, count=max(1, row["lost"])))
     return found
 
 
@@ -201,7 +198,7 @@ def log_tail(source: ByteSource, segments: Iterable[MappedFile], end: int) -> Ro
 
 def repair_note(outcome: AuditOutcome) -> str:
     """Return a sentence on the messages that the repair of this store gave up; empty for any other store."""
-    message = next((f.message for f in outcome.findings if f.code == REPAIRED), "")
+    message = next((f.message for f in outcome.findings if f.code == Code.STORE_REPAIRED), "")
     return f"{message[:1].upper()}{message[1:]}." if message else ""
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from schemas.finding_codes import INDEX_BEYOND, INDEX_DANGLING, INDEX_MISSING
+from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.scan import torn_copies
 
-_NO_MESSAGE, _NO_ENTRY = (INDEX_BEYOND, INDEX_DANGLING), (INDEX_MISSING,)  # say that something is not there
+_NO_MESSAGE, _NO_ENTRY = (
+    (Code.INDEX_ENTRY_BEYOND_END, Code.INDEX_ENTRY_DANGLING),
+    (Code.INDEX_ENTRY_MISSING,),
+)  # say that something is not there
 UNSETTLED_SEGMENTS = 2  # the newest, whose first record may be torn
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from schemas import finding_codes as codes
 from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding
 from schemas.store_names import TIERED_METADATA
@@ -34,7 +33,7 @@ def tiered_store(evidence: Evidence) -> list[Finding]:
     there = [(key, span) for key, span in sorted(read.queues.items()) if span[0] < span[1]]
     found = [
         Finding(
-            codes.TIERED_MESSAGES,
+            Code.TIERED_MESSAGES,
             TIERED_METADATA,
             topic=topic,
             queue_id=queue_id,
@@ -46,5 +45,5 @@ def tiered_store(evidence: Evidence) -> list[Finding]:
     if len(there) > MAX_QUEUES_TOLD:
         more = len(there) - MAX_QUEUES_TOLD
         message = f"by the metadata the tiered store holds messages of {count_text(more, 'more queue')}; not read"
-        found.append(Finding(codes.TIERED_MESSAGES, TIERED_METADATA, count=more, message=message))
+        found.append(Finding(Code.TIERED_MESSAGES, TIERED_METADATA, count=more, message=message))
     return damaged + found

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from schemas import commitlog_layout as layout
-from schemas.finding_codes import FILLER_SIZE, TORN
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, LOSS, SegmentSummary
 from store_io.audit.healing.changes import Place
 from store_io.audit.healing.witnesses import LogOrder, Misplaced
@@ -21,8 +21,10 @@ def places_of(summary: SegmentSummary, next_begins: bool, misplaced: Iterable[Mi
     misplaced: of this segment.
     """
     found, extents = [], summary.extents
-    torn = {f.start for f in summary.findings if f.code == TORN and f.severity != LOSS}  # never written to its end
-    fillers = {f.start for f in summary.findings if f.code == FILLER_SIZE}
+    torn = {
+        f.start for f in summary.findings if f.code == Code.COMMITLOG_TORN_TAIL and f.severity != LOSS
+    }  # never written to its end
+    fillers = {f.start for f in summary.findings if f.code == Code.FILLER_WRONG_SIZE}
     for number, extent in enumerate(extents):
         after = extents[number + 1] if number + 1 < len(extents) else None
         if extent.kind == EXTENT_FILLER and extent.start in fillers and next_begins:

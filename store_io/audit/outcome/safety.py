@@ -8,17 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from schemas.finding_codes import (
-    BY_A_START,
-    CATALOGUE,
-    NO_QUEUE,
-    SETTING_OF_STOP,
-    STARTS_DISPATCH,
-    SWITCH_OFF,
-    TIMER_LOST,
-    Code,
-    Part,
-)
+from schemas.finding_codes import BY_A_START, CATALOGUE, NO_QUEUE, SETTING_OF_STOP, STARTS_DISPATCH, SWITCH_OFF, Code, Part
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.audit.checks.config.lost_tables import TABLE_NOUNS
@@ -276,7 +266,7 @@ def timers_lost(outcome: AuditOutcome) -> int:
 
     Messages whose copies were just left out of the copy are not counted.
     """
-    return sum(f.count for f in outcome.findings if f.code == TIMER_LOST and f.severity == LOSS)
+    return sum(f.count for f in outcome.findings if f.code == Code.TIMER_MESSAGE_LOST and f.severity == LOSS)
 
 
 def end_of_log(broker: Row) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas import finding_codes as codes
 from schemas import timer_layout as layout
+from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import NOTE, Finding, MappedFile
 from schemas.timer_rows import UNIT_DTYPE
@@ -167,7 +167,7 @@ class _Reading:
     def _no_unit(self, file: MappedFile, at: int, actual: str, message: str) -> None:
         span = at, at + layout.UNIT_BYTES
         expected = f"a unit of {layout.UNIT_BYTES} bytes"
-        self.damage.add(codes.TIMER_UNIT_DAMAGED, file.path, span, expected=expected, actual=actual, message=message)
+        self.damage.add(Code.TIMER_UNIT_DAMAGED, file.path, span, expected=expected, actual=actual, message=message)
 
     def _chains(self) -> Chains:
         arrays = (self.newest, self.oldest, self.linked_from)
@@ -225,7 +225,7 @@ class _Reading:
                 return True
         at = position - file.start
         self.chains.add(
-            codes.TIMER_UNIT_WRONG,
+            Code.TIMER_UNIT_WRONG,
             file.path,
             (at, at + layout.UNIT_BYTES),
             expected=f"previous unit of the slot at {expected}" if expected >= 0 else "no previous unit",
@@ -312,7 +312,7 @@ class _Reading:
     def _slot_finding(self, wrong: _Folded, index: int, expected: str, actual: str, harmless: bool) -> None:
         at = index * layout.SLOT_BYTES
         wrong.add(
-            codes.TIMER_SLOT_WRONG,
+            Code.TIMER_SLOT_WRONG,
             self.task.wheel,
             (at, at + layout.SLOT_BYTES),
             severity=NOTE if harmless else "",

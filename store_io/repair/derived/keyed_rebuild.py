@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from schemas.finding_codes import BEGINS_AGAIN, CATALOGUE, Part
+from schemas.finding_codes import CATALOGUE, Code, Part
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
 from store_io.audit.queue_views import QueueView
 from store_io.formats.rocksdb.private_folder import is_database_name
@@ -65,7 +65,7 @@ def reasons(work: Work, audit: Audited, made: bool) -> tuple[str, ...]:
     if blamed or made:
         return blamed
     if work.request.with_earlier and any(view.begins_again for view in audit.views.values()):
-        return (BEGINS_AGAIN,)
+        return (Code.QUEUE_BEGINS_AGAIN,)
     gone = any(step.file.startswith(f"{folder}/") and is_database_name(name_of(step.file)) for step in work.steps.done)
     return (ANOTHER_LOG,) if gone or changes_log(work) else ()
 

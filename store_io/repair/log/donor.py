@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from schemas.commitlog_layout import FRAME_BYTES
-from schemas.finding_codes import PROPERTIES
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, Row, SegmentSummary
 from store_io.base.errors import UnfitDonor
 from store_io.base.ranges import subtract, union
@@ -167,7 +167,7 @@ class Donor:
 
     def _doubtful(self, summary: SegmentSummary) -> Iterator[tuple[int, int]]:
         """Messages whose properties no broker wrote: no checksum covers them, so that only another copy shows what they were."""
-        doubtful = [(f.phy_offset or 0) - summary.base_offset for f in summary.findings if f.code == PROPERTIES]
+        doubtful = [(f.phy_offset or 0) - summary.base_offset for f in summary.findings if f.code == Code.PROPERTIES_MALFORMED]
         if doubtful:
             with self.logs.source.open(summary.path) as file:
                 for at in doubtful:

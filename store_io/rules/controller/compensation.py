@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from schemas import commitlog_layout
 from schemas.advice import Refusal, RefusalKind
-from schemas.finding_codes import FILLER_SIZE
+from schemas.finding_codes import Code
 from schemas.rows import SegmentSummary
 from store_io.rules.controller.election import FencedBroker
 from store_io.rules.prediction import LogFile, Refused, ScanId
@@ -53,7 +53,7 @@ def _is_plain(broker: FencedBroker, number: int, file: LogFile) -> bool:
     if whole is None or not broker.rules.check_crc or broker.rules.checks_phy_offset:
         return False
     passed = whole.broker.kind == "end" or whole.broker.position == file.wrote
-    if any(finding.code == FILLER_SIZE for finding in whole.findings):
+    if any(finding.code == Code.FILLER_WRONG_SIZE for finding in whole.findings):
         return False  # this walk goes by the size
     return passed and not any(len(topic.encode("utf-8", "replace")) > LONGEST_V1_TOPIC for topic, _ in whole.queues)
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from schemas import finding_codes as codes
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.entries import BATCH_DTYPE
 from schemas.finding_codes import Code
@@ -162,8 +161,9 @@ def _entry(row: np.void) -> SparseEntry:
 def _entry_finding(found: CompactedFileSummary, number: int, row: np.void, message: str) -> Finding:
     start = number * BATCH_ENTRY_BYTES
     return Finding(
-        codes.COMPACTED_ENTRY, found.entries_path, start, start + BATCH_ENTRY_BYTES, topic=found.key[0], queue_id=found.key[1],
-        queue_offset=int(row["base"]), actual=f"position {row['phy_offset']}, {row['size']} bytes", message=message,
+        Code.COMPACTED_ENTRY_WRONG, found.entries_path, start, start + BATCH_ENTRY_BYTES, topic=found.key[0],
+        queue_id=found.key[1], queue_offset=int(row["base"]), actual=f"position {row['phy_offset']}, {row['size']} bytes",
+        message=message,
     )  # fmt: skip
 
 
@@ -271,7 +271,7 @@ class _LogFile:
         if same_but_place(window.read(start, start + size), other) or not self._is_message(other, int(row["queue_offset"])):
             return
         _add(self.found, self._finding(
-            codes.COMPACTED_DIFFERS, start, start + size, int(row["queue_offset"]), REBUILDABLE,
+            Code.COMPACTED_RECORD_DIFFERS, start, start + size, int(row["queue_offset"]), REBUILDABLE,
             "the CommitLog's message of this queue offset has other bytes",
         ))  # fmt: skip
 
@@ -294,7 +294,7 @@ class _LogFile:
         known = self.task.entries is not None  # a record is put only where that file is
         torn = known and self.task.last and self.task.unclean and (not len(self.places) or start > self.places[-1])
         _add(self.found, self._finding(
-            codes.COMPACTED_UNLISTED, start, start + int(row["total_size"]), int(row["queue_offset"]),
+            Code.COMPACTED_RECORD_UNLISTED, start, start + int(row["total_size"]), int(row["queue_offset"]),
             NOTE if torn else REBUILDABLE, "this record has no entry: no consumer gets it",
         ))  # fmt: skip
 
@@ -315,7 +315,9 @@ class _LogFile:
             kept = self._is_message(self.messages.record(offset), offset)
             verdict = self.check.verdict(window, start, self.file.size)
             here = "the CommitLog still holds the message" if kept else "the CommitLog does not hold the message any more"
-            finding = self._finding(codes.COMPACTED_DAMAGED, start, start + size, offset, REBUILDABLE if kept else LOSS, here)
+            finding = self._finding(
+                Code.COMPACTED_RECORD_DAMAGED, start, start + size, offset, REBUILDABLE if kept else LOSS, here
+            )
             actual = verdict.reason or "a record that its entry does not fit"
             _add(self.found, replace(finding, expected="a valid record", actual=actual))
 
@@ -327,4 +329,4 @@ class _LogFile:
         if start >= self.file.size:
             return
         stop = window.last_nonzero_end(start)
-        _add(self.found, self._finding(codes.COMPACTED_UNLISTED, start, stop, None, NOTE, "bytes after the last record"))
+        _add(self.found, self._finding(Code.COMPACTED_RECORD_UNLISTED, start, stop, None, NOTE, "bytes after the last record"))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from schemas import finding_codes as codes
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
 from schemas.store_names import COMPACTED_QUEUE
 from store_io.base.java_compat import is_blank
@@ -74,7 +74,7 @@ class _Unput:
         more = f"; only {MAX_LOOKED_AT:,} messages were looked at" if self._looked_at > MAX_LOOKED_AT else ""
         message = f"{count_text(len(numbers), 'message')} of the CommitLog with a key, {where}{more}"
         return Finding(
-            codes.COMPACTED_MISSING, path, entry, None if entry is None else entry + BATCH_ENTRY_BYTES, severity,
+            Code.COMPACTED_MESSAGE_MISSING, path, entry, None if entry is None else entry + BATCH_ENTRY_BYTES, severity,
             topic=self.key[0], queue_id=self.key[1], queue_offset=numbers[0], expected="an entry", actual="none",
             message=message, count=len(numbers),
         )  # fmt: skip

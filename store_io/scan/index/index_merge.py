@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas import commitlog_layout
-from schemas import finding_codes as codes
 from schemas import index_layout as layout
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, Extent, Finding
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i32, load_i64, peek_i32, peek_i64
@@ -418,7 +418,7 @@ class IndexMerge:
                     self._found.set_begin(number, stored)
             self._findings.add(
                 Finding(
-                    codes.INDEX_HEADER,
+                    Code.INDEX_HEADER_WRONG,
                     ref.path,
                     at,
                     at + 8,
@@ -643,7 +643,9 @@ class IndexMerge:
         if self._missing:
             _, _, start, end, keys, phy = self._missing
             text = f"{keys:,} keys of messages in this range have no index entry"
-            self._findings.add(Finding(codes.INDEX_MISSING, self._path, start, end, phy_offset=phy, message=text, count=keys))
+            self._findings.add(
+                Finding(Code.INDEX_ENTRY_MISSING, self._path, start, end, phy_offset=phy, message=text, count=keys)
+            )
         self._missing = None
 
     def _too_many(self, low: int, high: int) -> None:
@@ -668,7 +670,7 @@ class IndexMerge:
         expected, actual = (f"hash {row['key_hash']}, physical offset {row['phy_offset']}" for row in (wanted, entry))
         self._findings.add(
             Finding(
-                codes.INDEX_WRONG,
+                Code.INDEX_ENTRY_WRONG,
                 ref.path,
                 low,
                 high,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from schemas import finding_codes as codes
 from schemas.commitlog_layout import SYS_ROLLBACK, SYS_TRANSACTION_MASK
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, Finding
@@ -109,7 +108,7 @@ class OddEntries:
         self._odd.sort()
         kinds = self._kinds(extents)
         group: list[tuple[int, int, int, int]] = []
-        group_code = codes.INDEX_DANGLING
+        group_code = Code.INDEX_ENTRY_DANGLING
         for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, group_code], strict=True):
             if group and (code != group_code or entry[0] != group[-1][0] or entry[1] != group[-1][1] + 1):
                 findings.add(self._finding(group_code, group))
@@ -118,7 +117,7 @@ class OddEntries:
             group.append(entry)
 
         if self._dropped:
-            findings.dropped[codes.INDEX_DANGLING] = findings.dropped.get(codes.INDEX_DANGLING, 0) + self._dropped
+            findings.dropped[Code.INDEX_ENTRY_DANGLING] = findings.dropped.get(Code.INDEX_ENTRY_DANGLING, 0) + self._dropped
 
     def _kinds(self, extents: Sequence[Extent]) -> list[Code]:
         """Return the finding code of each odd entry.
@@ -127,7 +126,7 @@ class OddEntries:
         only one message are kept. An entry that leads into the middle of a message leads to no message.
         """
         starts = [extent.start for extent in extents]
-        kinds = [codes.INDEX_DANGLING] * len(self._odd)
+        kinds = [Code.INDEX_ENTRY_DANGLING] * len(self._odd)
         known: tuple[int, Code, frozenset[int]] | None = None
         end = self._place.base_offset  # of the last message met
         order = sorted(range(len(self._odd)), key=lambda n: self._odd[n][2])
@@ -136,10 +135,12 @@ class OddEntries:
             if known is None or known[0] != phy:
                 later = order[min(turn + NEAR_ENTRIES, len(order) - 1)]
                 near = turn + NEAR_ENTRIES < len(order) and self._odd[later][2] - phy < NEAR_BYTES
-                code, hashes, size = self._kind_at(phy, extents, starts, near) if phy >= end else (codes.INDEX_DANGLING, NONE, 0)
+                code, hashes, size = (
+                    self._kind_at(phy, extents, starts, near) if phy >= end else (Code.INDEX_ENTRY_DANGLING, NONE, 0)
+                )
                 known, end = (phy, code, hashes), max(end, phy + size)
             _, code, hashes = known
-            kinds[number] = codes.INDEX_DUPLICATE if key_hash in hashes else code
+            kinds[number] = Code.INDEX_ENTRY_DUPLICATE if key_hash in hashes else code
         return kinds
 
     def _kind_at(
@@ -150,29 +151,29 @@ class OddEntries:
         Without a message the hashes are empty and the size is 0.
         """
         if phy >= self._place.log_end:
-            return codes.INDEX_BEYOND, NONE, 0
+            return Code.INDEX_ENTRY_BEYOND_END, NONE, 0
         if not self._place.holds(phy):
-            return codes.INDEX_DANGLING, NONE, 0
+            return Code.INDEX_ENTRY_DANGLING, NONE, 0
         extent = extents[bisect_right(starts, phy - self._place.base_offset) - 1]
         if extent.kind == EXTENT_UNWRITTEN:
-            return codes.INDEX_BEYOND, NONE, 0
+            return Code.INDEX_ENTRY_BEYOND_END, NONE, 0
         if extent.kind == EXTENT_MESSAGE:
             if near and phy >= self._next_look:
                 self._around, self._next_look = self._keys.look_around(phy), phy + NEAR_BYTES // 2
             hashes, size = self._around.get(phy) or self._keys.look_at(phy)
             if size:
-                return codes.INDEX_WRONG, hashes, size
-        return codes.INDEX_DANGLING, NONE, 0
+                return Code.INDEX_ENTRY_WRONG, hashes, size
+        return Code.INDEX_ENTRY_DANGLING, NONE, 0
 
     def _finding(self, code: Code, group: list[tuple[int, int, int, int]]) -> Finding:
         ref = self._refs[group[0][0]]
         severity = ""
         text = {
-            codes.INDEX_DUPLICATE: "keys that a message already has in the index",
-            codes.INDEX_WRONG: "entries for keys that their message does not have",
-            codes.INDEX_BEYOND: "entries beyond the last message",
+            Code.INDEX_ENTRY_DUPLICATE: "keys that a message already has in the index",
+            Code.INDEX_ENTRY_WRONG: "entries for keys that their message does not have",
+            Code.INDEX_ENTRY_BEYOND_END: "entries beyond the last message",
         }.get(code, "entries that lead to no message")
-        if code == codes.INDEX_DUPLICATE and len({entry[2] for entry in group}) > 1:
+        if code == Code.INDEX_ENTRY_DUPLICATE and len({entry[2] for entry in group}) > 1:
             severity = REBUILDABLE  # a restart puts one message's keys again, not those of several
         return Finding(
             code,

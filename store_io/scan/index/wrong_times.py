@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from schemas import finding_codes as codes
 from schemas import index_layout as layout
+from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.formats.index_reader import TIME_DIFFERENCE
 from store_io.scan.index.index_files import SECONDS_POSITION, IndexFileRef
@@ -41,7 +41,7 @@ class WrongTimes:
             if len(lates) < MAX_FINDINGS:
                 lates.append(
                     Finding(
-                        codes.INDEX_WRONG,
+                        Code.INDEX_ENTRY_WRONG,
                         ref.path,
                         ref.position(first) + (SECONDS_POSITION if one else 0),
                         ref.position(end) - (layout.ENTRY_BYTES - SECONDS_POSITION - 4 if one else 0),
@@ -67,11 +67,11 @@ class WrongTimes:
                     findings.add(finding)
                 rest = count - sum(finding.count for finding in lates)
                 if rest:
-                    findings.dropped[codes.INDEX_WRONG] = findings.dropped.get(codes.INDEX_WRONG, 0) + rest
+                    findings.dropped[Code.INDEX_ENTRY_WRONG] = findings.dropped.get(Code.INDEX_ENTRY_WRONG, 0) + rest
                 continue
             findings.add(
                 Finding(
-                    codes.INDEX_HEADER,
+                    Code.INDEX_HEADER_WRONG,
                     ref.path,
                     layout.BEGIN_TIMESTAMP_POSITION,
                     layout.BEGIN_TIMESTAMP_POSITION + 8,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from schemas import consumequeue_layout as layout
-from schemas import finding_codes as codes
 from schemas.entries import STORED_BATCH_DTYPE
+from schemas.finding_codes import Code
 from schemas.rows import (
     MATCH_DIFFERS,
     MATCH_EQUAL,
@@ -211,7 +211,7 @@ class QueueProbe:
     def _wrong(self, item: np.void, key: QueueKey, span: Span, expected: list[int], actual: list[int]) -> None:
         values = {"expected": ", ".join(map(str, expected)), "actual": ", ".join(map(str, actual))}
         text = f"the entry does not fit its message, which is at physical offset {int(item['phy_offset']):,}"
-        self._findings.add(message_finding(codes.ENTRY_WRONG, span, item, key, message=text, **values))
+        self._findings.add(message_finding(Code.QUEUE_ENTRY_WRONG, span, item, key, message=text, **values))
 
     def _blames_entry(self, item: np.void, ref: int, key: QueueKey, number: int, found: int) -> bool:
         """Say whether a wrong tags code is the entry's fault. Faults of the ext unit to which it leads are reported here.
@@ -231,7 +231,7 @@ class QueueProbe:
                 assert at is not None  # units are in files
                 self._findings.add(
                     message_finding(
-                        codes.EXT_DAMAGED, Span(path, at, at + layout.EXT_UNIT_HEADER_BYTES), item, key, phy_offset=None,
+                        Code.QUEUE_EXT_DAMAGED, Span(path, at, at + layout.EXT_UNIT_HEADER_BYTES), item, key, phy_offset=None,
                         expected=f"tags code {wanted[0]}, store time {wanted[1]}",
                         actual=f"tags code {unit.tags_code}, store time {unit.store_time}",
                         message=f"the ext unit does not fit its message, which is at physical offset {int(item['phy_offset']):,}",
@@ -244,7 +244,7 @@ class QueueProbe:
         span = self._span(ref, number, layout.ENTRY_TAGS_CODE_POSITION)
         self._findings.add_beside(
             message_finding(
-                codes.EXT_DANGLING, span, item, key, expected=f"a unit at {offset} of the ext files",
+                Code.QUEUE_EXT_DANGLING, span, item, key, expected=f"a unit at {offset} of the ext files",
                 actual="none", message="entries that lead to no ext unit",
             ),
             layout.ENTRY_TAGS_CODE_POSITION,
@@ -263,7 +263,7 @@ class QueueProbe:
         span = self._span(ref, number, layout.ENTRY_TAGS_CODE_POSITION)
         self._findings.add(
             message_finding(
-                codes.ENTRY_WRONG, span, item, key, severity=NOTE, phy_offset=None,
+                Code.QUEUE_ENTRY_WRONG, span, item, key, severity=NOTE, phy_offset=None,
                 expected=f"deliver time {int(item['tags_code'])}", actual=f"deliver time {int(item['store_time']) + delay}",
                 message=f"no delay level has the delay of this entry, {delay:,} ms: was messageDelayLevel changed?",
             )

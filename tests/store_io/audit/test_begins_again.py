@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.finding_codes import BEGINS_AGAIN
+from schemas.finding_codes import Code
 from schemas.rows import NOTE
 from tests.support import damage
 from tests.support.answers import product
@@ -32,7 +32,7 @@ def test_a_topic_that_was_deleted_and_made_again_lost_nothing(
     assert done.broker is not None and done.broker["lost"]["messages"] == 0 and not losses(done)
     if clean:
         assert done.above_note == [] and done.outcome.exit_code == 0
-    (note,) = (f for f in done.findings if f.code == BEGINS_AGAIN)
+    (note,) = (f for f in done.findings if f.code == Code.QUEUE_BEGINS_AGAIN)
     fall = [r for r in store.records if r.topic == "A"][-lives[-1]]
     assert (note.severity, note.count, note.phy_offset) == (NOTE, sum(lives[:-1]), fall.at)
     assert f"{sum(lives[:-1])} earlier messages" in note.message and note.message in done.outcome.verdict
@@ -46,14 +46,14 @@ def test_without_an_earlier_life_nothing_is_said(kind: str, tmp_path: Path) -> N
 def test_later_messages_that_a_start_leaves_without_an_entry_are_a_loss(tmp_path: Path) -> None:
     """A broker that forgot the end of its queue appends the first entry at the wrong number, and no other (recovery.md 7.2)."""
     done = audited(made_again(tmp_path / "store", FILES, [30, 12], [0]))
-    assert done.outcome.exit_code == 20 and not any(f.code == BEGINS_AGAIN for f in done.findings)
+    assert done.outcome.exit_code == 20 and not any(f.code == Code.QUEUE_BEGINS_AGAIN for f in done.findings)
     assert done.broker is not None and done.broker["lost"]["messages"] >= 11
 
 
 def test_where_later_entries_lie_over_earlier_ones_these_are_counted(tmp_path: Path) -> None:
     """A broker with queues in RocksDB that forgot where they end."""
     done = audited(made_again(tmp_path / "store", ROCKSDB, [12, 30], [0, 1]))
-    (note,) = (f for f in done.findings if f.code == BEGINS_AGAIN)
+    (note,) = (f for f in done.findings if f.code == Code.QUEUE_BEGINS_AGAIN)
     assert note.count == 12 and done.outcome.exit_code == 0
 
 
@@ -67,7 +67,7 @@ def test_entries_beyond_the_end_that_a_later_life_set_are_in_no_queue(
     """A broker with queues in RocksDB that forgot where they end: no consumer gets past the end, and the next messages take over
     the entries after it."""
     done = audited(made_again(tmp_path / "store", ROCKSDB, lives, range(len(lives)), clean, first))
-    (note,) = (f for f in done.findings if f.code == BEGINS_AGAIN)
+    (note,) = (f for f in done.findings if f.code == Code.QUEUE_BEGINS_AGAIN)
     assert note.count == earlier and done.outcome.exit_code == 0, done.findings
     assert done.broker is not None and done.broker["lost"]["messages"] == 0 == sum(losses(done).values())
 
@@ -76,7 +76,7 @@ def test_entries_beyond_the_end_that_a_later_life_set_are_in_no_queue(
 def test_where_a_start_makes_the_queue_anew_each_message_without_an_entry_counts(kind: str, tmp_path: Path) -> None:
     store = made_again(tmp_path / "store", kind, [30, 12], [], clean=False)
     done = audited(store)
-    assert not any(f.code == BEGINS_AGAIN for f in done.findings)
+    assert not any(f.code == Code.QUEUE_BEGINS_AGAIN for f in done.findings)
     served = {FILES: 31, BATCH: 42, ROCKSDB: 12}[kind]  # the first one again is appended; all are; those before are overwritten
     assert done.broker is not None and done.broker["lost"]["messages"] == 42 - served == sum(losses(done).values())
 
@@ -90,7 +90,7 @@ def test_a_damaged_queue_offset_is_no_such_place(bit: int, missing: int, tmp_pat
     damage.set_field(store, records[20], "queueOffset", lambda number: number ^ 1 << bit)
     damage.cq_zero_tail(store, "A", 0, missing)  # the last file holds ten
     done = audited(store)
-    assert not any(f.code == BEGINS_AGAIN for f in done.findings)
+    assert not any(f.code == Code.QUEUE_BEGINS_AGAIN for f in done.findings)
 
 
 def test_messages_before_the_place_where_offsets_begin_again_keep_what_they_have(tmp_path: Path) -> None:
@@ -98,5 +98,5 @@ def test_messages_before_the_place_where_offsets_begin_again_keep_what_they_have
     store = made_again(tmp_path / "store", FILES, [30, 12], [1], first=10)
     done = audited(store)
     assert done.broker is not None and done.broker["lost"]["messages"] == 10
-    (note,) = (f for f in done.findings if f.code == BEGINS_AGAIN)
+    (note,) = (f for f in done.findings if f.code == Code.QUEUE_BEGINS_AGAIN)
     assert note.count == 20

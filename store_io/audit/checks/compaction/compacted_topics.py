@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.base.wording import count_text
@@ -36,7 +36,12 @@ def _files(evidence: Evidence) -> Iterator[Finding]:
         topic, queue_id = _queue_of(path)
         step = _LEFT_OVER if _left_over(evidence, path, topic, queue_id) else ""
         yield Finding(
-            codes.COMPACTED_FILES, path, topic=topic, queue_id=queue_id, message=f"{refusal_sentence(refusal)}; {ends}", next=step
+            Code.COMPACTED_FILES_DIFFER,
+            path,
+            topic=topic,
+            queue_id=queue_id,
+            message=f"{refusal_sentence(refusal)}; {ends}",
+            next=step,
         )
 
 
@@ -67,7 +72,7 @@ def _ahead(evidence: Evidence) -> Iterator[Finding]:
         end = queue.max_offset if queue is not None else 0
         if recovery.next_offset > end:
             yield Finding(
-                codes.COMPACTED_AHEAD,
+                Code.COMPACTED_LOG_AHEAD,
                 evidence.copy.compacted.queues[key].entries[-1].path,
                 topic=key[0],
                 queue_id=key[1],

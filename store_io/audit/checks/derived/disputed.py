@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from schemas.finding_codes import INDEX_HEADER, Code
+from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.log_map import MESSAGE
@@ -20,7 +20,7 @@ MAX_DISPUTED = 1000
 
 def settled(evidence: Evidence, findings: GrowingList[Finding]) -> GrowingList[Finding]:
     """Leave out findings on an index file's header if the comparison with messages blames an entry for the same fault."""
-    blamed = {finding.file for finding in findings if finding.code == INDEX_HEADER}  # only of these anything may go
+    blamed = {finding.file for finding in findings if finding.code == Code.INDEX_HEADER_WRONG}  # only of these anything may go
     by_file: dict[str, list[Finding]] = {path: [] for path in evidence.index if path in blamed}
     for finding in findings if by_file else ():
         if finding.file in by_file:

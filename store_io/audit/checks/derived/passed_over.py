@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.rocksdb_layout import HALF_TOPIC, TABLES_FOLDER
 from schemas.rows import NOTE, Finding
 from store_io.audit.evidence import Evidence
@@ -18,7 +18,7 @@ def passed_over(evidence: Evidence) -> list[Finding]:
     text = f'{count_text(table.passed_over, "entry", "entries")} of transactions in RocksDB with another "@" in the unique key'
     return [
         Finding(
-            codes.HALF_MISSING,
+            Code.TRANSACTION_ENTRY_MISSING,
             TABLES_FOLDER,
             severity=NOTE,
             phy_offset=table.first_passed_over,

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from schemas import finding_codes as codes
 from schemas.finding_codes import (
     LOG_LACKS,
     STARTS_DISPATCH,
@@ -48,7 +47,7 @@ def rocksdb_tables(evidence: Evidence) -> list[Finding]:
     found: list[Finding] = []
     for table in (results.index, results.transactions):
         if table is not None and table.damaged is not None and not any(f.file == table.damaged[0] for f in found):
-            found.append(Finding(codes.TABLES_DAMAGED, table.damaged[0], actual=table.damaged[1]))
+            found.append(Finding(Code.ROCKSDBSTORE_DAMAGED, table.damaged[0], actual=table.damaged[1]))
     if results.index is not None and results.index.damaged is None:
         found += _index(evidence, used, results.index)
     if results.transactions is not None and results.transactions.damaged is None:
@@ -146,18 +145,20 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
         (look.missing, look.strange) if not sure else (look.missing + differs.missing, look.strange + differs.strange)
     )
     step = STEP
-    yield from _odd(codes.INDEX_WRONG, index.odd, index.first_odd, "the index", step)
-    yield from _named(codes.INDEX_MISSING, missing, look.first_missing, "is missing in the index in RocksDB", step)
+    yield from _odd(Code.INDEX_ENTRY_WRONG, index.odd, index.first_odd, "the index", step)
+    yield from _named(Code.INDEX_ENTRY_MISSING, missing, look.first_missing, "is missing in the index in RocksDB", step)
     what = "is in the index in RocksDB, and no message has it"
-    yield from _named(codes.INDEX_WRONG, strange, look.first_strange, what, step)
+    yield from _named(Code.INDEX_ENTRY_WRONG, strange, look.first_strange, what, step)
     unheld = look.unheld + differs.unheld
     if unheld:
         text = f"{_entries(unheld)} of the index in RocksDB name messages that the log lacks"
-        yield Finding(codes.INDEX_DANGLING, TABLES_FOLDER, severity=NOTE, message=text, next=LOG_LACKS, count=unheld)
+        yield Finding(Code.INDEX_ENTRY_DANGLING, TABLES_FOLDER, severity=NOTE, message=text, next=LOG_LACKS, count=unheld)
     if look.other_time:
         text = f"{_entries(look.other_time)} of the index in RocksDB are right but for the header of their message: it has"
         text += " another store time, or says that it was rolled back; no checksum covers it, so it is damaged"
-        yield Finding(codes.INDEX_WRONG, TABLES_FOLDER, severity=NOTE, message=text, next=HEADER_CHANGED, count=look.other_time)
+        yield Finding(
+            Code.INDEX_ENTRY_WRONG, TABLES_FOLDER, severity=NOTE, message=text, next=HEADER_CHANGED, count=look.other_time
+        )
     yield from _index_ends(evidence, used, index, look, differs, step)
     hours = look.hours + differs.hours
     if hours.count:
@@ -166,9 +167,9 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
         text = f"{_entries(index.beyond)} of the index in RocksDB lead beyond the end of the log"
         severity = NOTE if unclean else REBUILDABLE
         step = step if not unclean else "Nothing to do: after a power loss the index may be ahead of the log."
-        yield _table_finding(codes.INDEX_BEYOND, text, index.beyond, step, severity, index.first_beyond)
+        yield _table_finding(Code.INDEX_ENTRY_BEYOND_END, text, index.beyond, step, severity, index.first_beyond)
     what = "messages that are sent get no entry in the index in RocksDB"
-    yield from _stands_still(evidence, index.mark, codes.INDEX_BEYOND, what, step)
+    yield from _stands_still(evidence, index.mark, Code.INDEX_ENTRY_BEYOND_END, what, step)
 
 
 def _index_ends(
@@ -177,7 +178,7 @@ def _index_ends(
     """Yield findings on entries that are missing before the first entry and after the mark."""
     before, after_mark = look.before + differs.before, look.after_mark + differs.after_mark
     same_hour = look.before_same_hour + differs.before_same_hour
-    code, put = codes.INDEX_MISSING, _puts(evidence, index.mark)
+    code, put = Code.INDEX_ENTRY_MISSING, _puts(evidence, index.mark)
     assert evidence.table_results.log is not None
     if before:
         text = f"the index in RocksDB lacks {_entries(before)} of messages before its first one: it was switched on later, or"
@@ -216,11 +217,11 @@ def _hours_finding(hours: AbsentHours, index: IndexTable, ran_until: int, step: 
     )
     if hours.by_retention(index.hours, ran_until):
         text += ": as retention leaves it where the CommitLog's first file is younger than its messages"
-        return _table_finding(codes.INDEX_MISSING, text, hours.count, SWITCHED_ON, NOTE)
+        return _table_finding(Code.INDEX_ENTRY_MISSING, text, hours.count, SWITCHED_ON, NOTE)
     if index.first < 0:
         text = f"the index in RocksDB has no entry of the log, and by its mark all up to physical offset {index.mark}:"
         text += f" {_entries(hours.count)} are missing; no start puts them"
-    return _table_finding(codes.INDEX_MISSING, text, hours.count, step)
+    return _table_finding(Code.INDEX_ENTRY_MISSING, text, hours.count, step)
 
 
 def _hour(time: int) -> str:
@@ -242,7 +243,7 @@ def _named(code: Code, count: int, first: list[NamedEntry], what: str, step: str
 
 
 def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: TransactionTable) -> Iterator[Finding]:
-    yield from _odd(codes.HALF_WRONG, table.odd, table.first_odd, "transactions", STEP)
+    yield from _odd(Code.TRANSACTION_ENTRY_WRONG, table.odd, table.first_odd, "transactions", STEP)
     if log.dropped or table.rows is None:
         return
     rows, halves, done = table.rows, log.halves[~log.halves["done"]], log.halves[log.halves["done"]]
@@ -252,7 +253,9 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
         text = f"{count_text(int(beyond.sum()), 'entry', 'entries')} of transactions in RocksDB lead beyond the end of the log"
         severity = NOTE if unclean else REBUILDABLE
         step = STEP if not unclean else "Nothing to do: after a power loss RocksDB may be ahead of the log."
-        yield _table_finding(codes.HALF_WRONG, text, int(beyond.sum()), step, severity, int(rows["phy_offset"][beyond][0]))
+        yield _table_finding(
+            Code.TRANSACTION_ENTRY_WRONG, text, int(beyond.sum()), step, severity, int(rows["phy_offset"][beyond][0])
+        )
     inside = rows[~beyond & (rows["phy_offset"] >= places.start)]
     halves = halves[np.argsort(halves["phy_offset"], kind="stable")]
     place = np.minimum(np.searchsorted(halves["phy_offset"], inside["phy_offset"]), max(0, len(halves) - 1))
@@ -265,18 +268,18 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
         text = (
             f"{count_text(int(wrong.sum()), 'entry', 'entries')} of transactions in RocksDB: not that of the half message there"
         )
-        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][wrong], STEP)
+        yield _half_finding(Code.TRANSACTION_ENTRY_WRONG, text, inside["phy_offset"][wrong], STEP)
     unheld = ~there & ~held
     if unheld.any():
         text = f"{_entries(int(unheld.sum()))} of transactions in RocksDB name half messages that the log lacks"
-        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][unheld], LOG_LACKS, NOTE)
+        yield _half_finding(Code.TRANSACTION_ENTRY_WRONG, text, inside["phy_offset"][unheld], LOG_LACKS, NOTE)
     kept = among(inside["phy_offset"], done["of"][(done["phy_offset"] < table.mark) | (not unclean)])
     if kept.any():
         text = f"{count_text(int(kept.sum()), 'transaction')} in RocksDB done already: the broker asks their producers again"
-        yield _half_finding(codes.HALF_WRONG, text, inside["phy_offset"][kept], ANSWERED, NOTE, DONE_TOPIC)
+        yield _half_finding(Code.TRANSACTION_ENTRY_WRONG, text, inside["phy_offset"][kept], ANSWERED, NOTE, DONE_TOPIC)
     yield from _halves_without(evidence, used, table, halves[~among(halves["phy_offset"], done["of"])])
     what = "half messages that are sent get no entry in RocksDB, and no producer is asked about them"
-    yield from _stands_still(evidence, table.mark, codes.HALF_WRONG, what, STEP)
+    yield from _stands_still(evidence, table.mark, Code.TRANSACTION_ENTRY_WRONG, what, STEP)
 
 
 def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTable, halves: np.ndarray) -> Iterator[Finding]:
@@ -286,7 +289,7 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
     large = without["size"] > int(evidence.copy.rules.value("maxMessageSize"))
     if large.any():
         text = f"{_halves(large)} not in RocksDB: larger than maxMessageSize, so the broker never asks about them"
-        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][large], ENDED_BY_PRODUCERS, NOTE)
+        yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][large], ENDED_BY_PRODUCERS, NOTE)
         without = without[~large]
     put, begins = without["phy_offset"] <= table.mark, _put_from(evidence, table.mark)
     starts = without["phy_offset"] >= begins if begins is not None else np.zeros(len(put), bool)
@@ -296,19 +299,19 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
     gone = np.ones(len(put), bool) if used.database.absent else gone | ~put & ~late & ~starts
     if gone.any():
         text = f"{_halves(gone)} not in RocksDB: the broker never asks the producer about them"
-        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][gone], STEP)
+        yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][gone], STEP)
     old, later = put & ~gone, ~put & ~gone
     if old.any():
         text = f"{_halves(old)} not in RocksDB: given up after all questions to the producer, or lost"
         text += "" if clock is not None else "; this copy does not show how long the broker ran on"
-        yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][old], ENDED_BY_PRODUCERS, NOTE)
+        yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][old], ENDED_BY_PRODUCERS, NOTE)
     for chosen, why, step in (
         (later & starts, "a start puts them", STARTS_DISPATCH),
         (later & ~starts, "of the last minute, which a stop may leave out; no start puts them", ENDED_BY_PRODUCERS),
     ):
         if chosen.any():
             text = f"{_halves(chosen)} not in RocksDB: {why}"
-            yield _half_finding(codes.HALF_MISSING, text, without["phy_offset"][chosen], step, NOTE)
+            yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][chosen], step, NOTE)
 
 
 def given_up_halves(evidence: Evidence) -> np.ndarray:

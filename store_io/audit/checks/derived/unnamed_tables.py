@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from schemas import finding_codes as codes
-from schemas.finding_codes import Cure
+from schemas.finding_codes import Code, Cure
 from schemas.rows import NOTE, Finding
 from store_io.audit.evidence import Evidence
 
@@ -24,7 +23,7 @@ def unnamed_tables(evidence: Evidence) -> list[Finding]:
     step = _NOTHING if copy.unclean else "" if copy.tables is not None else Cure.REBUILD_TIMERS.value
     return [
         Finding(
-            codes.TABLES_DAMAGED,
+            Code.ROCKSDBSTORE_DAMAGED,
             path,
             severity=NOTE if copy.unclean else "",
             actual="not in the MANIFEST",

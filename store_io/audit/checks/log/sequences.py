@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas.finding_codes import BRIDGED, Code
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, MATCH_EQUAL, NOTE, REBUILDABLE, RUN_QUEUE, Finding, SegmentSummary
 from store_io.audit.evidence import Evidence
 from store_io.audit.log_map import broken_between
@@ -30,7 +30,7 @@ def sequences(evidence: Evidence) -> list[Finding]:
     if not evidence.log_whole or evidence.queues_not_opened:  # a folder of queues shows which topics have several in one record
         return []
     found: list[Finding] = []
-    bridged = sorted(f.phy_offset or 0 for s in evidence.segments for f in s.findings if f.code == BRIDGED)
+    bridged = sorted(f.phy_offset or 0 for s in evidence.segments for f in s.findings if f.code == Code.COMMITLOG_BRIDGED)
     for view in evidence.views.values():
         if len(view.runs):
             found += _of_queue(evidence, view, bridged)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas import finding_codes as codes
-from schemas.finding_codes import Cure
+from schemas.finding_codes import Code, Cure
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.checks.timer.timer_findings import between
@@ -28,7 +27,9 @@ def timer_entry_findings(evidence: Evidence) -> list[Finding]:
     damaged = parts.table.damaged or (view.entries.damaged if view is not None else None)
     if damaged is not None:
         step = "" if evidence.copy.tables is not None else Cure.REBUILD_TIMERS.value
-        found.append(Finding(codes.TABLES_DAMAGED, damaged[0], severity=LOSS, actual=damaged[1], message="timers", next=step))
+        found.append(
+            Finding(Code.ROCKSDBSTORE_DAMAGED, damaged[0], severity=LOSS, actual=damaged[1], message="timers", next=step)
+        )
     if view is None:
         return found
     found += [*_odd(view), *_entries(view, evidence.copy.unclean)]
@@ -43,7 +44,7 @@ def _odd(view: TimerView) -> Iterator[Finding]:
     entries = view.entries
     if entries.odd:
         yield Finding(
-            codes.TIMER_UNIT_WRONG,
+            Code.TIMER_UNIT_WRONG,
             TABLES_FOLDER,
             expected="keys and values that a broker writes",
             actual=entries.first_odd,
@@ -57,7 +58,7 @@ def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
     for number, fault in enumerate(faults.wrong):
         more = faults.wrong_count - len(faults.wrong) if number == len(faults.wrong) - 1 else 0
         yield Finding(
-            codes.TIMER_UNIT_WRONG,
+            Code.TIMER_UNIT_WRONG,
             TABLES_FOLDER,
             phy_offset=fault.phy_offset,
             topic=TIMER_QUEUE[0],
@@ -77,7 +78,7 @@ def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
 def _far(entries: FarEntries, end: int, where: str, severity: str) -> Finding:
     leads = "a timer's entry in RocksDB leads" if entries.count == 1 else f"{entries.count:,} entries of timers in RocksDB lead"
     return Finding(
-        codes.TIMER_UNIT_BEYOND,
+        Code.TIMER_UNIT_BEYOND_END,
         TABLES_FOLDER,
         severity=severity,
         phy_offset=entries.phy_offset,
@@ -92,7 +93,7 @@ def _offset(view: TimerView) -> Iterator[Finding]:
     table = view.parts.table
     if table is not None and view.queue_max is not None and table.queue_offset > view.queue_max:
         yield Finding(
-            codes.TIMER_OFFSET_BEYOND,
+            Code.TIMER_OFFSET_BEYOND_END,
             TABLES_FOLDER,
             topic=TIMER_QUEUE[0],
             queue_id=TIMER_QUEUE[1],
@@ -108,7 +109,7 @@ def _again(view: TimerView) -> Iterator[Finding]:
     fates = view.fates
     if fates is not None and fates.again.messages:
         yield Finding(
-            codes.TIMER_AGAIN,
+            Code.TIMER_MESSAGES_AGAIN,
             TABLES_FOLDER,
             topic=TIMER_QUEUE[0],
             queue_id=TIMER_QUEUE[1],
@@ -129,7 +130,7 @@ def _late(view: TimerView) -> Iterator[Finding]:
         return
     first = fates.waiting.first_time if left is None else int(left["time"].min())
     yield Finding(
-        codes.TIMER_START_LATE,
+        Code.TIMER_START_LATE,
         TABLES_FOLDER,
         topic=TIMER_QUEUE[0],
         queue_id=TIMER_QUEUE[1],

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from schemas import finding_codes as codes
 from schemas import timer_layout as layout
+from schemas.finding_codes import Code
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from schemas.store_names import TIMER_LOG
@@ -58,14 +58,19 @@ def _waiting(evidence: Evidence) -> Iterator[Finding]:
     )
     message = f"{wait}: a broker with timerWheelEnable=false delivers none"
     yield Finding(
-        codes.TIMER_WAITS, TIMER_LOG, topic=TIMER_QUEUE[0], queue_id=TIMER_QUEUE[1], message=message, count=waiting.messages
+        Code.TIMER_MESSAGES_WAIT,
+        TIMER_LOG,
+        topic=TIMER_QUEUE[0],
+        queue_id=TIMER_QUEUE[1],
+        message=message,
+        count=waiting.messages,
     )
 
 
 def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
     """A killed broker may leave half a unit at the log's end."""
     start, end = finding.start or 0, view.files.units_end
-    if finding.code == codes.TIMER_UNIT_DAMAGED and unclean:
+    if finding.code == Code.TIMER_UNIT_DAMAGED and unclean:
         base = int(name_of(finding.file))
         return replace(finding, severity=NOTE) if base + start >= end else finding
     return finding
@@ -82,14 +87,14 @@ def _missing(view: TimerView) -> Iterator[Finding]:
         wanted = [(parts.check.flush_position - 1) // view.file_bytes * view.file_bytes]
     for start in wanted:
         name = f"{TIMER_LOG}/{start:020d}"
-        yield Finding(codes.TIMER_LOG_MISSING, name, expected="a file of the timer log", actual="no file", message=name)
+        yield Finding(Code.TIMER_LOG_MISSING, name, expected="a file of the timer log", actual="no file", message=name)
 
 
 def _wheel(view: TimerView) -> Iterator[Finding]:
     """Yield the findings on a missing wheel beside units, and on links that nobody looked at."""
     if not view.parts.wheel and view.files.unit_count:
         yield Finding(
-            codes.TIMER_WHEEL_MISSING,
+            Code.TIMER_WHEEL_MISSING,
             layout.TIMER_WHEEL,
             expected=f"slots of {count_text(view.files.unit_count, 'unit')}",
             actual="no file, or an empty one",
@@ -97,7 +102,7 @@ def _wheel(view: TimerView) -> Iterator[Finding]:
         )
     if view.files.links_unread:
         yield Finding(
-            codes.TIMER_UNIT_WRONG,
+            Code.TIMER_UNIT_WRONG,
             TIMER_LOG,
             severity=NOTE,
             expected="links to earlier units of the same time",
@@ -118,7 +123,7 @@ def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
     for number, fault in enumerate(faults.wrong):
         more = faults.wrong_count - len(faults.wrong) if number == len(faults.wrong) - 1 else 0
         yield Finding(
-            codes.TIMER_UNIT_WRONG,
+            Code.TIMER_UNIT_WRONG,
             *_place(view, fault.position),
             expected=fault.expected,
             actual=fault.actual,
@@ -134,7 +139,7 @@ def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
 
 def _beyond(view: TimerView, units: Beyond, end: int, where: str, severity: str) -> Finding:
     return Finding(
-        codes.TIMER_UNIT_BEYOND,
+        Code.TIMER_UNIT_BEYOND_END,
         *_place(view, units.position),
         severity=severity,
         phy_offset=units.phy_offset,
@@ -155,7 +160,7 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         if waiting or again:
             actual = "no file" if check.size < 0 else f"{check.size} bytes" if check.size < layout.CHECK_BYTES else "zeros"
             yield Finding(
-                codes.TIMER_CHECK_MISSING,
+                Code.TIMER_CHECKPOINT_MISSING,
                 path,
                 None if check.size < 0 else 0,
                 None if check.size < 0 else check.size,
@@ -171,7 +176,7 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         return
     if check.odd:
         yield Finding(
-            codes.TIMER_CHECK_WRONG, path, 0, layout.CHECK_FIELDS_BYTES, expected="times and offsets that a broker writes",
+            Code.TIMER_CHECKPOINT_WRONG, path, 0, layout.CHECK_FIELDS_BYTES, expected="times and offsets that a broker writes",
             actual=f"{check.read_time}, {check.flush_position}, {check.queue_offset}, {check.master_offset}",
             message="the timer's checkpoint",
         )  # fmt: skip
@@ -180,7 +185,7 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         end = view.parts.files[-1].start + view.parts.files[-1].size
         if check.flush_position != end:
             yield Finding(
-                codes.TIMER_CHECK_WRONG, path, *_FLUSHED, severity=NOTE if unclean else "",
+                Code.TIMER_CHECKPOINT_WRONG, path, *_FLUSHED, severity=NOTE if unclean else "",
                 expected=f"at most {view.files.units_end}", actual=str(check.flush_position),
                 message="the timer log was flushed beyond its last unit",
             )  # fmt: skip
@@ -190,7 +195,7 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         if stands_still > 0:
             message += f"; the next {count_text(stands_still, 'timer message')} sent would never be delivered"
         yield Finding(
-            codes.TIMER_OFFSET_BEYOND,
+            Code.TIMER_OFFSET_BEYOND_END,
             path,
             *_QUEUE_OFFSET,
             severity=REBUILDABLE if stands_still > 0 else NOTE,
@@ -210,7 +215,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     # A slave's log may end before the read time that it has from its master.
     softer = NOTE if evidence.copy.unclean or evidence.copy.rules.is_slave else LOSS
     keyed = view.parts.table is not None
-    gone = any(finding.code == codes.TIMER_LOG_MISSING for finding in _missing(view))
+    gone = any(finding.code == Code.TIMER_LOG_MISSING for finding in _missing(view))
     # A message that was taken out of its queue and is due after the copy's last message was copied by nobody: no later part of
     # the log can hold what a broker delivered.
     due_later = not evidence.copy.rules.is_slave and fates.no_unit.last_time > view.last_store_time
@@ -233,7 +238,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     ):
         if count.messages:
             yield Finding(
-                codes.TIMER_LOST,
+                Code.TIMER_MESSAGE_LOST,
                 TABLES_FOLDER if keyed else layout.TIMER_CHECK,
                 None if keyed else _READ_TIME[0],
                 None if keyed else _READ_TIME[1],

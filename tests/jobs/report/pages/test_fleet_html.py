@@ -6,7 +6,7 @@ from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.text import printable
-from schemas.finding_codes import CATALOGUE, TIMER_LOST
+from schemas.finding_codes import CATALOGUE, Code
 from tests.support.handmade.history_rows import T0, run_row, view_of
 from tests.support.handmade.samples import HOSTILE
 from tests.support.texts.pages import Page
@@ -53,7 +53,11 @@ def test_timer_messages_that_no_start_delivers_count_as_a_loss_of_their_own() ->
     of_a = {"store": "a", "run_id": "r2", "findings": 1, "file": "config/timercheck"}
     codes = [
         {**of_a, "severity": severity, "code": code, "count": count}
-        for severity, code, count in (("loss", TIMER_LOST, 3), ("note", TIMER_LOST, 50), ("loss", "other", 7))
+        for severity, code, count in (
+            ("loss", Code.TIMER_MESSAGE_LOST, 3),
+            ("note", Code.TIMER_MESSAGE_LOST, 50),
+            ("loss", "other", 7),
+        )
     ]
     view = view_of([run_row("a", 2, 20, safety="stop"), run_row("b", 2, safety="safe")], codes)
     assert (view["totals"]["lost_timers"], [store["lost_timers"] for store in view["stores"]]) == (3, [3, 0])

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import finding_codes as codes
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile
 from store_io.rules.compaction.sparse_recovery import SparseEntry
 from store_io.rules.releases import broker_rules
@@ -184,7 +184,7 @@ def test_a_loss_is_kept_after_any_number_of_notes() -> None:
     found = CompactedFileSummary(("T", 0))
     for severity in (NOTE, LOSS):
         for number in range(MAX_FINDINGS + 5):
-            _add(found, Finding(codes.COMPACTED_DAMAGED, "f", 100 * number, 100 * number + 50, severity))
+            _add(found, Finding(Code.COMPACTED_RECORD_DAMAGED, "f", 100 * number, 100 * number + 50, severity))
     kept = [finding.severity for finding in found.findings]
     assert (kept.count(NOTE), kept.count(LOSS)) == (MAX_FINDINGS, MAX_FINDINGS)
-    assert found.findings_dropped == {codes.COMPACTED_DAMAGED: 10}
+    assert found.findings_dropped == {Code.COMPACTED_RECORD_DAMAGED: 10}

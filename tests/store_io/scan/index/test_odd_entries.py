@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from schemas import commitlog_layout
-from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
@@ -47,7 +47,12 @@ def told(entries: list[tuple[int, int, int, int]], dropped: int = 0) -> tuple[li
 
 def test_neighbours_of_one_kind_are_one_finding() -> None:
     entries = [(0, 1, 1010, 5), (0, 2, 1020, 5), (0, 4, 1030, 5), (0, 5, 1400, 5), (0, 6, 3000, 5), (0, 7, 10, 5)]
-    found = [(codes.INDEX_DANGLING, 2), (codes.INDEX_DANGLING, 1), (codes.INDEX_BEYOND, 2), (codes.INDEX_DANGLING, 1)]
+    found = [
+        (Code.INDEX_ENTRY_DANGLING, 2),
+        (Code.INDEX_ENTRY_DANGLING, 1),
+        (Code.INDEX_ENTRY_BEYOND_END, 2),
+        (Code.INDEX_ENTRY_DANGLING, 1),
+    ]
     assert told(entries) == (found, {})
 
 
@@ -56,7 +61,7 @@ def test_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     odd = OddEntries([FILE], PLACE, MessageKeys(PLACE, no_message, no_columns))
     odd.add([(0, 1, 1010, 5), (0, 2, 1020, 5)], 3)
     assert odd.room == 0
-    assert told([(0, 1, 1010, 5)], 3) == ([(codes.INDEX_DANGLING, 1)], {codes.INDEX_DANGLING: 3})
+    assert told([(0, 1, 1010, 5)], 3) == ([(Code.INDEX_ENTRY_DANGLING, 1)], {Code.INDEX_ENTRY_DANGLING: 3})
 
 
 def test_the_keys_of_a_message_are_looked_up_once_and_of_this_segment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,5 +111,7 @@ def test_messages_that_are_decoded_together_have_the_same_keys(tmp_path: Path, m
             findings.append((found.ordered(), found.dropped, len(looks)))
             looks.clear()
     (one, dropped, many), (other, also_dropped, few) = findings
-    assert one == other and dropped == also_dropped and {f.code for f in one} >= {codes.INDEX_WRONG, codes.INDEX_DUPLICATE}
+    assert (
+        one == other and dropped == also_dropped and {f.code for f in one} >= {Code.INDEX_ENTRY_WRONG, Code.INDEX_ENTRY_DUPLICATE}
+    )
     assert many > 200 and few < many / 4, "only those rolled back are looked at one by one"

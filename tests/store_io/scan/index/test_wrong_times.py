@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas import finding_codes as codes
+from schemas.finding_codes import Code
 from store_io.scan.index.index_files import IndexFileRef
 from store_io.scan.index.wrong_times import WrongTimes
 from store_io.scan.segment_findings import Findings
@@ -22,11 +22,11 @@ def judged(numbers: list[int], compared: int) -> list[tuple[str, int | None, int
 def test_neighbours_are_one_finding() -> None:
     seconds = FILE.position(9) + 12
     assert judged([4, 5, 6, 9], 50) == [
-        (codes.INDEX_WRONG, FILE.position(4), FILE.position(7), 3),
-        (codes.INDEX_WRONG, seconds, seconds + 4, 1),
+        (Code.INDEX_ENTRY_WRONG, FILE.position(4), FILE.position(7), 3),
+        (Code.INDEX_ENTRY_WRONG, seconds, seconds + 4, 1),
     ]
 
 
 def test_most_of_a_file_s_are_the_header_s_fault() -> None:
-    assert judged([4, 5, 6, 9], 7) == [(codes.INDEX_HEADER, 0, 8, 1)]
-    assert [code for code, *_ in judged([4, 5], 2)] == [codes.INDEX_WRONG]  # too few to tell
+    assert judged([4, 5, 6, 9], 7) == [(Code.INDEX_HEADER_WRONG, 0, 8, 1)]
+    assert [code for code, *_ in judged([4, 5], 2)] == [Code.INDEX_ENTRY_WRONG]  # too few to tell

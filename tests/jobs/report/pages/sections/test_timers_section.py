@@ -8,7 +8,7 @@ from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
 from jobs.report.pages.sections.timers_section import timers_view
 from jobs.report.texts.judgement import timer_words
-from schemas.finding_codes import TIMER_LOST
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, Finding
 from tests.support.handmade import samples
 
@@ -38,7 +38,7 @@ def test_what_waits_what_comes_again_and_what_is_never_delivered() -> None:
 def test_messages_that_are_never_delivered_are_no_green_number() -> None:
     outcome = samples.clean()
     outcome.timers = TIMERS | {"waiting": {"messages": 1, "first": 1_700_000_000_000, "last": 1_700_000_060_000}}
-    outcome.findings = [Finding(TIMER_LOST, "config/timercheck", severity=LOSS, count=4)]
+    outcome.findings = [Finding(Code.TIMER_MESSAGE_LOST, "config/timercheck", severity=LOSS, count=4)]
     page = "".join(report_html(outcome))
     assert "1 timer message waits for delivery" in page and re.search(
         r"would be lost, and\s+4 timer messages never delivered", page
@@ -49,7 +49,7 @@ def test_messages_that_are_never_delivered_are_no_green_number() -> None:
 def test_lost_timers_of_a_fleet_count_beside_lost_messages() -> None:
     outcome = samples.clean()
     assert "never delivered" not in "".join(index_html(samples.RUN, [outcome]))
-    outcome.findings.append(Finding(TIMER_LOST, "timerlog/0", severity=LOSS, count=94))
+    outcome.findings.append(Finding(Code.TIMER_MESSAGE_LOST, "timerlog/0", severity=LOSS, count=94))
     page = "".join(index_html(samples.RUN, [outcome]))
     lost = page[page.index("would be lost") :][:200]
     assert "94 timer messages never delivered" in lost and "c-stop" in lost
