@@ -74,7 +74,7 @@ def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
 
     uploads.refuse_elsewhere(command.spark)
     store, target = options.single_store(command), uploads.target_of(to)
-    places.refuse_inside(to, "--to", [store.path, *(path for _, paths in store.parts for path in paths)])
+    places.refuse_inside(to, "--to", store.roots)
     target.check_new(command.options["--to"], SUFFIXES)
     with tempfile.TemporaryDirectory(prefix="store-audit-new-") as folder:
         here = os.path.join(folder, places.folder_name(places.last_part(to)))
@@ -285,7 +285,7 @@ def target_of(text: str, store: StoreArgument) -> str:
         raise UsageError(f"--to {text!r}: exists; a repair makes a new folder and replaces nothing")
     if not os.path.isdir(os.path.dirname(target)):
         raise UsageError(f"--to {text!r}: there is no folder {os.path.dirname(target)!r}")
-    places.refuse_inside(target, "--to", [store.path, *(path for _, paths in store.parts for path in paths)])
+    places.refuse_inside(target, "--to", store.roots)
     return target
 
 

@@ -9,15 +9,15 @@ from jobs.audit.runner import Runner
 from jobs.command_line.stores import StoreArgument
 from schemas.rows import AuditOutcome
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
-from store_io.source.byte_source import StoreLocation
 
 
 def add_repair_sections(
     runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome], reading: Reading
 ) -> None:
     """Give each outcome's plan its section `repair`. stores, outcomes: side by side."""
-    places = [StoreLocation(store.path, store.parts, max_rate=reading.max_rate, since=reading.since) for store in stores]
-    tasks = [steps_tasks(outcome, place, reading.not_after) for outcome, place in zip(outcomes, places, strict=True)]
+    tasks = [
+        steps_tasks(outcome, reading.location(store), reading.not_after) for store, outcome in zip(stores, outcomes, strict=True)
+    ]
     answers = iter(runner.answers([task for own in tasks for task in own], "steps of a repair"))
     for outcome, own in zip(outcomes, tasks, strict=True):
         outcome.plan["repair"] = repair_section(outcome, [next(answers) for _ in own])

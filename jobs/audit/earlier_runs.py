@@ -18,6 +18,7 @@ from jobs.faults import reason
 from jobs.tables.store_names import COLUMNS, StoreNames
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, Row
 from store_io.base.errors import StoreError, UsageError
+from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,6 +32,8 @@ class Reading:
 
     earlier: store -> the run before.
     past: how far logs reached in earlier runs, once that is read.
+    max_rate: bytes per second that are read on each machine; 0: any number.
+    since: as in `StoreLocation`, the same for all that a run reads of its stores.
 
     The other fields are those of `AuditRequest`.
     """
@@ -40,8 +43,12 @@ class Reading:
     earlier: dict[str, EarlierRun] = field(default_factory=dict)
     reuse: bool = False
     past: Future[Furthest] | None = None
-    max_rate: int = 0  # bytes per second, on each machine; 0: any
+    max_rate: int = 0
     since: int = field(default_factory=time.time_ns)
+
+    def location(self, store: StoreArgument) -> StoreLocation:
+        """Return the place of the store, with how it is read."""
+        return StoreLocation(store.path, store.parts, max_rate=self.max_rate, since=self.since)
 
 
 def earlier_runs(

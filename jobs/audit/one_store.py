@@ -52,9 +52,8 @@ Texts = tuple[tuple[str, bytes], ...]  # of a store's files, by name
 
 def request_of(number: int, store: StoreArgument, reading: Reading) -> AuditRequest:
     """What to audit of the store with this number in its run."""
-    location = StoreLocation(store.path, store.parts, max_rate=reading.max_rate, since=reading.since)
     return AuditRequest(
-        store.name, location, store.release, store.broker_conf, store.replica_group or "", number,
+        store.name, reading.location(store), store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,
         release_from=store.release_from, releases=store.releases, perhaps_emptied=True,
     )  # fmt: skip
@@ -304,5 +303,4 @@ class SmallStores:
 
 def _can_be_whole(store: StoreArgument) -> bool:
     """Whether it lies on this machine, where waiting takes no time, and nothing is asked of it that needs other stores."""
-    places = [store.path, *(path for _, paths in store.parts for path in paths)]
-    return not store.problem and not store.replica_group and not any(is_uri(path) for path in places)
+    return not store.problem and not store.replica_group and not any(map(is_uri, store.roots))

@@ -311,9 +311,8 @@ class _Together:
         add_repair_sections(self.runner, [store for _, store in part], outcomes, self.reading)
         for (number, store), outcome in zip(part, outcomes, strict=True):
             outcome.key, outcome.task_seconds = store.key, self.runner.seconds[number]
-            roots = [store.path, *(folder for _, folders in store.parts for folder in folders)]
-            outcome.bytes_fetched = self.runner.fetched[number] + sum(map(fetched_bytes, roots))
-            for root in filter(is_uri, roots):
+            outcome.bytes_fetched = self.runner.fetched[number] + sum(map(fetched_bytes, store.roots))
+            for root in filter(is_uri, store.roots):
                 disk_cache.forget(root)
         return outcomes
 

@@ -233,9 +233,7 @@ def _refuse_output_inside(stores: Sequence[StoreArgument], out: str, tables: str
     written += [("--out", join(out, name)) for name in ("result.json", *(store.name for store in stores))]
     # these are written beside and renamed: a link of that name is replaced, not followed
     written += [(option, os.path.dirname(path)) for option, path in beside.items()]
-    refuse_all_inside(
-        written, [root for store in stores for root in (store.path, *(path for _, paths in store.parts for path in paths))]
-    )
+    refuse_all_inside(written, [root for store in stores for root in store.roots])
 
 
 # ---- handing an audit to a driver elsewhere --------------------------------------------------------------------------

@@ -49,6 +49,11 @@ class StoreArgument:
     again: int = 1  # which of the run's stores at this path it is, counted from 1
 
     @property
+    def roots(self) -> list[str]:
+        """Return the folders that hold the store: its own, and those of parts that lie elsewhere."""
+        return [self.path, *(folder for _, folders in self.parts for folder in folders)]
+
+    @property
     def key(self) -> str:
         """Return the store's key in the tables and data sources: the name that a person gave it, else its place.
 

@@ -115,7 +115,7 @@ def _to_uri(asked: Asked, spark_words: Sequence[str]) -> int:
     """Export into S3 or HDFS. The export is made here first, as a whole, so a second run begins anew."""
     uploads.refuse_elsewhere(spark_words)
     target = uploads.target_of(asked.to)
-    refuse_all_inside([("--to", asked.to)], _roots(asked.store))
+    refuse_all_inside([("--to", asked.to)], asked.store.roots)
     target.check_new(asked.to)
     with tempfile.TemporaryDirectory(prefix="store-audit-export-") as folder:
         here = f"{folder}/export"
@@ -125,10 +125,6 @@ def _to_uri(asked: Asked, spark_words: Sequence[str]) -> int:
         logged = sorted(str(path.relative_to(here)) for path in Path(here).rglob("_delta_log/*"))
         target.put(here, last=[*logged, MANIFEST])
     return _said(target.uri, asked.form, manifest)
-
-
-def _roots(store: StoreArgument) -> list[str]:
-    return [store.path, *(folder for _, paths in store.parts for folder in paths)]
 
 
 def _said(to: str, form: str, manifest: Mapping[str, Any]) -> int:
@@ -188,7 +184,7 @@ def check_target(asked: Asked) -> None:
     folders = [asked.to, *(f"{asked.to}/{name}" for name in (MESSAGES, UNFINISHED, f"{UNFINISHED}/{MESSAGES}"))]
     if asked.form == "delta":
         refuse_not_utf8("--to", asked.to)
-    refuse_all_inside([("--to", folder) for folder in folders], _roots(asked.store))
+    refuse_all_inside([("--to", folder) for folder in folders], asked.store.roots)
     if not os.path.lexists(asked.to):
         return
     if not os.path.isdir(asked.to):

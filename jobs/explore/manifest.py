@@ -51,7 +51,7 @@ def run(command: Command) -> int:
         target = places.absolute(given["--write"])
         if is_uri(target):
             raise UsageError(f"--write {given['--write']!r}: a file of this machine")
-        places.refuse_inside(target, "--write", [store.path, *(path for _, folders in store.parts for path in folders)])
+        places.refuse_inside(target, "--write", store.roots)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         lines = [row.line() + "\n" for row in threads.map(lambda path: manifest_row(source, path, interrupts.check), paths)]
     if "--write" in given:

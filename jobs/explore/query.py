@@ -126,7 +126,7 @@ def run(command: Command) -> int:
     if "--deploy-mode" in command.spark and "cluster" in command.spark:
         raise UsageError("query prints its answer where it is typed: --deploy-mode client")
     if query.out is not None:
-        refuse_inside(query.out, "--out", [store.path, *(path for _, paths in store.parts for path in paths)])
+        refuse_inside(query.out, "--out", store.roots)
         _refuse_existing(query.out)
     checksum.trust()
     start_quickly()

@@ -53,7 +53,7 @@ def make_copy(
     if form not in FORMATS:
         raise UsageError(f"form={form!r}: {' or '.join(FORMATS)}")
     place = absolute(os.fspath(place))
-    refuse_inside(place, "the copy", [path for store in source.stores for path in _roots(store)])
+    refuse_inside(place, "the copy", [path for store in source.stores for path in store.roots])
     if form == "delta":
         refuse_not_utf8("the copy", place)
     if not is_uri(place) and os.path.lexists(place):
@@ -108,10 +108,6 @@ def _options(source: MessagesSource) -> dict[str, str]:
         **given,
         "stores": repr([(store.key, store.path, store.parts, store.release, store.broker_conf) for store in source.stores]),
     }
-
-
-def _roots(store: Any) -> list[str]:
-    return [store.path, *(folder for _, folders in store.parts for folder in folders)]
 
 
 def _segments(source: MessagesSource) -> Segments:
