@@ -241,7 +241,7 @@ class RenderTask:
 
 
 class SmallStores:
-    """Audits those stores of a run that are small, each by one task. stores: how many the run has."""
+    """Audits the small stores of a run, each by one task, and holds the files that tasks have rendered. stores: of the run."""
 
     def __init__(self, runner: Runner, progress: Progress, info: RunInfo, reading: Reading, stores: int):
         self._runner, self._progress, self._info, self._reading = runner, progress, info, reading
@@ -249,6 +249,7 @@ class SmallStores:
         self._most_bytes = MOST_BYTES if stores >= STORES_PER_CORE * self._cores else SMALL_BYTES
         # Workers of a cluster need not have what pages are made with.
         self._many = stores >= FEW_STORES and is_local(str(runner.context.master))
+        self._rendered: dict[str, Texts] = {}
 
     def audits(
         self, stores: Sequence[tuple[int, StoreArgument]], keep: Callable[[StoreArgument, WholeStore], None] | None
@@ -288,17 +289,23 @@ class SmallStores:
         self._progress.expect("reading", sum(sizes.values()), 0, sizes)
         return [sound.get(store.name) for _, store in stores]
 
-    def texts(self, stores: Sequence[tuple[int, StoreArgument]], outcomes: Sequence[AuditOutcome]) -> dict[str, Texts]:
-        """By name the files of those of the stores that the driver has judged and that are worth a task."""
-        tasks = [
-            RenderTask(number, outcome, store, self._info)
-            for (number, store), outcome in zip(stores, outcomes, strict=True)
-            if _is_short(outcome)
-        ]
-        if not self._many or len(tasks) < FEW_STORES:
-            return {}
-        found = zip(tasks, self._runner.answers(tasks, f"files of {len(tasks)} stores"), strict=True)
-        return {task.outcome.name: texts for task, texts in found if isinstance(texts, tuple)}
+    def render(
+        self, stores: Sequence[tuple[int, StoreArgument]], audits: Sequence[Opened], outcomes: Sequence[AuditOutcome]
+    ) -> None:
+        """Have tasks render the files of these stores, if that is worth their start. stores, audits, outcomes: side by side."""
+        tasks = []
+        for (number, store), audit, outcome in zip(stores, audits, outcomes, strict=True):
+            if isinstance(audit, WholeStore):
+                self._rendered[store.name] = audit.texts
+            elif _is_short(outcome):
+                tasks.append(RenderTask(number, outcome, store, self._info))
+        if self._many and len(tasks) >= FEW_STORES:
+            found = zip(tasks, self._runner.answers(tasks, f"files of {len(tasks)} stores"), strict=True)
+            self._rendered |= {task.outcome.name: texts for task, texts in found if isinstance(texts, tuple)}
+
+    def take_files(self, name: str) -> Texts:
+        """Return the rendered files of the store with this name, and hold them no longer; () if no task has rendered them."""
+        return self._rendered.pop(name, ())
 
 
 def _can_be_whole(store: StoreArgument) -> bool:

@@ -95,11 +95,10 @@ def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None)
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         copies = FoundCopies(compare=not asked.of_fleet)
         small = SmallStores(runner, progress, info, reading, len(asked.stores)) if wanted is None else None
-        rendered: dict[str, Texts] = {}
-        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies, small, rendered, ahead):
+        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies, small, ahead):
             outcomes.append(outcome)
             context = page_context(asked.stores[len(outcomes) - 1], info)
-            failed = write_store(output, outcome, context, rendered.pop(outcome.name, ()))
+            failed = write_store(output, outcome, context, small.take_files(outcome.name) if small is not None else ())
             problems += failed
             if failed:
                 unwritten.add(outcome.name)
@@ -157,7 +156,6 @@ def audit_stores(
     finished: FinishedStores | None = None,
     copies: FoundCopies | None = None,
     small: SmallStores | None = None,
-    rendered: dict[str, Texts] | None = None,
     ahead: Opened | None = None,
 ) -> Iterator[AuditOutcome]:
     """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
@@ -166,6 +164,8 @@ def audit_stores(
     reading: how much is read; None: every byte.
     finished: what this run had finished before it was killed, and keeps now.
     copies: looks for copies of one log without a group, among the stores that are opened together.
+    small: audits small stores by one task each, and has files rendered by tasks.
+    ahead: the run's only store, if it is opened.
     """
     reading, names = reading or Reading(), [store.name for store in stores]
     together = _Together(runner, progress, wanted, reading, [store.key for store in stores])
@@ -187,15 +187,14 @@ def audit_stores(
             prepared = _prepared(waiting, known, reading)  # a copy that one task has audited is opened to be compared
         del known  # audits are let go of when they have ended
         for outcomes in together.outcomes(waiting, prepared):
-            if small is not None and rendered is not None:
-                judged = [place for place in outcomes if not isinstance(prepared[place], WholeStore)]
-                rendered |= small.texts([waiting[place] for place in judged], [outcomes[place] for place in judged])
+            if small is not None:
+                small.render(
+                    [waiting[place] for place in outcomes], [prepared[place] for place in outcomes], [*outcomes.values()]
+                )
             for place, outcome in outcomes.items():
                 (number, store), one = waiting[place], prepared[place]
                 done[number] = prepared[place] = outcome  # what is known of the store besides is not needed any more
                 progress.ended(outcome.name, outcome.exit_code, outcome.bytes_read, outcome.task_seconds)
-                if rendered is not None and isinstance(one, WholeStore):
-                    rendered[store.name] = one.texts
                 # A copy whose group was found is not kept: another try looks for the group again.
                 if finished is not None and store == stores[number] and not (keep and isinstance(one, WholeStore)):
                     finished.keep(store, outcome, _listing_of(one))

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from jobs.audit.earlier_runs import Reading
-from jobs.audit.one_store import SmallStores, Texts, page_context
+from jobs.audit.one_store import SmallStores, page_context
 from jobs.audit.progress import Progress
 from jobs.audit.run_audit import audit_stores, write_store
 from jobs.audit.runner import Runner
@@ -76,16 +76,16 @@ def audited_fleet(
     """Audit the stores and write their files. whole: small ones by one task each.  compare: as FoundCopies has it."""
     used, reading = cast(Runner, runner or HereRunner()), reading or Reading()
     info = RunInfo("run", "0", "0", datetime(2026, 1, 1, tzinfo=UTC), out="out")
-    copies, rendered, problems = FoundCopies(compare), dict[str, Texts](), list[str]()
+    copies, problems = FoundCopies(compare), list[str]()
     output = OutputFolder(str(out))
     output.begin([store.name for store in stores])
     outcomes = []
     with Progress(None) as progress:
         small = SmallStores(used, progress, info, reading, len(stores)) if whole else None
-        for store, outcome in zip(
-            stores, audit_stores(used, stores, progress, None, reading, None, copies, small, rendered), strict=True
-        ):
-            problems += write_store(output, outcome, page_context(store, info), rendered.pop(outcome.name, ()))
+        for store, outcome in zip(stores, audit_stores(used, stores, progress, None, reading, None, copies, small), strict=True):
+            problems += write_store(
+                output, outcome, page_context(store, info), small.take_files(outcome.name) if small is not None else ()
+            )
             outcomes.append(outcome)
-    assert not rendered
+    assert small is None or not small._rendered
     return Fleet(outcomes, problems, copies.sentences)
