@@ -30,7 +30,7 @@ GROUP_BYTES = 16 << 20  # of a Parquet row group, each with its own statistics
 _OF_A_QUESTION = frozenset(("columns", "since", "until", "pushdown"))  # options that choose among the rows of a copy
 _TIMES_CONF = "spark.sql.parquet.outputTimestampType"
 
-Segments = frozenset[tuple[str, str, int, int]]
+Segments = frozenset[tuple[str, int, int]]  # path, length and time of each
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,10 @@ _kept: list[_Copy] = []  # the latest first
 def make_copy(
     spark: SparkSession, source: MessagesSource, frame: DataFrame, place: str, form: str, sort: Sequence[str] | None
 ) -> DataFrame:
-    """Write the frame, which `source` reads, and have it taken from now on. Raises UsageError, StoreError."""
+    """Write the frame, which `source` reads, and have questions take it from now on. Raises UsageError, StoreError.
+
+    Only the copy of one store is taken, and only without what is lost: that hangs on more than segments.
+    """
     if form not in FORMATS:
         raise UsageError(f"form={form!r}: {' or '.join(FORMATS)}")
     place = absolute(os.fspath(place))
@@ -63,16 +66,17 @@ def make_copy(
     for name in order:
         if name not in columns:
             raise UsageError(f"sort {name!r}: the columns of the copy are {', '.join(columns)}")
-    before = _segments(source)
+    is_taken = len(source.stores) == 1 and not source.lost and LOST not in columns
+    before = _segments(source) if is_taken else frozenset()
     ordered = frame.sortWithinPartitions(*order) if order else frame
     with _times_with_statistics(spark):
         try:
             ordered.write.format(form).option("parquet.block.size", str(GROUP_BYTES)).mode("error").save(place)
         except Exception as problem:
             raise StoreError(f"{place}: the copy could not be written: {reason(problem)}") from None
-    if len(source.stores) == 1 and not source.lost and LOST not in columns:
+    if is_taken:
         _kept.insert(0, _Copy(place, form, columns, _options(source), source.times, before))
-    else:  # what is lost hangs on more than segments, and a store of several may be left out for a moment
+    else:
         say([f"{place}: a copy of several stores, or with what is lost, is read by its own name alone"])
     return spark.read.format(form).load(place)
 
@@ -80,7 +84,7 @@ def make_copy(
 def from_copy(spark: SparkSession, source: MessagesSource) -> DataFrame | None:
     """What `source` would read, from a copy; None if no copy has it."""
     columns, options = source.columns(), _options(source)
-    for copy in _kept:
+    for copy in _kept if len(source.stores) == 1 else ():
         if (
             copy.options != options
             or not set(columns) <= set(copy.columns)
@@ -102,21 +106,16 @@ def from_copy(spark: SparkSession, source: MessagesSource) -> DataFrame | None:
 
 
 def _options(source: MessagesSource) -> dict[str, str]:
-    """What rows depend on besides time and columns; stores by where they lie."""
+    """Return what rows depend on besides time and columns; the store by its place."""
     given = {name: text for name, text in source.given.items() if name not in {*_OF_A_QUESTION, "path", "paths"}}
-    return {
-        **given,
-        "stores": repr([(store.key, store.path, store.parts, store.release, store.broker_conf) for store in source.stores]),
-    }
+    store = source.stores[0]
+    return {**given, "store": repr((store.key, store.path, store.parts, store.release, store.broker_conf))}
 
 
 def _segments(source: MessagesSource) -> Segments:
-    found = []
-    for store in source.stores:
-        opened = open_store(StoreLocation(store.path, store.parts), store.release, store.broker_conf)
-        for file in opened.segments():
-            found.append((store.key, file.path, file.size, opened.listing.by_path[file.path].mtime_ns))
-    return frozenset(found)
+    store = source.stores[0]
+    opened = open_store(StoreLocation(store.path, store.parts), store.release, store.broker_conf)
+    return frozenset((file.path, file.size, opened.listing.by_path[file.path].mtime_ns) for file in opened.segments())
 
 
 @contextmanager
