@@ -134,12 +134,12 @@ class Gap(NamedTuple):
 
     @property
     def on_purpose(self) -> bool:
-        """Whether it was left out on request."""
+        """Say whether it was left out on request."""
         return MEANINGS.get(self.cause, USUAL).on_purpose
 
     @property
     def exit_code(self) -> int:
-        """What a store with this gap earns at least."""
+        """Return the exit code that a store with this gap earns at least."""
         return exit_code_of(self.cause)
 
 
@@ -161,5 +161,5 @@ MEANINGS: Mapping[str, Meaning] = {
 
 
 def exit_code_of(cause: str) -> int:
-    """What a store with a gap of this cause earns at least; the usual code for a cause of a later version."""
+    """Return the exit code that a store with a gap of this cause earns at least; the usual one for an unknown cause."""
     return MEANINGS.get(cause, USUAL).exit_code

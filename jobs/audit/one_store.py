@@ -1,9 +1,9 @@
-"""One store of a run: its audit, the texts of its files, and all of that as one task.
+"""One store of a run: its audit, the texts of its files, and a task that makes both.
 
-What a store needs beside the reading of its bytes (to open it, to fold what was found, to judge and to render) takes the driver
-a tenth of a second, store after store, while all cores wait. If stores are many and small, a task does all of it for one of them.
-Whatever is out of the ordinary ends such a task without an answer; the store is then audited like a large one, by rounds of tasks
-that the driver judges. So no answer depends on which way was taken.
+To open a store, to fold its results, to judge and to render takes the driver a tenth of a second, store after store, while all
+cores wait. If stores are many and small, one task does all of that for one store. A task that meets anything out of the
+ordinary ends without an answer; its store is then audited like a large one, by rounds of tasks that the driver judges. So no
+answer depends on the way that was taken.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Texts = tuple[tuple[str, bytes], ...]  # of a store's files, by name
 
 
 def request_of(number: int, store: StoreArgument, reading: Reading) -> AuditRequest:
-    """What to audit of the store with this number in its run."""
+    """Return the request to audit the store with this number in its run."""
     return AuditRequest(
         store.name, reading.location(store), store.release, store.broker_conf, store.replica_group or "", number,
         level=reading.level, not_after=reading.not_after, earlier=reading.earlier.get(store.key), reuse=reading.reuse,
@@ -60,19 +60,19 @@ def request_of(number: int, store: StoreArgument, reading: Reading) -> AuditRequ
 
 
 def opened_audit(request: AuditRequest) -> StoreAudit:
-    """Its audit with the first tasks. Raises RefusedSetting and other errors of what was asked."""
+    """Return the audit with its first tasks. Raises RefusedSetting, and other errors of the request."""
     audit = ComparedAudit(request) if request.releases else StoreAudit(request)
     audit.first = audit.first_tasks()
     return audit
 
 
 def page_context(store: StoreArgument, info: RunInfo) -> PageContext:
-    """What the page of a run's store shows besides the store."""
+    """Return what a store's page shows of its run."""
     return PageContext(info, store_words(store), f"{info.out}/{store.name}/plan.json", index=True)
 
 
 def store_files(outcome: AuditOutcome, context: PageContext | None = None) -> Iterator[tuple[str, Iterable[str]]]:
-    """Name and text, in pieces, of each file of the store's own."""
+    """Yield the name and the text, in pieces, of each of the store's files."""
     yield "plan.json", plan_parts(outcome)
     yield "findings.jsonl", findings_jsonl(outcome.findings)
     if outcome.config is not None:
@@ -81,7 +81,7 @@ def store_files(outcome: AuditOutcome, context: PageContext | None = None) -> It
 
 
 def packed_texts(files: Iterable[tuple[str, Iterable[str]]]) -> Texts:
-    """The files, compressed; () where they are large: then the driver writes them piece by piece."""
+    """Return the files, compressed; () if they are large: the driver then writes them piece by piece."""
     found, left = [], _TEXT_CHARACTERS
     for name, pieces in files:
         packer, parts = zlib.compressobj(1), []
@@ -95,7 +95,7 @@ def packed_texts(files: Iterable[tuple[str, Iterable[str]]]) -> Texts:
 
 
 def unpacked_texts(texts: Texts) -> Iterator[tuple[str, Iterable[str]]]:
-    """What `store_files` gives."""
+    """Yield the same as `store_files`."""
     for name, text in texts:
         yield name, [zlib.decompress(text).decode("utf-8", "surrogatepass")]
 
@@ -105,13 +105,14 @@ _OF_THIS_PROCESS = (Cause.AUDIT_FAULT, Cause.TASK_FAULT, Cause.INDEX_SLOTS)
 
 
 class NotOrdinary(Exception):
-    """A store cannot be audited by one task: something about it is for the driver."""
+    """The store cannot be audited by one task: the driver must see to it."""
 
 
 @dataclass
 class WholeStore:
-    """The audit of a store that one task has done. texts: as `packed_texts` gives them.
+    """The audit of a store that one task has done.
 
+    texts: as `packed_texts` gives them.
     addresses: as `StoreAudit.segment_addresses` gives them.
     """
 
@@ -130,16 +131,16 @@ class WholeStore:
 
     @property
     def source(self) -> ByteSource:
-        """The copy's bytes, opened anew."""
+        """Return the copy's bytes, opened anew."""
         return open_source(self.location)
 
     def segment_addresses(self) -> list[tuple[str, str, int]]:
-        """As a StoreAudit has it."""
+        """Return the same as a StoreAudit does."""
         return self.addresses
 
     @contextlib.contextmanager
     def no_fault_beyond(self) -> Iterator[None]:
-        """As a StoreAudit has it: the store is then one for the driver."""
+        """Do the same as a StoreAudit does: after a fault the store is one for the driver."""
         with failed_reads() as unread:
             try:
                 yield
@@ -155,8 +156,10 @@ Opened = StoreAudit | WholeStore | AuditOutcome  # an outcome: of a store that c
 class StoreTask:
     """Audit one store whole, and render its files. Picklable.
 
-    request: of one that belongs to no group of copies and has no time limit.  furthest: of earlier audits.  most_bytes: of the
-    store's files.  bytes_to_read: known once it has run.
+    request: the store belongs to no group of copies, and has no time limit.
+    furthest: how far earlier audits saw the log reach.
+    most_bytes: of the store's files; a larger store is for the driver.
+    bytes_to_read: known once the task has run.
     """
 
     request: AuditRequest
@@ -207,7 +210,7 @@ class StoreTask:
 
 
 def file_bytes(listing: StoreListing) -> int:
-    """The length of all files together."""
+    """Return the length of all files together."""
     return sum(file.size for file in listing.files if file.kind == "file")
 
 
@@ -241,7 +244,10 @@ class RenderTask:
 
 
 class SmallStores:
-    """Audits the small stores of a run, each by one task, and holds the files that tasks have rendered. stores: of the run."""
+    """Audits the small stores of a run, each by one task, and holds the files that tasks have rendered.
+
+    stores: the number of stores in the run.
+    """
 
     def __init__(self, runner: Runner, progress: Progress, info: RunInfo, reading: Reading, stores: int):
         self._runner, self._progress, self._info, self._reading = runner, progress, info, reading
@@ -309,5 +315,5 @@ class SmallStores:
 
 
 def _can_be_whole(store: StoreArgument) -> bool:
-    """Whether it lies on this machine, where waiting takes no time, and nothing is asked of it that needs other stores."""
+    """Say whether the store lies on this machine, in which case no task waits, and needs no other store."""
     return not store.problem and not store.replica_group and not any(map(is_uri, store.roots))

@@ -1,4 +1,4 @@
-"""Questions about the messages of a store as a table, each against two Spark tasks that read and sum the same bytes."""
+"""Measures questions about the messages of a store as a table, each against two Spark tasks that read and sum the same bytes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ LIMITS: dict[str, float | None] = {
 
 @dataclass(frozen=True)
 class QuestionTimes:
-    """Least seconds of the rounds by question, of the wall and of the processors of all processes (empty without /proc).
+    """The least seconds of the rounds by question, on the clock and of the processors of all processes (empty without /proc).
 
-    first: the wall's of the first question, before the rounds.
+    first: the seconds on the clock of the first question, before the rounds.
     """
 
     size_bytes: int
@@ -48,7 +48,7 @@ class QuestionTimes:
 
 
 def measure_questions(started: Session, root: Path, rounds: int) -> QuestionTimes:
-    """Ask each question in turns with the floor, in one session which has asked none yet."""
+    """Ask each question in turns with the floor, in a session that has asked none yet."""
     spark, location = started.spark, StoreLocation(str(root))
     segments = [(file.path, file.size) for file in open_store(location).segments()]
     sources.register(spark)
@@ -94,7 +94,7 @@ def measure_questions(started: Session, root: Path, rounds: int) -> QuestionTime
 
 
 def _end(root: Path) -> int:
-    """Where the log's data ends, as the file system knows it."""
+    """Return the end of the log's data, as the file system knows it."""
     last = max((root / "commitlog").iterdir())
     return int(last.name) + min(last.stat().st_size, last.stat().st_blocks * 512)
 
@@ -121,7 +121,7 @@ def _read_and_sum(started: Session, location: StoreLocation, segments: list[tupl
 
 
 def _tree_seconds() -> dict[int, float]:
-    """Processor seconds of this process and of all below it that are alive; empty without /proc."""
+    """Return the processor seconds of this process and of all living ones below it; empty without /proc."""
     children: dict[int, list[int]] = {}
     used: dict[int, int] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():

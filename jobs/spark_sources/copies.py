@@ -1,4 +1,4 @@
-"""Copies of messages as Parquet or Delta, which the helpers of `jobs.sources` take instead of the store while this process lives.
+"""Keeps copies of messages as Parquet or Delta; the helpers of `jobs.sources` take them instead of the store in this process.
 
 A copy answers a question if it was made with the same options and has all columns that are asked for, and if the segments are as
 they were when it was made: names, lengths and times of modification. Otherwise the store is read.
@@ -82,7 +82,7 @@ def make_copy(
 
 
 def from_copy(spark: SparkSession, source: MessagesSource) -> DataFrame | None:
-    """What `source` would read, from a copy; None if no copy has it."""
+    """Return the rows that `source` would read, from a copy; None if no copy has them."""
     columns, options = source.columns(), _options(source)
     for copy in _kept if len(source.stores) == 1 else ():
         if (
@@ -120,7 +120,7 @@ def _segments(source: MessagesSource) -> Segments:
 
 @contextmanager
 def _times_with_statistics(spark: SparkSession) -> Iterator[None]:
-    """Have Parquet hold times as numbers: what Spark takes by default has no statistics."""
+    """Have Parquet hold times as numbers: the type that Spark takes by default has no statistics."""
     before: Any = spark.conf.get(_TIMES_CONF)
     spark.conf.set(_TIMES_CONF, "TIMESTAMP_MICROS")
     try:

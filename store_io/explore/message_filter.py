@@ -75,7 +75,7 @@ class Contents:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that must be read to know."""
+        """Return the columns that must be read to know."""
         asked = (
             ("keys", self.key is not None or self.in_keys),
             ("unique_key", self.key is not None or self.unique_keys is not None),
@@ -87,9 +87,9 @@ class Contents:
 
     @property
     def sought(self) -> tuple[tuple[str, ...], tuple[bytes, ...]]:
-        """(decoder's names of properties, texts): a message that meets these has one of the texts in one of the properties.
+        """Return (names of the decoder's properties, texts): one of the texts lies in one of the properties of each such message.
 
-        It may also be one that `named` says. Both are empty if nothing is known.
+        A message may also be one that `named` names. Both are empty if nothing is known.
         """
         asked: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
             (("uniq",), tuple(sorted(self.unique_keys or ()))),
@@ -105,7 +105,7 @@ class Contents:
 
     @property
     def named(self) -> tuple[int, ...]:
-        """Physical offsets of messages that have a `msg_id` of these because they have no unique key."""
+        """Return the physical offsets of messages that have one of these `msg_id`s because they have no unique key."""
         return tuple(int(text[-16:], 16) for text in self.msg_ids or () if _OFFSET_ID.fullmatch(text))
 
 
@@ -126,7 +126,7 @@ def _overlap(one: Range, other: Range) -> Range:
 
 
 def _needle(text: str) -> bytes:
-    """The bytes that a record with this text holds; empty where there may be others."""
+    """Return the bytes that a record with this text holds; b"" if it may hold others."""
     if "\N{REPLACEMENT CHARACTER}" in text:  # what bytes that are no UTF-8 are read as
         return b""
     return text.encode("utf-8", "surrogatepass").strip(b"\0")

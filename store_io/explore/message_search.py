@@ -33,7 +33,7 @@ SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the win
 
 
 def mask(contents: Contents, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
-    """Which rows of a batch that holds these columns, bodies as they are stored, meet them all."""
+    """Say of each row of a batch whether it meets all conditions. The batch has `contents.columns`, bodies as they are stored."""
     found = pa.array(np.ones(batch.num_rows, bool))
     if contents.key is not None:
         own = _one_of(batch, "unique_key", (contents.key,))
@@ -55,7 +55,7 @@ def mask(contents: Contents, batch: pa.RecordBatch, max_body_bytes: int) -> pa.A
 
 
 def in_body(wanted: bytes, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
-    """Whether a stored body, or what it unpacks to, contains the wanted bytes."""
+    """Say whether a stored body, or its unpacked form, contains the wanted bytes."""
     if body is None:
         return False
     if wanted in body:
@@ -109,7 +109,7 @@ def search(
 
 
 def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) -> MessageScan | None:
-    """The same scan, up to where a message that meets the contents can begin; None where there is none in the segment."""
+    """Return the scan up to the last place at which a message with these contents can begin; None if there is no such place."""
     _, needles = contents.sought
     if len(needles) != 1 or scan.unpack:  # an inner batch may be compressed
         return scan

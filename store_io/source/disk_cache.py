@@ -1,9 +1,9 @@
-"""What was fetched of other machines' files, kept on this machine's disk for all processes of a run: no byte comes twice.
+"""Keeps the fetched bytes of other machines' files on this machine's disk, for all processes of a run: no byte comes twice.
 
-Each file there has one here: its head says which version it holds, a table has the checksum of each grain that is here, the
-grains lie at their places. Who fetches a range locks it first, so that others wait for it. The folder is one of the
-run's temporary ones: on the driver's machine the JVM's, on others that of Spark's executor. Either goes when its owner ends.
-What cannot be kept, because there is no folder or no room, is fetched again by whoever needs it.
+Each file there has a file here. Its head names the version that it holds, a table has the checksum of each grain that is here,
+and the grains lie at their places. A process locks a range before it fetches the range, so that others wait for it. The folder
+is one of the run's temporary folders: the JVM's on the driver's machine, that of Spark's executor on other machines. Its owner
+removes it. Bytes that cannot be kept, because there is no folder or no room, are fetched again by each process that needs them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LONGEST_LOOK = 0.05  # s, between two looks at a lock
 
 
 class Opened(NamedTuple):
-    """A file as it was when it was first asked for. version: "" where it has none.  asked: when that was, ns."""
+    """A file's state at the first request for it. version: "" if it has none.  asked: the time of that request, ns."""
 
     size: int
     version: str
@@ -49,7 +49,7 @@ class Opened(NamedTuple):
 
 
 def folder() -> str:
-    """The folder of this process; empty where there is none."""
+    """Return the folder of this process; "" without one."""
     place = os.environ.get(PLACE, "")
     if not os.path.isdir(place):  # on an executor's machine; Spark's own name says that Spark removes it
         first = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
@@ -76,7 +76,7 @@ def forget(root: str) -> None:
 
 
 def has_room(size: int) -> bool:
-    """Whether a file of this size would be kept here."""
+    """Say whether a file of this size would be kept here."""
     own = folder()
     if not own:
         return False
@@ -85,7 +85,10 @@ def has_room(size: int) -> bool:
 
 
 def remembered(root: str, name: str, since: int, make: Callable[[], _T]) -> _T:
-    """What `make` gives, or gave to any process of the run that asked after `since`, ns. It is pickled."""
+    """Return the result of `make`, or of an earlier call by any process of the run after `since`, ns.
+
+    The result is pickled.
+    """
     kept = KeptFile.of(root, f"value {name}")
     if kept is None:
         return make()
@@ -101,7 +104,7 @@ def remembered(root: str, name: str, since: int, make: Callable[[], _T]) -> _T:
 
 
 class KeptFile:
-    """What is kept of one file, or one value. Several threads may use it. `.close()` when done."""
+    """Holds the kept bytes of one file, or one value. Several threads may use it. `.close()` when done."""
 
     def __init__(self, own: str, path: str, handle: int):
         self._own, self.path, self._handle, self._process = own, path, handle, os.getpid()
@@ -111,7 +114,7 @@ class KeptFile:
 
     @classmethod
     def of(cls, root: str, name: str) -> KeptFile | None:
-        """The file of this name in the store, made if it is not there; None where none can be made."""
+        """Return the file of this name in the store, made if it is not there; None if it cannot be made."""
         own = folder()
         if not own:
             return None
@@ -131,7 +134,7 @@ class KeptFile:
 
     @contextlib.contextmanager
     def locked(self, start: int, end: int) -> Iterator[None]:
-        """Hold a range of the file here, for which other processes wait; on systems without such locks all of it."""
+        """Hold a range of the file here while other processes wait. Systems without such locks hold the whole file."""
         pause = 0.001
         while not _lock(self._handle, fcntl.F_WRLCK, start, end):
             waiting.check()
@@ -149,7 +152,7 @@ class KeptFile:
     # ---- the head --------------------------------------------------------------------------------------------------
 
     def opened(self, since: int) -> Opened | None:
-        """The file there, as it was asked for after `since`; None: ask its server."""
+        """Return the file as it was asked for after `since`; None if its server must be asked."""
         head = self._head()
         if head is None or not head[0].version or head[0].asked < since:
             return None
@@ -157,7 +160,7 @@ class KeptFile:
         return head[0]
 
     def begin(self, opened: Opened) -> bool:
-        """Have this hold that version of the file; nothing is left of another. False where that cannot be noted."""
+        """Begin to hold this version of the file, and nothing of another. Return False if that cannot be noted."""
         head = self._head()
         try:
             other = os.fstat(self._handle).st_size > 0 if head is None else head[0][:2] != opened[:2]
@@ -173,7 +176,7 @@ class KeptFile:
         return True
 
     def value(self, since: int) -> bytes | None:
-        """The value that was asked for after `since`."""
+        """Return the value that was asked for after `since`; None without one."""
         head = self._head()
         if head is None or head[0].asked < since:
             return None
@@ -181,7 +184,7 @@ class KeptFile:
         return value if len(value) == head[1] and checksum.crc32(value) == head[0].size else None
 
     def put_value(self, asked: int, value: bytes) -> None:
-        """Keep this value, where there is room."""
+        """Keep this value if there is room."""
         if _take_room(self._own, len(value), len(value)):
             with contextlib.suppress(OSError):
                 _write(self._handle, value, _HEAD_BYTES)
@@ -212,11 +215,11 @@ class KeptFile:
     # ---- grains ----------------------------------------------------------------------------------------------------
 
     def has(self, grain: int) -> bool:
-        """Whether the grain is here."""
+        """Say whether the grain is here."""
         return bool(self._sound[grain]) or self._sum(grain) is not None
 
     def read_into(self, position: int, view: memoryview) -> int:
-        """Fill the view until a grain is not here, or does not equal its checksum; how many bytes that are."""
+        """Fill the view up to a grain that is missing or does not equal its checksum. Return the number of bytes."""
         done = 0
         while done < len(view) and position + done < self.size:
             grain, within = divmod(position + done, GRAIN_BYTES)
@@ -242,7 +245,7 @@ class KeptFile:
         return False
 
     def put(self, first: int, data: bytes) -> bool:
-        """Keep the grains that begin with this one; False where there is no room."""
+        """Keep these grains, from the grain `first` on. Return False if there is no room."""
         if not _take_room(self._own, len(data), self.size):
             return False
         sums = b"".join(
@@ -291,7 +294,7 @@ def _write(handle: int, data: bytes, position: int) -> None:
 
 
 def _lock(handle: int, kind: int, start: int, end: int) -> bool:
-    """Lock the range, or let go of it; False if another holds it. A file system without locks is done without."""
+    """Lock the range, or unlock it. Return False if another holds it. On a file system without locks nothing is locked."""
     try:
         if hasattr(fcntl, "F_OFD_SETLK"):
             fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _LOCK.pack(kind, os.SEEK_SET, start, end - start, 0))
@@ -308,7 +311,7 @@ def _lock(handle: int, kind: int, start: int, end: int) -> bool:
 
 
 def _take_room(own: str, more: int, size: int) -> bool:
-    """Whether there is room for so many bytes more of a file of this size; they are then counted."""
+    """Count this many more bytes of a file of this size as used, if there is room for them."""
     with _used(own) as used:
         if used is None or not _fits(used, more, size):
             return False
@@ -323,7 +326,7 @@ def _fits(used: list[int], more: int, size: int) -> bool:
 
 @contextlib.contextmanager
 def _used(own: str) -> Iterator[list[int] | None]:
-    """The numbers of `_USED`, which the caller may change; None where they cannot be had."""
+    """Yield the numbers of `_USED`, which the caller may change; None if they cannot be read."""
     try:
         handle = os.open(f"{own}/used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError:
@@ -346,7 +349,7 @@ def _most(own: str) -> int:
 
 
 def _there(own: str) -> tuple[int, int]:
-    """How many bytes of the disk the files in the folder take, and how many there are."""
+    """Return the bytes of disk that the files in the folder take, and the number of files."""
     found: list[Any] = []
     for place, _, names in os.walk(own):
         for name in names:

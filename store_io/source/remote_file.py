@@ -1,10 +1,10 @@
-"""Files of other machines, read by as few requests as can be, and each byte once.
+"""Reads files of other machines by as few requests as possible, and each byte once.
 
-Requests are what this costs. A file is opened by reading its beginning; what follows comes when it is needed, by ranges of
-REQUEST_BYTES. Where one is read after the other, the next ones are on their way. What came is kept on this machine's disk for
-all processes (`disk_cache`). Where it cannot be kept there, or where little of a file is read, requests are as small as what is
-asked for, and grow while that is read on; a process then keeps in memory what was used last. All is kept under the version that
-the file had: no two versions are ever mixed.
+Each request costs time. A file is opened by reading its beginning; the rest comes when it is needed, by ranges of
+REQUEST_BYTES. If ranges are read one after the other, the next ones are already under way. Fetched bytes are kept on this
+machine's disk for all processes (`disk_cache`). If they cannot be kept there, or little of a file is read, requests are as
+small as the read that causes them, and grow while the file is read further; the process then keeps the bytes that it used last in
+memory. All bytes are kept under the version that the file had: no two versions are ever mixed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,12 @@ GrainName = tuple[Place, str, int]  # (place, version, number)
 
 
 class Reading(NamedTuple):
-    """How a file is to be read. root: of its store.  since: ns; what the run read of it after that is used again without a
-    request.  sparsely: little of it, here and there."""
+    """How a file is read.
+
+    root: the root of its store.
+    since: ns; bytes that the run read after that time are used again without a request.
+    sparsely: few bytes are read, here and there.
+    """
 
     root: str
     since: int
@@ -45,7 +49,7 @@ class Reading(NamedTuple):
 
 
 class RemoteFile(BasicFile):
-    """One file, read by `_first` and `_part` of the subclass; by one thread at a time."""
+    """Reads one file by `_first` and `_part` of the subclass, for one thread at a time."""
 
     def __init__(self, place: Place, path: str, reading: Reading):
         self.path, self._place, self._reading = path, place, reading
@@ -61,15 +65,15 @@ class RemoteFile(BasicFile):
         self._last = self._run = 0  # the range of REQUEST_BYTES that was read last; how many there were in a row
 
     def _first(self, most: int) -> tuple[bytes, int, str]:
-        """(the first bytes, `most` of them unless the file ends before, its length, its version). Raises StoreError."""
+        """Return (the first bytes, at most `most`, the file's length, its version). Raises StoreError."""
         raise NotImplementedError
 
     def _part(self, start: int, size: int) -> bytes:
-        """Exactly these bytes, of the version that was opened; by several threads at a time. Raises StoreError."""
+        """Return exactly these bytes of the opened version. Several threads may call it. Raises StoreError."""
         raise NotImplementedError
 
     def _opened(self) -> Opened:
-        """The file as the run knows it; else as its server says, whose answer has the file's beginning."""
+        """Return the file as the run knows it, else as its server says, whose answer has the first bytes."""
         root, since, sparsely = self._reading
         disk = self._disk
         with disk.locked(0, 1) if disk is not None else contextlib.nullcontext():
@@ -98,7 +102,7 @@ class RemoteFile(BasicFile):
         return self._held(position, view) or self._fetched(position, view)
 
     def _held(self, position: int, view: memoryview) -> int:
-        """How many bytes were there, of the disk or of memory."""
+        """Fill the view from disk or memory. Return the number of bytes."""
         if self._disk is not None and (done := self._disk.read_into(position, view)):
             return done
         grain, within = divmod(position, GRAIN_BYTES)
@@ -118,7 +122,7 @@ class RemoteFile(BasicFile):
         return len(part)
 
     def _range_around(self, grain: int, last: int) -> tuple[int, int]:
-        """What to ask for where this grain is missing, and those up to the last one are needed."""
+        """Return the grains to ask for if this grain is missing, and those up to `last` are needed."""
         each = REQUEST_BYTES // GRAIN_BYTES
         low = grain // each * each
         high = min(low + each, -(-self.size // GRAIN_BYTES))
@@ -135,7 +139,7 @@ class RemoteFile(BasicFile):
         return first, end
 
     def _read_ahead(self, block: int) -> None:
-        """Where ranges are read one after the other, have those after this one under way."""
+        """Begin to fetch the ranges after this one if ranges are read one after the other."""
         if block == self._last:
             return
         self._run = self._run + 1 if block == self._last + 1 else 0
@@ -158,11 +162,11 @@ class RemoteFile(BasicFile):
                 del self._ahead[first, end]
 
     def _ask_ahead(self, first: int, end: int) -> None:
-        """`_ask` without its result: a Future would keep the bytes."""
+        """Fetch grains without a result: a Future would keep the bytes."""
         self._ask(first, end, _passing())
 
     def _ask(self, first: int, end: int, memory: KeptGrains) -> bytes:
-        """These grains, from the server unless another process has just had them."""
+        """Return these grains, from the server unless another process has fetched them just now."""
         start, end_at = first * GRAIN_BYTES, min(end * GRAIN_BYTES, self.size)
         disk = self._disk
         with disk.fetching(first, end) if disk is not None else contextlib.nullcontext():
@@ -198,7 +202,7 @@ class RemoteFile(BasicFile):
 
 
 class KeptGrains:
-    """What a process keeps of files in memory: the grains that were used last, and lengths. Threads may share it."""
+    """Holds in memory the grains that a process used last, and lengths of files. Threads may share it."""
 
     def __init__(self, most_bytes: int):
         self._most = most_bytes
@@ -208,7 +212,7 @@ class KeptGrains:
         self._lock = threading.Lock()
 
     def get(self, name: GrainName) -> bytes | None:
-        """The grain, None where it is not kept."""
+        """Return the grain; None if it is not kept."""
         with self._lock:
             if name in self._grains:
                 self._grains.move_to_end(name)
@@ -273,6 +277,6 @@ def _count(root: str, size: int) -> None:
 
 
 def fetched_bytes(root: str = "") -> int:
-    """How many bytes this process has fetched of the store with this root; of all stores without a root."""
+    """Return the number of bytes that this process has fetched of the store with this root; "": of all stores."""
     with _counting.own:
         return _fetched[root] if root else _fetched.total()

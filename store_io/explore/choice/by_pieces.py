@@ -1,9 +1,9 @@
-"""Which tasks read some segments: each segment whole, or in pieces if cores would otherwise wait for the longest task.
+"""Chooses the tasks that read some segments: each segment whole, or in pieces if cores would wait for the longest task.
 
 A piece has the messages of a range of physical offsets. Its task walks the segment from its start with all checks, and makes rows
-of its own messages alone. So pieces give the rows of the whole segment whatever its bytes are: tasks know nothing of one another,
-and where records begin after damage, or whether a record lies in another one's body, only that walk proves. It takes a fraction
-of the time that rows take, so later pieces of a segment are shorter than earlier ones.
+of its own messages alone. So the pieces give the rows of the whole segment whatever its bytes are: tasks know nothing of one
+another, and only that walk proves how records continue after damage, or whether a record lies in another record's body. The walk
+takes a fraction of the time that rows take, so later pieces of a segment are shorter than earlier ones.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORTH_IT = 0.95  # of the time without more pieces
 
 @dataclass(frozen=True)
 class ScanPart:
-    """What one task reads: the messages of a segment that lie in a range of physical offsets. Picklable."""
+    """The part that one task reads: the messages of a segment in a range of physical offsets. Picklable."""
 
     file: MappedFile
     phy_offsets: Range = ALL
@@ -37,7 +37,7 @@ class ScanPart:
 
     @property
     def bytes(self) -> tuple[int, int]:
-        """(the physical offset at which it begins, its size)."""
+        """Return (the physical offset at which the part begins, its size)."""
         low, high = self.phy_offsets
         low = self.file.start if low is None else low
         return low, (self.file.start + self.file.size if high is None else high) - low
@@ -46,7 +46,7 @@ class ScanPart:
 def written_bytes(location: StoreLocation, files: Sequence[MappedFile], cores: int) -> list[int] | None:
     """Return how much of each file holds data, for `parts_of`. A broker allocates its last segment long before it is written.
 
-    Nothing is read. None if the bytes come from afar: each piece of a segment would fetch what is before it once more.
+    Nothing is read. None if the bytes lie on another machine: each piece of a segment would fetch the bytes before it once more.
     """
     sizes = [file.size for file in files]
     if cores > 1 and 0 < len(files) < ENOUGH * cores:
@@ -62,8 +62,8 @@ def written_bytes(location: StoreLocation, files: Sequence[MappedFile], cores: i
 def parts_of(files: Sequence[MappedFile], written: Sequence[int] | None, cores: int, columns: int) -> list[ScanPart]:
     """Return the tasks, those that take longest first.
 
-    written: how much of each file holds data; None: no file is to be cut.  columns: how many are made:
-    making one takes about as long as the walk.
+    written: how much of each file holds data; None: no file is cut.
+    columns: the number of columns that are made; one column takes about as long as the walk.
     """
     walk = 1 / (1 + columns)
     edges = [[0, size] for size in written or [file.size for file in files]]
@@ -86,7 +86,7 @@ def parts_of(files: Sequence[MappedFile], written: Sequence[int] | None, cores: 
 
 
 def _edges(size: int, count: int, walk: float) -> list[int]:
-    """The edges of so many pieces that take equally long, or of fewer where the last would be too short."""
+    """Return the edges of so many pieces that take equally long, or of fewer if the last one would be too short."""
     while count > 1:
         left = 1 - walk
         longest = size * walk / (1 - left**count)
@@ -102,7 +102,7 @@ def _cost(low: int, high: int, walk: float) -> float:
 
 
 def _makespan(edges: Sequence[Sequence[int]], walk: float, cores: int) -> float:
-    """How long these pieces take on so many cores, in bytes of which rows are made."""
+    """Return how long these pieces take on so many cores, in bytes of which rows are made."""
     costs = sorted((_cost(low, high, walk) for own in edges for low, high in pairwise(own)), reverse=True)
     busy = [0.0] * min(cores, len(costs))
     for cost in costs:

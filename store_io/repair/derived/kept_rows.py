@@ -1,7 +1,7 @@
-"""What an audit's scan has met in a segment, kept beside the new store: a rebuild then need not read the segment once more.
+"""Keeps what an audit's scan has met in a segment beside the new store, so that a rebuild need not read the segment once more.
 
-It is kept in the form in which a rebuild takes it: rows of queue entries (`entry_rows.QUEUED_DTYPE`) and raw index entries, in
-the order of the log. It holds as long as the audit itself does: a change of the log leads to another audit.
+The rows have the form in which a rebuild takes them: queue entries (`entry_rows.QUEUED_DTYPE`) and raw index entries, in the
+order of the log. They hold as long as the audit itself does: a change of the log leads to another audit.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ from store_io.scan.segment_scan import SegmentTask, scan_segment
 
 @dataclass(frozen=True)
 class KeptRows:
-    """Two files of `writer`. rows: how many lie in the first.  queues: by their number in the rows.  keys: how many index entries
-    lie in the second."""
+    """Two files of `writer` with the rows of one segment.
+
+    rows: the number of queue entries in the first file.
+    queues: by their number in these rows.
+    keys: the number of index entries in the second file.
+    """
 
     writer: StoreWriter
     path: str
@@ -34,7 +38,7 @@ class KeptRows:
 
 @dataclass(frozen=True)
 class KeptScan:
-    """A scan's summary, and what was kept of it; None where that could not be written, or the scan has failed."""
+    """A scan's summary and its kept rows; None if they could not be written, or the scan has failed."""
 
     summary: SegmentSummary
     kept: KeptRows | None
@@ -42,14 +46,14 @@ class KeptScan:
 
 @dataclass(frozen=True, kw_only=True)
 class KeepingTask(SegmentTask):
-    """A whole scan that keeps what it meets. aside: the writer of these files.  folder: theirs."""
+    """A whole scan that keeps its rows. aside: the writer of their files.  folder: the folder of these files."""
 
     aside: StoreWriter
     folder: str
 
     @classmethod
     def of(cls, task: SegmentTask, aside: StoreWriter, folder: str) -> KeepingTask:
-        """The same scan."""
+        """Return the same scan as one that keeps its rows."""
         return cls(**{field.name: getattr(task, field.name) for field in fields(task)}, aside=aside, folder=folder)
 
     def run(self) -> KeptScan:  # type: ignore[override]
@@ -62,8 +66,11 @@ class KeepingTask(SegmentTask):
 
 
 class _Keeping:
-    """A `dataset_rows.DatasetSink`. A disk that has no room left ends the keeping and not the audit. So do more bytes than the
-    segment has: room is looked for only once, before the first."""
+    """A `dataset_rows.DatasetSink` that writes the rows.
+
+    A disk without room ends the keeping and not the audit. More bytes than the segment has do the same: room is looked for only
+    once.
+    """
 
     want_keys = True
 
@@ -97,7 +104,7 @@ class _Keeping:
             self._put(1, raw_index_entries(scanned.columns, self._task.rules.tag_index))
 
     def finished(self) -> KeptRows | None:
-        """What was kept, once the scan has ended."""
+        """Return the kept rows once the scan has ended."""
         self._put(0, self._waiting.as_met())
         self.close()
         if not self._going:
