@@ -212,7 +212,7 @@ class SegmentSummary:
     size: int
     bytes_read: int = 0
     digest: str = ""  # CRC-32s of 1 MiB pieces folded into one BLAKE2b: notices accidental change, no signature
-    edge_digest: str = ""  # of the length and both ends (`store_io.scan.segment_edges`); empty where `digest` is
+    edge_digest: str = ""  # of the length and both ends (`store_io.log.scan.segment_edges`); empty where `digest` is
     first: FirstRecord = FirstRecord()
     broker: BrokerStop = BrokerStop("bad", 0, "empty")
     extents: list[Extent] = field(default_factory=list)
@@ -230,7 +230,7 @@ class SegmentSummary:
     index_marks: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     # (phy_offset, text) of messages of the broker's walk whose LMQ offset is no number: dispatch with multi-dispatch fails there
     lmq_faults: list[tuple[int, str]] = field(default_factory=list)
-    timers: np.ndarray | None = None  # timer messages and their copies (`store_io.scan.timer`), where they were asked for
+    timers: np.ndarray | None = None  # timer messages and their copies (`kinds.timers.timer_records`), where they were asked for
     timers_dropped: int = 0  # of them beyond the bound
     # by other rules, in the order of `SegmentTask.others`; None where such a walk needs a scan of its own
     others: list[OtherWalk | None] = field(default_factory=list)

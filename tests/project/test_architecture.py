@@ -21,7 +21,36 @@ FORBIDDEN_IMPORTS = {
     "jobs": {"tests", "struct"},
 }
 # Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
-ORDER = ("base", "source", "rules", "formats", "scan", "wording", "audit", "replicas", "explore", "repair")
+ORDER = ("base", "source", "rocksdb", "broker", "log", "wording", "model", "kinds", "audit", "replicas", "messages", "repair")
+# Imports that do not follow this order yet, by the module that has them: each is a place at which the core knows a kind by name,
+# or a kind the repair. The list may only become shorter.
+NOT_YET: dict[str, set[str]] = {
+    "broker.queues.rocksdb_queue_state": {"kinds"},
+    "broker.settings.read_settings": {"kinds", "log"},
+    "kinds.checkpoint.checkpoint_rebuild": {"repair"},
+    "kinds.config.rebuild.config_changes": {"repair"},
+    "kinds.config.rebuild.delivered_levels": {"messages", "repair"},
+    "kinds.config.rebuild.fix_config": {"repair"},
+    "kinds.controller.epoch_rebuild": {"repair"},
+    "kinds.dledger.group_files": {"repair"},
+    "kinds.dledger.ledger_plan": {"repair"},
+    "kinds.index.index_link": {"repair"},
+    "kinds.index.index_plan": {"repair"},
+    "kinds.queues.queue_files": {"repair"},
+    "kinds.rocksdb_queues.database_task": {"repair"},
+    "kinds.rocksdb_queues.rocksdb_queue_rebuild": {"repair"},
+    "kinds.rocksdb_tables.table_rebuild": {"repair"},
+    "kinds.rocksdb_tables.table_rebuild_tasks": {"repair"},
+    "kinds.timers.timer_rebuild": {"repair"},
+    "kinds.timers.waiting_timers": {"repair"},
+    "log.scan.segment_runs": {"kinds"},
+    "log.scan.segment_scan": {"kinds"},
+    "model.earlier_segments": {"audit"},
+    "model.evidence": {"kinds"},
+    "model.facts.unjudged": {"kinds"},
+    "model.opened_copy": {"kinds"},
+    "model.queue_leftovers": {"kinds"},
+}
 LAYOUTS = {path.stem for path in (ROOT / "schemas").glob("*_layout.py")}
 MAGICS = (0xDAA320A7, 0xDAA320AB, 0xCBD43194)
 OPENERS = {
@@ -96,7 +125,7 @@ def test_folders_import_from_those_before_them() -> None:
             continue
         used = {name.split(".")[1] for name in imported(path) if name.startswith("store_io.")}
         later = used - set(ORDER[: ORDER.index(own) + 1])
-        assert not later, f"{path.relative_to(ROOT)} imports from {later}"
+        assert later == NOT_YET.get(".".join(path.relative_to(ROOT / "store_io").with_suffix("").parts), set()), path
 
 
 def test_an_audit_goes_from_facts_to_checks_to_its_outcome() -> None:
@@ -164,7 +193,7 @@ def test_the_writer_of_new_stores_opens_no_source() -> None:
 
 
 def test_scratch_files_are_written_into_a_temporary_folder_alone() -> None:
-    path = ROOT / "store_io" / "formats" / "rocksdb" / "private_folder.py"
+    path = ROOT / "store_io" / "rocksdb" / "private_folder.py"
     made = {name: node for name, node in calls(path) if name in OPENERS or name.rsplit(".", 1)[-1] in CHANGERS | {"symlink"}}
     assert set(made) == {"os.open", "os.symlink", "self._folder.remove"}
     assert ast.unparse(made["os.open"].args[0]) == "os.path.join(self.path, name)"

@@ -2,8 +2,8 @@
 whose memory is limited: of the project it imports nothing.
 
 It reads a line of JSON, with `families`: of each its kind of frame, its name and what is kept in it. Then frames as the program
-that reads a database sends them (formats.rocksdb.child): entries of the family with that kind; X keys that are removed again and
-K entries that take the place of those with the same key and the same last four bytes, both of the last family; F finish. It
+that reads a database sends them (`database_reader_child`): entries of the family with that kind; X keys that are removed again
+and K entries that take the place of those with the same key and the same last four bytes, both of the last family; F finish. It
 answers with one line of JSON: how many entries of each family the database has, and a SHA-256 over them; or `error`, a text.
 
 Options are those of the releases (RocksDBOptionsFactory, read at 5.3.3), and format version 5, which is all that their

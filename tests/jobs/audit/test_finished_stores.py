@@ -22,9 +22,9 @@ from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.output import KEPT, OutputFolder
 from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_folder
 from tests.support.processes.deadly_tasks import fleet

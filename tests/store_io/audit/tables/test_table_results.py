@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from store_io.audit.tables.table_tasks import LogTable
-from store_io.audit.tables.table_view import TableResults
 from store_io.base.prints import Prints
-from store_io.formats.rocksdb.index_table import IndexTable
-from store_io.scan.tables.half_messages import HALF_ROW
+from store_io.kinds.rocksdb_tables.half_messages import HALF_ROW
+from store_io.kinds.rocksdb_tables.index_table import IndexTable
+from store_io.kinds.rocksdb_tables.table_tasks import LogTable
+from store_io.kinds.rocksdb_tables.table_view import TableResults
 
 
 def test_many_segments_cost_a_few_times_their_stretches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 from jobs.report.texts.judgement import judge
 from schemas.rows import Finding
 from store_io.audit.rounds import collected
-from store_io.formats.dledger import entry_walk, unit_reader
+from store_io.kinds.dledger import entry_walk, unit_reader
 from tests.support.answers import product
 from tests.support.damage import write_at
 from tests.support.stores.builders import Message
