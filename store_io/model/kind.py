@@ -1,0 +1,117 @@
+"""The protocol of a kind of files: what an audit asks of each, in the order of its rounds.
+
+A room of `store_io.kinds` has one object of this type, and `kinds.all_kinds` lists them. The audit goes over that list and knows
+no kind by name. What belongs to a kind is found by its object, with its type: `copy[TIMERS]` is what listing and small files say,
+`evidence.results(TIMERS)` what its tasks have found, `evidence[TIMERS]` the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from schemas.advice import Refusal
+from schemas.gaps import Gap, LeftOut
+from schemas.rows import Finding, Row
+from store_io.base.tasks import Task
+from store_io.broker.loading import LoadedStore, Tree
+from store_io.broker.releases import BrokerRules
+from store_io.model.gaps import Gaps
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+if TYPE_CHECKING:
+    from store_io.log.scan.segment_scan import SegmentTask
+    from store_io.model.audit_request import AuditRequest
+    from store_io.model.evidence import Evidence
+    from store_io.model.opened_copy import OpenedCopy
+
+Facts = TypeVar("Facts")
+Results = TypeVar("Results")
+View = TypeVar("View")
+Check = Callable[["Evidence"], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A copy while it is opened: its listing, the rules that apply, and what load() makes of it, which a kind may refuse."""
+
+    source: ByteSource
+    listing: StoreListing
+    tree: Tree
+    rules: BrokerRules
+    loaded: LoadedStore
+    gaps: Gaps
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """The reasons of one kind why a broker does not start, by the moment at which the broker meets them.
+
+    made: before load(). loaded: in load(), after the log's files. recovered: after recovery. started: in start().
+    """
+
+    made: Refusal | None = None
+    loaded: Refusal | None = None
+    recovered: Refusal | None = None
+    started: Refusal | None = None
+
+
+class Kind(Generic[Facts, Results, View]):
+    """One kind of files in a store. A room says what differs from these defaults.
+
+    tasks: the types of the tasks whose results `take` gets.
+    left_out: what is not judged if the time was spent before one of them began.
+    reads_own_files: such a task's files then count as not read; else another task has read them.
+    log_checks: checks whose findings may show that a message of the log is wrong. checks: all others.
+    """
+
+    name: str
+    tasks: tuple[type, ...] = ()
+    left_out: LeftOut | None = None
+    reads_own_files = True
+    log_checks: tuple[Check, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+    def open(self, opening: Opening) -> Facts:
+        """Return what listing and small files say. A reading problem goes to `opening.gaps`; nothing is raised over bytes."""
+        raise NotImplementedError
+
+    def refusals(self, facts: Facts) -> Refusals:
+        """Return why a broker does not start over these files."""
+        return Refusals()
+
+    def nothing_found(self) -> Results:
+        """Return the results before any task has run."""
+        raise NotImplementedError
+
+    def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterable[Task]:
+        """Return the tasks that read all files of the kind once."""
+        return ()
+
+    def last_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+        """Return the tasks that need the log's scans and the prediction. base: a segment's task without a segment."""
+        return ()
+
+    def take(self, found: Results, result: Any) -> Iterable[Gap]:
+        """Take in the result of one task; return why the audit is incomplete after it."""
+        raise NotImplementedError
+
+    def not_read(self, found: Results, task: Task) -> None:
+        """Note that the time was spent before this task began."""
+
+    def view(self, evidence: Evidence) -> View:
+        """Return facts and results together, made once for each evidence."""
+        raise NotImplementedError
+
+    def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
+        """Return the paths of small files that the plan depends on, whether they are there or not."""
+        return ()
+
+    def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
+        """Yield (path, size, digest) of each file that a task has read."""
+        return iter(())
+
+    def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
+        """Add what the kind says to plan.json's section `broker`."""
