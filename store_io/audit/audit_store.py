@@ -17,6 +17,7 @@ from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKe
 from store_io.audit.checks.all_checks import run_checks
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.checks.emptied import shows_a_store, shrunk_findings
+from store_io.audit.open_copy import open_copy
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.base.errors import NotAStore, StoreError, UsageError
@@ -30,7 +31,7 @@ from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.gaps import Gaps
 from store_io.model.loss import Loss
-from store_io.model.opened_copy import OpenedCopy, open_copy
+from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import QueueView
 from store_io.rocksdb.kept_open import databases_kept_open
 from store_io.source.byte_source import ByteSource

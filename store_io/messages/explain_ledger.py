@@ -13,6 +13,7 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.broker.prediction import Refused
 from store_io.kinds.dledger.entry_walk import DataTask, walk_data
+from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.dledger.ledger_recovery import recovered_end
 from store_io.kinds.dledger.ledger_walks import DataWalk
 from store_io.model.opened_copy import OpenedCopy
@@ -47,7 +48,7 @@ def ledger_start(copy: OpenedCopy, location: StoreLocation, file: MappedFile, ph
         return LedgerStart(older, None, False, False)
 
     def walk_of(each: MappedFile) -> DataWalk:
-        walk = walk_data(DataTask(0, location, each, copy.ledger_index), copy.source)
+        walk = walk_data(DataTask(0, location, each, copy[LEDGER].index), copy.source)
         if walk.problem:
             raise StoreError(gap_text(walk.problem))
         return walk

@@ -32,12 +32,14 @@ from schemas.store_names import COMMITLOG
 from store_io.audit.healing.changes import DEFAULT_RISK, Healing, Place
 from store_io.audit.healing.heal_task import search, search_of
 from store_io.audit.healing.judgement import judged
+from store_io.audit.open_copy import open_copy
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.base.wording import count_text
 from store_io.broker.loading import is_folder
 from store_io.broker.message_verdict import END, VALID, Message, Verdict
 from store_io.broker.settings.ledger_files import ledger_folder
+from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.log.records.framing import filler_size, framing_of
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.scan.dataset_rows import ScannedRows
@@ -50,7 +52,7 @@ from store_io.messages.message_search import message_at
 from store_io.messages.redaction import NONE, Redaction
 from store_io.model.audit_request import AuditRequest
 from store_io.model.gaps import Gaps
-from store_io.model.opened_copy import OpenedCopy, open_copy
+from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.segment_window import SegmentWindow
 from store_io.wording.gaps import gap_text
@@ -400,7 +402,7 @@ class _Explainer:
         blamed = audit if audit.kind != VALID else broker
         said.fields = annotate(window, position + header, file.size, phy_offset, blamed, self.redaction)
         if header:
-            reader = HeaderReader(self.source, self.copy.ledger_index)
+            reader = HeaderReader(self.source, self.copy[LEDGER].index)
             before, checks = reader.read(check.framing, window, position, phy_offset)
             said.fields = [*before, *said.fields]
             said.checks += [

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
+from typing import Protocol
 
-from schemas.rows import EarlierRun, EarlierSegment, MappedFile
+from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, MappedFile, QueueKey, QueueSummary
 from schemas.store_names import INDEX
-from store_io.audit.rounds.collected import Collected
+from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
 from store_io.model.opened_copy import OpenedCopy
 
 RECOVERED_SEGMENTS = 3  # at the log's end, where recovery after a clean stop begins
+
+
+class ReadSoFar(Protocol):
+    """What this run has read so far, by path or queue."""
+
+    @property
+    def edges(self) -> Mapping[str, SegmentEdges]: ...
+    @property
+    def file_queues(self) -> Mapping[QueueKey, QueueSummary]: ...
+    @property
+    def index(self) -> Mapping[str, IndexFileSummary]: ...
 
 
 class EarlierSegments:
@@ -19,7 +32,7 @@ class EarlierSegments:
     Edges come first. Queues and index files come before the first question whether a segment may be left out.
     """
 
-    def __init__(self, request: AuditRequest, copy: OpenedCopy, collected: Collected):
+    def __init__(self, request: AuditRequest, copy: OpenedCopy, collected: ReadSoFar):
         self._request, self._copy, self._collected = request, copy, collected
 
     def unchanged(self, path: str) -> EarlierSegment | None:

@@ -6,22 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 from schemas.rows import EXTENT_MESSAGE, Finding, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.broker.prediction import Prediction
 from store_io.broker.settings.ledger_files import ledger_folder
-from store_io.kinds.compaction.compacted_file import CompactedFileSummary
-from store_io.kinds.compaction.compacted_start import CompactedStart, compacted_start
-from store_io.kinds.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap
-from store_io.kinds.rocksdb_tables.table_view import IndexDifference, TableResults, index_difference, stretches_of
-from store_io.kinds.timers.timer_part import TimerResults
-from store_io.kinds.timers.timer_view import TimerView, timer_view
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.facts.unwritten import Unwritten, unwritten
+from store_io.model.kind import Kind, Results, View
 from store_io.model.log_map import LogMap, log_map
 from store_io.model.loss import Loss
 from store_io.model.opened_copy import OpenedCopy
@@ -39,10 +35,9 @@ class Evidence:
     broken: something that a broker would read is unknown.
     segments: those that were read; unread: the others.
 
-    ledger, units: of a DLedger group, by path: its data files by their headers, its index files.
     late: files not read because the time limit was reached.
     earlier: what the run before says of unchanged segments.
-    no_epoch_starts: starts of epochs at which no record begins.
+    found: what the tasks of each kind of files have found, by the kind's name. log_problem: a file of the log could not be read.
     """
 
     request: AuditRequest
@@ -53,9 +48,6 @@ class Evidence:
     index: Mapping[str, IndexFileSummary]
     edges: Mapping[str, SegmentEdges]
     leftovers: Mapping[QueueKey, LeftoverResult]
-    compacted: Sequence[CompactedFileSummary]
-    ledger: Mapping[str, DataWalk]
-    units: Mapping[str, UnitWalk]
     late: Set[str]
     unread: Sequence[MappedFile]
     views: Mapping[QueueKey, QueueView]
@@ -63,13 +55,26 @@ class Evidence:
     prediction: Prediction | None
     loss: Loss | None
     bytes_read: int
-    no_epoch_starts: Sequence[int] = ()
-    timer_results: TimerResults = field(default_factory=TimerResults)
-    table_results: TableResults = field(default_factory=TableResults)
+    found: Mapping[str, Any] = field(default_factory=dict)
+    log_problem: bool = False
     database_findings: Sequence[Finding] = ()  # of tasks, on the database of the queues
     other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
     twin_gaps: Sequence[TwinGap] = ()  # where the two kinds of queues of a combined store differ
     twin_from: int = -1  # least physical offset to which an entry in RocksDB leads there
+
+    _views: dict[str, Any] = field(init=False, default_factory=dict, compare=False)
+
+    def results(self, kind: Kind[Any, Results, Any]) -> Results:
+        """Return what the tasks of a kind of files have found."""
+        found: Results = self.found[kind.name] if kind.name in self.found else kind.nothing_found()
+        return found
+
+    def __getitem__(self, kind: Kind[Any, Any, View]) -> View:
+        """Return what is known of a kind of files: what its small files say, and what its tasks have found."""
+        if kind.name not in self._views:
+            self._views[kind.name] = kind.view(self)
+        found: View = self._views[kind.name]
+        return found
 
     @property
     def every_queue(self) -> Iterator[QueueSummary]:
@@ -87,40 +92,13 @@ class Evidence:
         return unwritten(self.segments, self.views, self.leftovers, self.log)
 
     @cached_property
-    def compacted_start(self) -> CompactedStart:
-        """Return the effect of a start on the logs of compacted topics."""
-        return compacted_start(self.copy.compacted, self.compacted, self.copy.rules)
-
-    @cached_property
-    def timers(self) -> TimerView | None:
-        """The timer store of a broker that delivers timers; None of any other."""
-        return self._timers if self.copy.timers is not None else None
-
-    @property
-    def idle_timers(self) -> TimerView | None:
-        """The timer store of a broker whose settings keep the timers' service off; None of any other."""
-        return self._timers if self.copy.idle_timers is not None else None
-
-    @cached_property
-    def _timers(self) -> TimerView | None:
-        """Return the timer store with the effect of a start; None without one, or if it was not read."""
-        return timer_view(self.copy, self.timer_results, self.segments, self.prediction, self.log, self.all_read)
-
-    @cached_property
-    def index_difference(self) -> IndexDifference | None:
-        """Compare the index in RocksDB with the log; None if one of them was not read."""
-        log, index = self.table_results.log, self.table_results.index
-        if log is None or index is None:
-            return None
-        return index_difference(log, index, stretches_of(self.segments), self.log)
-
-    @cached_property
     def log_whole(self) -> bool:
         """Whether all of the log could be read: only then does it mean something that a thing is not there."""
         if self.copy.log_place.asked:
             return False
-        problems = chain((segment.problem for segment in self.segments), (walk.problem for walk in self.ledger.values()))
-        return self._no_gap(COMMITLOG, ledger_folder(self.copy.rules)) and not any(problems)
+        if self.log_problem or any(segment.problem for segment in self.segments):
+            return False
+        return self._no_gap(COMMITLOG, ledger_folder(self.copy.rules))
 
     @cached_property
     def log_not_opened(self) -> bool:

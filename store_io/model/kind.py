@@ -7,15 +7,17 @@ no kind by name. What belongs to a kind is found by its object, with its type: `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from schemas.advice import Refusal
 from schemas.gaps import Gap, LeftOut
-from schemas.rows import Finding, Row
+from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
+from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.loading import LoadedStore, Tree
+from store_io.broker.prediction import Checkpoint
 from store_io.broker.releases import BrokerRules
 from store_io.model.gaps import Gaps
 from store_io.source.byte_source import ByteSource
@@ -30,12 +32,16 @@ if TYPE_CHECKING:
 Facts = TypeVar("Facts")
 Results = TypeVar("Results")
 View = TypeVar("View")
-Check = Callable[["Evidence"], Iterable[Finding]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Opening:
-    """A copy while it is opened: its listing, the rules that apply, and what load() makes of it, which a kind may refuse."""
+    """A copy while it is opened.
+
+    loaded: what load() makes of the listing.
+    checkpoint, epochs, marks: what a broker's recovery asks small files for; a kind sets them when it is opened.
+    facts: those of the kinds that were opened so far.
+    """
 
     source: ByteSource
     listing: StoreListing
@@ -43,17 +49,25 @@ class Opening:
     rules: BrokerRules
     loaded: LoadedStore
     gaps: Gaps
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    epochs: tuple[Epoch, ...] = ()
+    marks: tuple[int | None, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, kind: Kind[Facts, Any, Any]) -> Facts:
+        """Return the facts of a kind that was opened before."""
+        found: Facts = self.facts[kind.name]
+        return found
 
 
 @dataclass(frozen=True)
 class Refusals:
     """The reasons of one kind why a broker does not start, by the moment at which the broker meets them.
 
-    made: before load(). loaded: in load(), after the log's files. recovered: after recovery. started: in start().
+    made: before load(). recovered: after recovery. started: in start().
     """
 
     made: Refusal | None = None
-    loaded: Refusal | None = None
     recovered: Refusal | None = None
     started: Refusal | None = None
 
@@ -64,15 +78,12 @@ class Kind(Generic[Facts, Results, View]):
     tasks: the types of the tasks whose results `take` gets.
     left_out: what is not judged if the time was spent before one of them began.
     reads_own_files: such a task's files then count as not read; else another task has read them.
-    log_checks: checks whose findings may show that a message of the log is wrong. checks: all others.
     """
 
     name: str
     tasks: tuple[type, ...] = ()
     left_out: LeftOut | None = None
     reads_own_files = True
-    log_checks: tuple[Check, ...] = ()
-    checks: tuple[Check, ...] = ()
 
     def open(self, opening: Opening) -> Facts:
         """Return what listing and small files say. A reading problem goes to `opening.gaps`; nothing is raised over bytes."""
@@ -82,24 +93,52 @@ class Kind(Generic[Facts, Results, View]):
         """Return why a broker does not start over these files."""
         return Refusals()
 
+    def scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
+        """Return a segment's task with what the kind needs of the log's scans."""
+        return task
+
     def nothing_found(self) -> Results:
         """Return the results before any task has run."""
         raise NotImplementedError
+
+    def tasks_before_log(self, request: AuditRequest, copy: OpenedCopy) -> Iterable[Task]:
+        """Return the tasks without which the log's own files cannot be read."""
+        return ()
+
+    def log_ends(self, found: Results) -> Mapping[str, int]:
+        """Return, by path, where the log's entries end in a file, as the tasks before the log have found."""
+        return {}
+
+    def log_problem(self, found: Results) -> bool:
+        """Say whether a file of the log could not be read."""
+        return False
 
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterable[Task]:
         """Return the tasks that read all files of the kind once."""
         return ()
 
-    def last_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+    def later_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return the tasks that need the log's scans and the prediction. base: a segment's task without a segment."""
         return ()
 
-    def take(self, found: Results, result: Any) -> Iterable[Gap]:
-        """Take in the result of one task; return why the audit is incomplete after it."""
+    def last_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+        """Return the tasks that need the results of the later ones."""
+        return ()
+
+    def take(self, found: Results, task: Task, result: Any) -> Iterable[Gap]:
+        """Take in the result of one task; return why the audit is incomplete after it, besides the result's own `problem`."""
         raise NotImplementedError
 
     def not_read(self, found: Results, task: Task) -> None:
         """Note that the time was spent before this task began."""
+
+    def unknown(self, copy: OpenedCopy, found: Results, late: Set[str]) -> bool:
+        """Say whether the tasks did not find what a start depends on. late: files that the time did not suffice for."""
+        return False
+
+    def loaded(self, copy: OpenedCopy, found: Results, loaded: LoadedStore) -> LoadedStore:
+        """Return what load() makes of the store, with what it reads of this kind's files."""
+        return loaded
 
     def view(self, evidence: Evidence) -> View:
         """Return facts and results together, made once for each evidence."""
@@ -115,3 +154,6 @@ class Kind(Generic[Facts, Results, View]):
 
     def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
         """Add what the kind says to plan.json's section `broker`."""
+
+    def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
+        """Add the kind's rows to the outcome."""

@@ -163,7 +163,7 @@ class Database:
     def _start(self, path: str) -> None:
         try:
             # Where packages are we say ourselves, so that Python's site is not needed (-S).
-            self._process = start_process(__package__, "child.py", path, "-S")
+            self._process = start_process(__package__, "database_reader_child.py", path, "-S")
         except OSError as error:
             raise DatabaseUnread(f"{self.folder}/: the process that reads it cannot be started: {error.strerror}") from error
         self._ask({"path": path, "memory_bytes": CHILD_BYTES, "skips_bad_log": self._skips_bad_log})

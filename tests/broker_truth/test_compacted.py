@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.kinds.compaction.compaction_kind import COMPACTION
 from tests.broker_truth.harness.real_broker import Broker, Jvm, Put, conf_of
 from tests.support.answers import product
 from tests.support.damage import overwrite
@@ -164,7 +165,7 @@ def test_the_plan_is_what_load_does(
         if not loaded:
             return
         assert audit.broker["deleted_files"] == sorted(before - own_files(root))
-        recovered = audit.audit.evidence.compacted_start.queues
+        recovered = audit.audit.evidence[COMPACTION].start.queues
         for key, end in ends(broker).items():  # after a kill load() dispatches, too
             assert key not in recovered or end == recovered[key].next_offset or not clean and end > recovered[key].next_offset
 

@@ -7,7 +7,7 @@ files make findings while they read; `scan_findings` and `small_files` take thes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from itertools import chain
 
 from schemas.rows import Finding
 from store_io.audit.checks.emptied import empty_findings
@@ -17,29 +17,16 @@ from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
 from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
-from store_io.kinds.checkpoint.checkpoint_times import checkpoint_times
-from store_io.kinds.compaction.compacted_topics import compacted_topics
+from store_io.kinds.all_kinds import ROOMS, Check
 from store_io.kinds.config.against_queues import against_queues
 from store_io.kinds.config.lost_tables import lost_tables
-from store_io.kinds.controller.epoch_findings import epoch_findings
-from store_io.kinds.dledger.entry_chain import entry_chain
-from store_io.kinds.dledger.ledger_index import ledger_index
-from store_io.kinds.dledger.ledger_terms import ledger_terms
 from store_io.kinds.index.unindexed import unindexed
 from store_io.kinds.queues.disputed import disputed, settled
-from store_io.kinds.queues.passed_over import passed_over
 from store_io.kinds.queues.queue_entries import queue_entries
 from store_io.kinds.rocksdb_queues.double_write_findings import queue_twins
 from store_io.kinds.rocksdb_queues.queue_database import queue_database
-from store_io.kinds.rocksdb_tables.rocksdb_tables import rocksdb_tables
-from store_io.kinds.rocksdb_tables.unnamed_tables import unnamed_tables
-from store_io.kinds.tiered.tiered_store import tiered_store
-from store_io.kinds.timers.timer_entry_findings import timer_entry_findings
-from store_io.kinds.timers.timer_findings import timer_findings
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import misfit_findings
-
-Check = Callable[[Evidence], Iterable[Finding]]
 
 
 def small_files(evidence: Evidence) -> list[Finding]:
@@ -59,14 +46,16 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     queue_entries,
     queue_twins,
     lost_messages,
-    entry_chain,
-    ledger_index,
-    ledger_terms,
+    *chain.from_iterable(room.log_checks for room in ROOMS),
 )
 REST: tuple[Check, ...] = (
-    unindexed, compacted_topics, tiered_store, checkpoint_times, epoch_findings, timer_findings, timer_entry_findings,
-    rocksdb_tables, passed_over, unnamed_tables, small_files, lost_tables, against_queues, repaired,
-)  # fmt: skip
+    unindexed,
+    *chain.from_iterable(room.checks for room in ROOMS),
+    small_files,
+    lost_tables,
+    against_queues,
+    repaired,
+)
 
 
 def run_checks(evidence: Evidence) -> GrowingList[Finding]:

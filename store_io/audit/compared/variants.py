@@ -11,6 +11,7 @@ from store_io.broker.queues.combination import reads_rocksdb
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_files import config_files
 from store_io.broker.settings.config_rules import config_rules
+from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.model.opened_copy import OpenedCopy
 
 # Switches that change what a start cuts, deletes or leaves out (recovery.md 0). Those that say of which kind the store is, and
@@ -42,7 +43,7 @@ def changed_settings(copy: OpenedCopy) -> list[Variant]:
     rules, tried = copy.rules, set(SETTINGS)
     if not any(entry.path.startswith(EXT + "/") for entry in copy.listing.files):
         tried.discard("enableConsumeQueueExt")
-    if copy.timers is None and rules.timers:
+    if copy[TIMERS].in_use is None and rules.timers:
         tried.discard("timerWheelEnable")
     if reads_rocksdb(rules):  # not modelled (rocksdb.md 5)
         tried.discard("recheckReputOffsetFromCq")

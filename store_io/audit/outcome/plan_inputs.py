@@ -8,14 +8,13 @@ from heapq import merge
 from itertools import chain, groupby
 
 from schemas import checkpoint_layout
-from schemas.dledger_layout import CHECKPOINT, TERM
 from schemas.rows import Row
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, IDENTITY_FILE, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import unless_denied
 from store_io.base.packed import in_order, packed
+from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.config import config_reader
-from store_io.kinds.controller import epoch_file
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
 
@@ -60,12 +59,10 @@ def _input(evidence: Evidence, path: str, said: list[_Said]) -> tuple[str, int, 
 
 def _small(copy: OpenedCopy) -> Iterator[str]:
     """Files that are read as a whole, whether they are there or not."""
-    yield from (checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE)
-    if copy.rules.controller_mode:
-        yield from (*epoch_file.FILES, IDENTITY_FILE)
+    yield checkpoint_layout.ABORT_FILE
+    for kind in KINDS:
+        yield from kind.plan_inputs(copy)
     yield from (entry.path for entry in copy.tree.children("config") if entry.kind == "file")
-    if copy.loaded.ledger is not None:
-        yield from (f"{copy.loaded.ledger.folder}/{name}" for name in (CHECKPOINT, TERM))
 
 
 def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
@@ -78,19 +75,11 @@ def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
         known = evidence.earlier.reused_segment(file.path)
         yield file.path, file.size, known.row.get("digest") or "" if known is not None else ""
     yield from ((segment.path, segment.size, segment.digest) for segment in evidence.segments)
-    yield from ((units.path, units.size, units.digest) for units in evidence.units.values())
     for queue in evidence.every_queue:
-        yield from ((path, _size(copy, path), digest) for path, digest in queue.digests.items())
+        yield from ((path, copy.size_of(path), digest) for path, digest in queue.digests.items())
     yield from ((index.path, index.size, index.digest) for index in evidence.index.values())
-    for compacted in evidence.compacted:
-        yield from ((path, _size(copy, path), digest) for path, digest in compacted.digests.items())
-    if evidence.timer_results.files is not None:
-        yield from ((path, *known) for path, known in evidence.timer_results.files.digests.items())
-
-
-def _size(copy: OpenedCopy, path: str) -> int:
-    entry = copy.listing.get(path)
-    return entry.size if entry is not None else 0
+    for kind in KINDS:
+        yield from kind.digests(evidence)
 
 
 def digest_of(data: bytes) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from schemas.gaps import Gap
-from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.emptied import log_end
@@ -24,7 +23,7 @@ from store_io.base.packed import packed
 from store_io.base.times import iso_time
 from store_io.broker.releases import Setting
 from store_io.broker.settings.unsafe_settings import unsafe_settings
-from store_io.kinds.rocksdb_tables.rocksdb_tables import tables_judged
+from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.log.records.properties import parse_properties
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
@@ -78,15 +77,14 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.bytes_read = evidence.bytes_read
     out.plan = _plan(evidence, out, known=not judged.gaps.faults)
     out.loss = loss_rows(evidence.loss, judged.beyond)
-    if evidence.timers is not None:
-        out.timers = evidence.timers.report()
+    for kind in KINDS:
+        kind.add_to_outcome(evidence, out)
     out.segments = segment_rows(evidence, judged.findings)
     out.queues = queue_rows(evidence, judged.findings)
     out.index_files = index_rows(evidence, judged.findings)
     _count_messages(evidence, out)
     out.segment_count = len(copy.segment_files)
     out.unclean = copy.unclean
-    out.checkpoint = asdict(copy.checkpoint) if copy.checkpoint_file.present else {}
     out.log_end = log_end(evidence.segments) if evidence.end_is_known else None
     out.furthest, out.replicas = judged.furthest, judged.replicas
     out.verdict = verdict_sentence(out)
@@ -209,9 +207,6 @@ def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
         **refusal_row(refusal),
         "config": config_row(evidence, out.config),
     }
-    if broker["controller"] is not None:
-        identity = evidence.copy.identity
-        broker["controller"]["identity"] = identity.row() if identity is not None else None
     if evidence.prediction.starts and evidence.loss is not None:
         broker["lost"] = {
             "messages": evidence.loss.messages,
@@ -227,29 +222,20 @@ def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
                 for key, q in sorted(evidence.loss.by_queue.items())
             ),
         }
-    broker["timer"] = _timer_section(evidence)
+    for kind in KINDS:
+        kind.add_to_plan(evidence, broker)
     return broker
-
-
-def _timer_section(evidence: Evidence) -> Row | None:
-    view = evidence.timers
-    return view.plan_section() if view is not None else None
 
 
 def not_judged(evidence: Evidence) -> list[str]:
     """Return the files that a start reads and no check judges.
 
-    The timer store is among them if it was not read or is too large, and so are logs of other DLedger nodes, which this one does
-    not read.
+    Logs of other DLedger nodes are among them, which this one does not read.
     """
-    copy, timers = evidence.copy, evidence.timers
+    copy = evidence.copy
     names = [*copy.start_files.names, *other_ledgers(copy.listing, copy.rules)]
-    judged = timers is not None and timers.judged
-    if copy.timers is not None and not judged:
-        names.append("timers")
-    keyed_timers = copy.rules.timers_in_rocksdb
-    if (keyed_timers or copy.tables is not None) and (judged or not keyed_timers) and tables_judged(evidence):
-        names = [name for name in names if name != TABLES_FOLDER]
+    for room in ROOMS:
+        names = room.not_judged(evidence, names) if room.not_judged is not None else names
     return sorted(names, key=lambda name: (name.startswith("config/"), name))
 
 

@@ -29,9 +29,9 @@ from store_io.broker.prediction import Needs, Prediction, ScanId
 from store_io.broker.queues.combination import light_expected
 from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.broker.recovery import Fold
-from store_io.kinds.compaction.compacted_start import compacted_start
-from store_io.kinds.dledger.ledger_chain import live_ends
+from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
+from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.queues.consumequeue_reader import read_file_entries
 from store_io.kinds.queues.queue_making import QueueMaker
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
@@ -40,14 +40,11 @@ from store_io.kinds.rocksdb_queues.queue_ends import KnownEnds
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE
 from store_io.kinds.rocksdb_queues.rocksdb_fold import RocksFold
 from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEntries
-from store_io.kinds.rocksdb_tables.table_making import TableMaker
-from store_io.kinds.timers.timer_view import TimerView, timer_view
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence
 from store_io.model.gaps import Gaps
-from store_io.model.log_map import LogMap, log_map
 from store_io.model.loss import Loss, compute_loss
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
@@ -123,18 +120,14 @@ class StoreRounds:
             index=found.index,
             edges=found.edges,
             leftovers=found.leftovers,
-            compacted=found.compacted,
-            timer_results=found.timers,
-            table_results=found.tables,
-            ledger=found.ledger,
-            units=found.units,
+            found=found.found,
+            log_problem=any(kind.log_problem(found.found[kind.name]) for kind in KINDS),
             late=frozenset(found.late),
             unread=tuple(self.unread),
             views=self.views,
             earlier=self._earlier,
             prediction=self.prediction,
             loss=self.loss,
-            no_epoch_starts=found.no_epoch_starts,
             bytes_read=found.bytes_read,
             database_findings=found.database_findings,
         )
@@ -158,11 +151,13 @@ class StoreRounds:
         return [f for f in self._copy.segment_files if f.path not in self.collected.by_path]
 
     def _run(self) -> Rounds:
-        ledger = self.tasks.ledger()
-        if ledger:  # first, because it says where a data file's own entries end
-            self._take(ledger, (yield ledger))
-            self.tasks.live_ends = live_ends(self.collected.ledger.values())
-        tasks = [*self._queue_tasks.queues(), *self.tasks.index(), *self.tasks.compacted(), *self.tasks.timers()]
+        request, copy, found = self._request, self._copy, self.collected.found
+        before = [task for kind in KINDS for task in kind.tasks_before_log(request, copy)]
+        if before:
+            self._take(before, (yield before))
+            self.tasks.live_ends = dict(item for kind in KINDS for item in kind.log_ends(found[kind.name]).items())
+        tasks = [*self._queue_tasks.queues(), *self.tasks.index()]
+        tasks += [task for kind in KINDS for task in kind.first_tasks(request, copy)]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
             self._take(tasks, (yield tasks) if tasks else [])
@@ -172,30 +167,19 @@ class StoreRounds:
             tasks = self.tasks.segments(self._earlier.chosen())
             if tasks:
                 self._take(tasks, (yield tasks))
-        del ledger, tasks  # one of a million queues is as large as what was found
+        del before, tasks  # one of a million queues is as large as what was found
         yield from self._fold()
         self.view_queues()
-        log = log_map(self.collected.segments, self._copy.rules.segment_bytes, self.unread)
-        tables = TableMaker(self._request, self._copy, self.tasks.base)
-        last = [
-            *self._queue_tasks.leftovers(self.views, log),
-            *self._queue_tasks.twins(self.collected.file_queues),
-            *self.tasks.epoch_starts(self.collected.segments),
-            *self.tasks.timer_parts(self._timers(log), self.collected.segments),
-            *(tables.all(self.collected.segments) if not self.unread else ()),
-        ]
+        evidence = self.evidence()
+        later = [*self._queue_tasks.leftovers(self.views, evidence.log), *self._queue_tasks.twins(self.collected.file_queues)]
+        later += [task for kind in KINDS for task in kind.later_tasks(evidence, self.tasks.base)]
+        if later:
+            self._take(later, (yield later))
+        del later
+        evidence = self.evidence()
+        last = [task for kind in KINDS for task in kind.last_tasks(evidence, self.tasks.base)]
         if last:
             self._take(last, (yield last))
-        del last
-        look = tables.look(self.collected.tables, self.collected.segments, log)
-        if look:
-            self._take(look, (yield look))
-
-    def _timers(self, log: LogMap) -> TimerView | None:
-        """Return the timer store, if all messages were read."""
-        if self.unread or self._request.quick:
-            return None
-        return timer_view(self._copy, self.collected.timers, self.collected.segments, self.prediction, log, True)
 
     def _fold(self) -> Rounds:
         """Predict, and look again if the answer is not fine enough, until it needs nothing else."""
@@ -231,23 +215,19 @@ class StoreRounds:
             or any(file.path in found.late for queue in copy.loaded.queues.values() for file in queue.files)
             or any(s.problem for s in found.segments)
             or found.queue_problems
-            or any(c.problem for c in found.compacted)
-            or any(file.path in found.late for queue in copy.compacted.queues.values() for file in queue.entries)
-            or any(walk.problem or walk.stretches_dropped for walk in found.ledger.values())
+            or any(kind.unknown(copy, found.found[kind.name], found.late) for kind in KINDS)
         ):
             return Needs()
         loaded = copy.loaded
-        if copy.compacted.queues or copy.compacted.refusal:  # opened after the ConsumeQueues, before recovery
-            compacted = compacted_start(copy.compacted, found.compacted, copy.rules)
-            deleted = [*loaded.deleted, *compacted.deleted]
-            loaded = replace(loaded, refusal=loaded.refusal or compacted.refusal, deleted=deleted)
+        for kind in KINDS:
+            loaded = kind.loaded(copy, found.found[kind.name], loaded)
         firsts = {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges}
         known = self._fold_rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
         read = found.scans, found.file_queues, copy.headers, self._disk, firsts
         fold: Fold
         keyed: RocksFold | None = None
         if self._table is not None and loaded.ledger is not None:
-            of_group = LedgerRead(found.ledger, copy.ledger_texts)
+            of_group = self._group_read()
             fold = keyed = KeyedLedgerFold(
                 *known,
                 *read,
@@ -262,7 +242,7 @@ class StoreRounds:
             fold = keyed = made(
                 *known,
                 *read,
-                copy.epochs.epochs,
+                copy.epochs,
                 ends=self._table.ends,
                 stored=self._keyed,
                 marks=copy.marks,
@@ -270,9 +250,9 @@ class StoreRounds:
                 write_queues=copy.write_queues,
             )
         elif loaded.ledger is None:
-            fold = Fold(*known, *read, copy.epochs.epochs, marks=copy.marks)
+            fold = Fold(*known, *read, copy.epochs, marks=copy.marks)
         else:
-            fold = LedgerFold(*known, *read, read=LedgerRead(found.ledger, copy.ledger_texts), marks=copy.marks)
+            fold = LedgerFold(*known, *read, read=self._group_read(), marks=copy.marks)
         try:
             self.prediction = fold.run()
             if keyed is not None and self.prediction.starts:  # else it is sure what the broker does
@@ -286,6 +266,9 @@ class StoreRounds:
         finally:
             self._keyed.close()
         return fold.needs
+
+    def _group_read(self) -> LedgerRead:
+        return LedgerRead(self.collected.found[LEDGER.name].data, self._copy[LEDGER].texts)
 
     def _bad_ends(self) -> KnownEnds | None:
         """Return the ends of a database with bad bytes among the ends of its queues."""

@@ -8,28 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
-from schemas.rows import MappedFile, QueueKey, SegmentSummary
+from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
-from store_io.base.packed import PackedMap, items_of
+from store_io.base.packed import PackedMap
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import numbered_files
 from store_io.broker.prediction import Needs, ScanId
 from store_io.broker.queues.combination import light_expected
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.kinds.compaction.compacted_file import CompactedFileTask
-from store_io.kinds.compaction.log_messages import LogFiles
-from store_io.kinds.compaction.sparse_recovery import RECOVERED_FILES
-from store_io.kinds.controller.epoch_starts import MOST_STARTS, EpochPlace, EpochStartsTask
-from store_io.kinds.dledger.entry_walk import DataTask
-from store_io.kinds.dledger.unit_reader import UnitTask
+from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.index.index_files import IndexFileRef
 from store_io.kinds.index.index_reader import IndexTask
-from store_io.kinds.rocksdb_tables.timer_table import TimerEntriesTask
-from store_io.kinds.timers.timer_part import TimerPartTask, part_scan, with_timers
-from store_io.kinds.timers.timer_recovery import recovery_begin
-from store_io.kinds.timers.timer_task import TimerTask
-from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.log.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.log.scan.segment_scan import PartialWalk, SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -37,9 +27,6 @@ from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy
 from store_io.source.store_dir import UNREAD_KINDS
 
 EDGES_TOGETHER = 128  # segments
-TIMERS_TOGETHER = 500_000  # of them in one task
-MAX_TIMER_PARTS = 64  # each reads the log once more
-MAX_TIMERS = 400_000  # timer messages and copies of a store, and units, that the driver holds
 
 
 class TaskMaker:
@@ -62,7 +49,7 @@ class TaskMaker:
             (key, tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}")))
             for key, folder in (copy.queue_folders.items() if copy.tree.is_folder(EXT) else ())
         )
-        return SegmentTask(
+        base = SegmentTask(
             store=request.store,
             path="",
             base_offset=0,
@@ -79,67 +66,14 @@ class TaskMaker:
             index_files=() if request.quick else self._index_refs(),
             lmq=light_expected(copy.rules),
             log_end=self._log_end(),
-            most_timers=max(1, MAX_TIMERS // max(1, len(copy.segment_files))) if self._has_timers() else 0,
             unclean=copy.unclean,
             digest=request.digests,
             window_bytes=request.window_bytes,
             decoder=request.decoder,
         )
-
-    def _has_timers(self) -> bool:
-        """Whether there is anything that a scan must hold timer messages against."""
-        timers = self._copy.timers or self._copy.idle_timers
-        return (
-            timers is not None
-            and timers.judged
-            and bool(timers.files or timers.table is not None or TIMER_QUEUE in self._copy.queue_folders)
-        )
-
-    def timers(self) -> list[Task]:
-        """The task that reads the timer store; none of a copy without one."""
-        request, timers = self._request, self._copy.timers or self._copy.idle_timers
-        if timers is None or not timers.judged or request.quick:
-            return []
-        begin = recovery_begin(timers.flush_position, timers.files)
-        return [
-            TimerTask(
-                request.store,
-                request.location,
-                timers.files,
-                timers.wheel,
-                timers.wheel_bytes,
-                timers.check,
-                begin,
-                self._copy.rules.timer_precision,
-                self._copy.unclean,
-                MAX_TIMERS,
-                request.not_after,
-            ),
-            *self._timer_entries(),
-        ]
-
-    def _timer_entries(self) -> list[Task]:
-        """Return the task that reads timers in RocksDB, if there are any."""
-        request, timers = self._request, self._copy.timers or self._copy.idle_timers
-        table = timers.table if timers is not None else None
-        if table is None or table.database.absent or table.damaged is not None:
-            return []
-        return [TimerEntriesTask(request.store, request.location, table.database, MAX_TIMERS, request.not_after)]
-
-    def timer_parts(self, view: TimerView | None, segments: Sequence[SegmentSummary]) -> list[Task]:
-        """Return tasks for parts of a store's timer messages, if these are too many to be held together."""
-        if view is None or view.held or view.damaged:
-            return []
-        found, rows = with_timers(segments)
-        parts = -(-max(rows, view.files.unit_count, view.entries.count) // TIMERS_TOGETHER)
-        if parts > MAX_TIMER_PARTS or not found:
-            return []
-        scans = tuple(part_scan(self.base, s.path, s.base_offset, s.size) for s in found)
-        late = self._request.not_after
-        return [
-            TimerPartTask(scans, view.parts.files, view.database, view.log, view.precision, view.state, part, parts, late)
-            for part in range(parts)
-        ]
+        for kind in KINDS:
+            base = kind.scan(request, copy, base)
+        return base
 
     def _files_below(self, kind: str) -> Mapping[QueueKey, tuple[MappedFile, ...]]:
         files = self._copy.queue_files
@@ -253,88 +187,6 @@ class TaskMaker:
             )
             for file, before in zip(copy.index_files, headers, strict=False)
         ]
-
-    def compacted(self) -> list[Task]:
-        """Return a task for each file of a compacted topic's log and the entries of that name.
-
-        At the quick level they are those that recovery reads.
-        """
-        request, copy = self._request, self._copy
-        tasks: list[Task] = []
-        topics = copy.config.compacted_topics  # looked for among all topics
-        if copy.rules.compacts and not request.quick:
-            for key, files in items_of(copy.queue_files) if topics else ():
-                if key[0] in topics and key[0] not in copy.batch_topics and key not in copy.compacted.queues:
-                    tasks.append(self._without_log(key, files))
-        for key, queue in sorted(copy.compacted.queues.items()):
-            log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
-            names = sorted(log.keys() | entries.keys())
-            queue_files = () if key[0] in copy.batch_topics else copy.queue_files.get(key, ())
-            for start in names[-RECOVERED_FILES:] if request.quick else names:
-                task = CompactedFileTask(
-                    request.store,
-                    request.location,
-                    copy.rules,
-                    key,
-                    log.get(start),
-                    entries.get(start),
-                    LogFiles(tuple(copy.segment_files), queue_files),
-                    last=start == names[-1],
-                    unclean=copy.unclean,
-                    records=not request.quick,
-                    put_here=key[0] in topics,
-                    window_bytes=request.window_bytes,
-                    decoder=request.decoder,
-                    not_after=request.not_after,
-                )
-                tasks.append(task)
-        return tasks
-
-    def _without_log(self, key: QueueKey, files: tuple[MappedFile, ...]) -> CompactedFileTask:
-        """A queue of a compacted topic that has no log of its own: are there messages which it should hold?"""
-        request, copy = self._request, self._copy
-        return CompactedFileTask(
-            request.store,
-            request.location,
-            copy.rules,
-            key,
-            None,
-            None,
-            LogFiles(tuple(copy.segment_files), files),
-            last=True,
-            unclean=copy.unclean,
-            put_here=True,
-            not_after=request.not_after,
-        )
-
-    def epoch_starts(self, segments: Sequence[SegmentSummary]) -> list[Task]:
-        """Return a task that looks up the begins of a replica's newest epochs, if any begins inside of these segments."""
-        epochs = self._copy.epochs.epochs[-MOST_STARTS:]
-        bounds = [MappedFile(s.path, s.base_offset, s.size) for s in segments]
-        places = tuple(
-            EpochPlace(epoch.start, file)
-            for epoch in epochs
-            for file in bounds
-            if file.start < epoch.start < file.start + file.size
-        )
-        request = self._request
-        if not places:
-            return []
-        return [EpochStartsTask(request.store, request.location, self._copy.rules, places, request.not_after)]
-
-    def ledger(self) -> list[Task]:
-        """A task for each data file and index file of a DLedger group. A start reads the headers whatever the time."""
-        request, copy = self._request, self._copy
-        if copy.loaded.ledger is None:
-            return []
-        committed = copy.ledger_texts.committed
-        wanted = -1 if committed is None else committed
-        tasks: list[Task] = [
-            DataTask(request.store, request.location, file, copy.ledger_index, wanted, request.window_bytes)
-            for file in copy.ledger_data
-        ]
-        tasks += [UnitTask(request.store, request.location, file, copy.rules.segment_bytes) for file in copy.ledger_index]
-        return tasks
 
 
 def messages_by_index(headers: Sequence[IndexHeader], segments: Sequence[MappedFile]) -> list[int]:

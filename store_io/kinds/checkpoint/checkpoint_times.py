@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from schemas.rows import Finding, MappedFile
+from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.kinds.checkpoint.checkpoint_reader import checkpoint_findings
 from store_io.model.evidence import Evidence
 
@@ -15,7 +16,7 @@ def checkpoint_times(evidence: Evidence) -> list[Finding]:
     times += [time_of_head(evidence, file) for file in evidence.unread]
     first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
     return checkpoint_findings(
-        evidence.copy.checkpoint_file,
+        evidence.copy[CHECKPOINT],
         first_store_time=first,
         last_store_time=last,
         log_end=evidence.log.data_end,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.base.wording import count_text
+from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.model.evidence import Evidence
 from store_io.wording.refusals import refusal_sentence
 
@@ -22,14 +23,15 @@ _LEFT_OVER = (
 def compacted_topics(evidence: Evidence) -> list[Finding]:
     """Every finding on them."""
     found = [*_files(evidence)]
-    for summary in evidence.compacted:
+    for summary in evidence[COMPACTION].files:
         found += summary.findings
     return [*found, *_ahead(evidence)]
 
 
 def _files(evidence: Evidence) -> Iterator[Finding]:
-    copy, start = evidence.copy, evidence.compacted_start
-    left_out = [queue.not_loaded for _, queue in sorted(copy.compacted.queues.items()) if queue.not_loaded]
+    logs = evidence[COMPACTION]
+    start = logs.start
+    left_out = [queue.not_loaded for _, queue in sorted(logs.store.queues.items()) if queue.not_loaded]
     for refusal in (*start.refusals, *left_out):
         path = refusal.path
         ends = "the broker ends" if refusal in start.refusals else "the broker starts without this queue's log"
@@ -49,8 +51,8 @@ def _left_over(evidence: Evidence, path: str, topic: str | None, queue_id: int |
     """Say whether a compaction has replaced this file and not removed it. All other files are sound and agree without it."""
     if not path.endswith(".delete") or topic is None or queue_id is None or not evidence.all_read:
         return False
-    queue = evidence.copy.compacted.queues.get((topic, queue_id))
-    sound = not any(summary.findings for summary in evidence.compacted if summary.key == (topic, queue_id))
+    queue = evidence[COMPACTION].store.queues.get((topic, queue_id))
+    sound = not any(summary.findings for summary in evidence[COMPACTION].files if summary.key == (topic, queue_id))
     return sound and queue is not None and {f.start for f in queue.all_log} == {f.start for f in queue.all_entries}
 
 
@@ -65,7 +67,7 @@ def _ahead(evidence: Evidence) -> Iterator[Finding]:
     if prediction is None or prediction.after_dispatch is None:
         return
     topics = evidence.copy.config.compacted_topics
-    for key, recovery in evidence.compacted_start.queues.items():
+    for key, recovery in evidence[COMPACTION].start.queues.items():
         if key[0] not in topics:
             continue
         queue = prediction.after_dispatch.queues.get(key)
@@ -73,7 +75,7 @@ def _ahead(evidence: Evidence) -> Iterator[Finding]:
         if recovery.next_offset > end:
             yield Finding(
                 Code.COMPACTED_LOG_AHEAD,
-                evidence.copy.compacted.queues[key].entries[-1].path,
+                evidence[COMPACTION].store.queues[key].entries[-1].path,
                 topic=key[0],
                 queue_id=key[1],
                 queue_offset=end,

@@ -10,18 +10,21 @@ from itertools import pairwise
 
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, Finding
+from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_file import BadEpochFile, EpochLine, StoredEpochs
+from store_io.kinds.controller.epoch_starts import EpochStarts
 from store_io.model.evidence import Evidence
 
 
 def epoch_findings(evidence: Evidence) -> list[Finding]:
     """Return the findings on the epoch file; none if the broker is not in controller mode."""
-    epochs = evidence.copy.epochs
+    starts = evidence[CONTROLLER]
+    epochs = starts.stored
     found = [_damaged(bad, epochs) for bad in epochs.bad]
     found += _not_rising(epochs)
-    found += _beyond_end(evidence)
+    found += _beyond_end(evidence, epochs)
     if evidence.log_whole:
-        found += _inside_records(evidence)
+        found += _inside_records(evidence, starts)
     return found
 
 
@@ -51,8 +54,8 @@ def _not_rising(epochs: StoredEpochs) -> Iterator[Finding]:
             yield _of_line(Code.EPOCH_NOT_RISING, epochs, line, f"an epoch and a start above those of {last}")
 
 
-def _beyond_end(evidence: Evidence) -> Iterator[Finding]:
-    prediction, epochs = evidence.prediction, evidence.copy.epochs
+def _beyond_end(evidence: Evidence, epochs: StoredEpochs) -> Iterator[Finding]:
+    prediction = evidence.prediction
     if not evidence.end_is_known or prediction is None or not prediction.starts:
         return
     end = max(evidence.log.data_end, prediction.truncate_at)
@@ -63,16 +66,15 @@ def _beyond_end(evidence: Evidence) -> Iterator[Finding]:
             yield _of_line(Code.EPOCH_NOT_RISING, epochs, line, "a start of at least 0")
 
 
-def _inside_records(evidence: Evidence) -> Iterator[Finding]:
+def _inside_records(evidence: Evidence, starts: EpochStarts) -> Iterator[Finding]:
     """Yield findings on epochs that start inside of a sound record.
 
     A place at which the log is damaged, or ends, shows nothing.
     """
-    epochs = evidence.copy.epochs
-    suspects = set(evidence.no_epoch_starts)
+    epochs = starts.stored
     for line in epochs.lines:
         start = line.epoch.start
-        if start in suspects and any(
+        if start in starts.no_record and any(
             extent.kind == EXTENT_MESSAGE and extent.start < start - segment.base_offset < extent.end
             for segment in evidence.segments
             if segment.base_offset < start < segment.base_offset + segment.size

@@ -10,6 +10,7 @@ from schemas.finding_codes import Code
 from schemas.store_names import EPOCH_FILE
 from store_io.base.errors import NotAFile
 from store_io.broker.controller_mode.epochs import NO_END, Epoch
+from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_file import EPOCH_FILE_BYTES, FILES, Fatal, Unusable, epoch_text, parse_epochs
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_EPOCHS
@@ -21,7 +22,7 @@ CODES = (Code.EPOCH_FILE_DAMAGED, Code.EPOCH_NOT_RISING, Code.EPOCH_BEYOND_END, 
 
 def mend(work: Work, audit: Audited, log_end: int) -> None:
     """Write the epochs anew if that audit finds fault with them, or if one begins beyond the new log's end."""
-    epochs = audit.evidence.copy.epochs
+    epochs = audit.evidence.copy[CONTROLLER].epochs
     if epochs.refusal:
         unblock(work, audit, str(refusal_sentence(epochs.refusal)), log_end)
         return

@@ -12,6 +12,7 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import END, VALID
 from store_io.broker.releases import BrokerRules
+from store_io.kinds.controller.epoch_file import StoredEpochs
 from store_io.log.records.message_columns import RecordCheck
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
@@ -60,6 +61,14 @@ class EpochStartsResult:
     no_record: list[int] = field(default_factory=list)
     bytes_read: int = 0
     problem: Gap | None = None
+
+
+@dataclass(frozen=True)
+class EpochStarts:
+    """The stored epochs, and those of their starts at which no record begins."""
+
+    stored: StoredEpochs
+    no_record: frozenset[int] = frozenset()
 
 
 def look_up(task: EpochStartsTask) -> EpochStartsResult:

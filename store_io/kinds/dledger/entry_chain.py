@@ -8,6 +8,7 @@ from schemas import dledger_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.kinds.dledger.ledger_chain import PlacedStretch, live_stretches
+from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.model.evidence import Evidence
 
 
@@ -18,7 +19,7 @@ def entry_chain(evidence: Evidence) -> list[Finding]:
     """
     if evidence.copy.loaded.ledger is None:
         return []
-    stretches = live_stretches(evidence.ledger.values())
+    stretches = live_stretches(evidence[LEDGER].data.values())
     return list(_breaks(stretches))
 
 

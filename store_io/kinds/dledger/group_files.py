@@ -15,6 +15,7 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.broker.loading import numbered_files
 from store_io.kinds.dledger.entry_walk import headers_of
+from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.repair.log.edits import Edit
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_INDEX, WRITE_CHECKPOINT, Step
@@ -118,7 +119,7 @@ def _term(audit: Audited, folder: str, ends: Ends) -> list[Edit]:
 
     New entries would get that term, and a later start would end the log before them.
     """
-    stored = audit.evidence.copy.ledger_texts.term
+    stored = audit.evidence.copy[LEDGER].texts.term
     if stored is not None and stored >= ends.term or stored is None and ends.term == 0:
         return []
     path = f"{folder}/{layout.TERM}"

@@ -8,28 +8,29 @@ from schemas import dledger_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.kinds.dledger.ledger_chain import live_stretches
+from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.dledger.ledger_walks import FILLER, UnitRun
 from store_io.model.evidence import Evidence
 
 
 def ledger_index(evidence: Evidence) -> list[Finding]:
     """Return the findings on the group's index; none if the log could not be read as a whole."""
-    if evidence.copy.loaded.ledger is None or not evidence.log_whole or any(w.problem for w in evidence.units.values()):
+    if evidence.copy.loaded.ledger is None or not evidence.log_whole or any(w.problem for w in evidence[LEDGER].units.values()):
         return []
     return [*_units(evidence), *_missing(evidence)]
 
 
 def _units(evidence: Evidence) -> Iterator[Finding]:
     """Entries whose unit is another one, or not there."""
-    live = {one.walk.path: one.stretch.end for one in live_stretches(evidence.ledger.values())}
+    live = {one.walk.path: one.stretch.end for one in live_stretches(evidence[LEDGER].data.values())}
     absent: set[int] = set()
-    for walk in sorted(evidence.ledger.values(), key=lambda w: (w.start, w.path)):
+    for walk in sorted(evidence[LEDGER].data.values(), key=lambda w: (w.start, w.path)):
         for units in walk.unequal_units:
             if units.position >= live.get(walk.path, 0):
                 continue  # of old entries that a cut has left
             first, count = units.first_index, units.count
             at = first * layout.UNIT_BYTES
-            file = next((f for f in evidence.copy.ledger_index if f.start <= at < f.start + f.size), None)
+            file = next((f for f in evidence.copy[LEDGER].index if f.start <= at < f.start + f.size), None)
             if file is None:
                 absent.add(at - at % layout.INDEX_FILE_BYTES)
                 continue
@@ -52,9 +53,9 @@ def _units(evidence: Evidence) -> Iterator[Finding]:
 
 def _missing(evidence: Evidence) -> Iterator[Finding]:
     """Entries after the last one: what the index or the checkpoint knows of them."""
-    live = live_stretches(evidence.ledger.values())
+    live = live_stretches(evidence[LEDGER].data.values())
     end = live[-1].stretch.last_index if live else -1
-    committed = evidence.copy.ledger_texts.committed
+    committed = evidence.copy[LEDGER].texts.committed
     known = committed if committed is not None else -1
     # Units without a break: stale ones, left by a cut, have other positions or a lower term.
     beyond = (r for r in _runs(evidence) if r.first_index <= end + 1 <= r.last_index)
@@ -80,7 +81,7 @@ def _missing(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _runs(evidence: Evidence) -> Iterator[UnitRun]:
-    for walk in sorted(evidence.units.values(), key=lambda w: w.start):
+    for walk in sorted(evidence[LEDGER].units.values(), key=lambda w: w.start):
         yield from walk.runs
 
 

@@ -19,6 +19,7 @@ from store_io.broker.message_verdict import VALID, Message
 from store_io.kinds.dledger.gap_entries import BRIDGE, FILLER, HEADER, Piece, Room, fill_gap
 from store_io.kinds.dledger.group_files import Ends, group_edits
 from store_io.kinds.dledger.ledger_chain import live_ends
+from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.dledger.ledger_parts import DataFile, Part, best_chain, follows, moved_first, parts_of, without_end
 from store_io.kinds.dledger.refusals import older_part_damage
 from store_io.log.records import bridges
@@ -90,7 +91,7 @@ class _LedgerRepair:
     # ---- what is there -------------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        walks = self.audit.evidence.ledger
+        walks = self.audit.evidence[LEDGER].data
         for summary in self.audit.segments:
             walk = walks.get(summary.path)
             if walk is None or summary.size != self.size:  # it holds no message then: `unblock` gives the others their length

@@ -6,16 +6,17 @@ from schemas import dledger_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.kinds.dledger.ledger_chain import live_stretches
+from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.model.evidence import Evidence
 
 
 def ledger_terms(evidence: Evidence) -> list[Finding]:
     """Return the finding on a currterm that is older than the log."""
     ledger = evidence.copy.loaded.ledger
-    live = live_stretches(evidence.ledger.values()) if ledger is not None else []
+    live = live_stretches(evidence[LEDGER].data.values()) if ledger is not None else []
     if ledger is None or not live:
         return []
-    term, own = live[-1].stretch.last_term, evidence.copy.ledger_texts.term
+    term, own = live[-1].stretch.last_term, evidence.copy[LEDGER].texts.term
     if term <= (own or 0):
         return []
     path = f"{ledger.folder}/{layout.TERM}"

@@ -24,9 +24,11 @@ from store_io.base.wording import count_text
 from store_io.broker.releases import parse_known
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours
 from store_io.kinds.rocksdb_tables.index_table import IndexTable
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_tasks import IndexLook, LogTable, NamedEntry
 from store_io.kinds.rocksdb_tables.table_view import IndexDifference, TablesInUse
 from store_io.kinds.rocksdb_tables.transaction_table import TransactionTable
+from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
 
@@ -40,7 +42,7 @@ FIRST_WITH_TABLES = parse_known("5.4.0")
 
 def rocksdb_tables(evidence: Evidence) -> list[Finding]:
     """Return the findings on index and transactions in RocksDB. None if neither is in use, or they were not read."""
-    used, results = evidence.copy.tables, evidence.table_results
+    used, results = evidence[TABLES].used, evidence[TABLES].results
     if used is None or not results.read or evidence.broken:
         return []
     assert results.log is not None
@@ -55,9 +57,18 @@ def rocksdb_tables(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def tables_judged(evidence: Evidence) -> bool:
+def tables_not_judged(evidence: Evidence, names: list[str]) -> list[str]:
+    """Return the names without rocksdbstore/, if every table in it that is in use was held against the log."""
+    timers, keyed = evidence[TIMERS].in_use, evidence.copy.rules.timers_in_rocksdb
+    judged = timers is not None and timers.judged
+    if (keyed or evidence[TABLES].used is not None) and (judged or not keyed) and _tables_judged(evidence):
+        return [name for name in names if name != TABLES_FOLDER]
+    return names
+
+
+def _tables_judged(evidence: Evidence) -> bool:
     """Whether every table in use was held against the log."""
-    results, used = evidence.table_results, evidence.copy.tables
+    results, used = evidence[TABLES].results, evidence[TABLES].used
     if used is None:
         return True
     if not results.read or results.log is None or results.log.dropped:
@@ -78,7 +89,7 @@ def _unsure(evidence: Evidence) -> bool:
     That is so if stretches differ that were not looked at while the others show nothing, or if entries are missing of which
     nothing shows that they ever existed.
     """
-    results, differs = evidence.table_results, evidence.index_difference
+    results, differs = evidence[TABLES].results, evidence[TABLES].difference
     if results.index is None or differs is None:
         return True
     look = results.look or IndexLook()
@@ -120,7 +131,7 @@ def _clock(evidence: Evidence) -> int | None:
 
     None if that says nothing.
     """
-    parts = evidence.copy.timers
+    parts = evidence.copy[TIMERS].in_use
     if parts is None or parts.check.empty or parts.check.odd or parts.check.read_time < _last_stored(evidence) - LATE_MS:
         return None
     return max(parts.check.read_time, _last_stored(evidence))
@@ -137,8 +148,8 @@ def _none_yet(evidence: Evidence, log: LogTable) -> bool:
 
 
 def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator[Finding]:
-    look, unclean = evidence.table_results.look or IndexLook(), evidence.copy.unclean
-    differs = evidence.index_difference
+    look, unclean = evidence[TABLES].results.look or IndexLook(), evidence.copy.unclean
+    differs = evidence[TABLES].difference
     assert differs is not None
     sure = bool(look.missing + look.strange)
     missing, strange = (
@@ -179,7 +190,8 @@ def _index_ends(
     before, after_mark = look.before + differs.before, look.after_mark + differs.after_mark
     same_hour = look.before_same_hour + differs.before_same_hour
     code, put = Code.INDEX_ENTRY_MISSING, _puts(evidence, index.mark)
-    assert evidence.table_results.log is not None
+    log = evidence[TABLES].results.log
+    assert log is not None
     if before:
         text = f"the index in RocksDB lacks {_entries(before)} of messages before its first one: it was switched on later, or"
         text += " retention removed them"
@@ -191,7 +203,7 @@ def _index_ends(
     if not after_mark:
         return
     starts = "a start puts them" if put else "no start puts all of them" if evidence.copy.unclean else "no start puts them"
-    if used.database.absent and _none_yet(evidence, evidence.table_results.log):
+    if used.database.absent and _none_yet(evidence, log):
         text = f"there is no {TABLES_FOLDER}/, which every broker from 5.4.0 on makes, and so no index in RocksDB yet, to which"
         text += f" {_entries(after_mark)} would belong; {starts}"
         yield _table_finding(code, text, after_mark, STARTS_DISPATCH if put else SWITCHED_ON, NOTE)
@@ -320,11 +332,12 @@ def given_up_halves(evidence: Evidence) -> np.ndarray:
     Nothing marks these messages as done. They lie below the mark of a database that was read whole and is no older state, and
     have no entry there. They are so old that the broker had asked all its questions when it ran last.
     """
-    none, copy, results = np.zeros(0, np.int64), evidence.copy, evidence.table_results
+    none, tables = np.zeros(0, np.int64), evidence[TABLES]
+    used, results = tables.used, tables.results
     table, log, clock = results.transactions, results.log, _clock(evidence)
-    if copy.tables is None or copy.tables.database.absent or not results.read or clock is None or log is None or log.dropped:
+    if used is None or used.database.absent or not results.read or clock is None or log is None or log.dropped:
         return none
-    if table is None or table.rows is None or table.damaged is not None or table.unnamed or copy.unnamed_tables:
+    if table is None or table.rows is None or table.damaged is not None or table.unnamed or tables.unnamed:
         return none
     halves, done = log.halves[~log.halves["done"]], log.halves[log.halves["done"]]
     open_ones = halves[~among(halves["phy_offset"], np.concatenate([done["of"], table.rows["phy_offset"]]))]
@@ -358,7 +371,7 @@ def _half_finding(
 
 def _open_halves(evidence: Evidence) -> bool:
     """Whether half messages up to the mark have no entry, and nothing shows whether they were given up."""
-    table, log = evidence.table_results.transactions, evidence.table_results.log
+    table, log = evidence[TABLES].results.transactions, evidence[TABLES].results.log
     if table is None or table.rows is None or log is None or _clock(evidence) is not None:
         return False
     halves, done = log.halves[~log.halves["done"]], log.halves[log.halves["done"]]

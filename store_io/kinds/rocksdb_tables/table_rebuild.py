@@ -15,6 +15,7 @@ from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import Row
 from store_io.kinds.queues.queue_files import changes_log
 from store_io.kinds.rocksdb_tables.rocksdb_tables import given_up_halves
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_rebuild_tasks import SpoolTask, TablesTask
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TABLES, bytes_at
@@ -45,7 +46,7 @@ def rebuild_tables(work: Work, before: Audited, audit: Audited, made: Row | None
 
     before: the audit of the copy. Raises StoreError.
     """
-    used = audit.copy.tables
+    used = audit.copy[TABLES].used
     if used is None:
         return made
     reasons = _reasons(work, audit, made is not None)

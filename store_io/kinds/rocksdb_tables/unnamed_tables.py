@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from schemas.finding_codes import Code, Cure
 from schemas.rows import NOTE, Finding
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
+from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.model.evidence import Evidence
 
 _NOTHING = "Nothing: a broker that was killed may leave a table that it was writing, or that it no longer used."
@@ -15,12 +17,13 @@ def unnamed_tables(evidence: Evidence) -> list[Finding]:
 
     After an unclean exit a file may be there that was written, or taken out of use, as the broker died.
     """
-    copy, transactions = evidence.copy, evidence.table_results.transactions
-    in_use = copy.tables is not None or copy.timers is not None and copy.timers.table is not None
-    paths = copy.unnamed_tables or (transactions.unnamed if transactions is not None else ())
+    copy, tables, timers = evidence.copy, evidence[TABLES], evidence.copy[TIMERS].in_use
+    transactions = tables.results.transactions
+    in_use = tables.used is not None or timers is not None and timers.table is not None
+    paths = tables.unnamed or (transactions.unnamed if transactions is not None else ())
     if not in_use:
         return []
-    step = _NOTHING if copy.unclean else "" if copy.tables is not None else Cure.REBUILD_TIMERS.value
+    step = _NOTHING if copy.unclean else "" if tables.used is not None else Cure.REBUILD_TIMERS.value
     return [
         Finding(
             Code.ROCKSDBSTORE_DAMAGED,

@@ -12,21 +12,23 @@ from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.timers.timer_entries_check import FarEntries
 from store_io.kinds.timers.timer_findings import between
+from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
 
 
 def timer_entry_findings(evidence: Evidence) -> list[Finding]:
     """None of a copy whose timers are in files."""
-    parts, view = evidence.copy.timers, evidence.timers
+    parts, view = evidence.copy[TIMERS].in_use, evidence[TIMERS].in_use
     if parts is None or parts.table is None:
         return []
     found = []
     damaged = parts.table.damaged or (view.entries.damaged if view is not None else None)
     if damaged is not None:
-        step = "" if evidence.copy.tables is not None else Cure.REBUILD_TIMERS.value
+        step = "" if evidence.copy[TABLES].used is not None else Cure.REBUILD_TIMERS.value
         found.append(
             Finding(Code.ROCKSDBSTORE_DAMAGED, damaged[0], severity=LOSS, actual=damaged[1], message="timers", next=step)
         )

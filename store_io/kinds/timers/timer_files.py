@@ -35,11 +35,6 @@ class TimerParts:
     wheel: the path of the wheel that is loaded, empty for none.
     refusal: the sentence with which a broker ends before its store is loaded; late_refusal: after that.
     table: that of timers in RocksDB; None if the release keeps none there.
-    The timer log, the wheel and the table of timers of a copy.
-    files: of the timer log, as they are mapped.
-    wheel: path of the wheel that is loaded, empty for none.
-    refusal: the sentence with which a broker ends before its store is loaded; late_refusal: after that.
-    table: of timers in RocksDB; None if the release keeps none there.
     """
 
     files: tuple[MappedFile, ...] = ()

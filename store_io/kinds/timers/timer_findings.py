@@ -19,6 +19,7 @@ from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.kinds.timers.timer_fates import TimerCount
 from store_io.kinds.timers.timer_files import unused_entries
+from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.kinds.timers.timer_units_check import Beyond
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
@@ -32,7 +33,7 @@ _READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
 
 def timer_findings(evidence: Evidence) -> list[Finding]:
     """Findings on the timer store; none of a copy without one."""
-    view = evidence.timers
+    view = evidence[TIMERS].in_use
     if view is None:
         return [*_waiting(evidence)]
     unclean = evidence.copy.unclean
@@ -46,9 +47,16 @@ def timer_findings(evidence: Evidence) -> list[Finding]:
     return found
 
 
+def timers_not_judged(evidence: Evidence, names: list[str]) -> list[str]:
+    """Return the names and "timers", if the timer store was not read or is too large."""
+    view = evidence[TIMERS].in_use
+    judged = view is not None and view.judged
+    return [*names, "timers"] if evidence.copy[TIMERS].in_use is not None and not judged else names
+
+
 def _waiting(evidence: Evidence) -> Iterator[Finding]:
     """Messages that wait for the service that delivers timers, which the settings keep off."""
-    view = evidence.idle_timers
+    view = evidence[TIMERS].idle
     fates = view.fates if view is not None else None
     if fates is None or not fates.waiting.messages or evidence.broken:
         return

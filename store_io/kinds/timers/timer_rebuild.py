@@ -18,8 +18,10 @@ from schemas.rows import Row
 from schemas.store_names import TIMER_LOG
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_queues.stored_marks import filled_families
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_rebuild import leave_timers_out
 from store_io.kinds.timers.new_timers import NewLog, NewUnit, check_bytes, log_pieces, new_log, units_of_file, wheel_pieces
+from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.kinds.timers.timer_waiting import Clock, unit_times
 from store_io.kinds.timers.waiting_timers import Found, find_waiting
@@ -35,7 +37,7 @@ OTHER_TABLES = {INDEX_FAMILY: "the index", TRANSACTION_FAMILY: "transactions"}
 
 def unblock(work: Work, audit: Audited) -> bool:
     """Remove timer files over which a start fails; they are made anew later. Whether there were any."""
-    parts = audit.evidence.copy.timers
+    parts = audit.copy[TIMERS].in_use
     if parts is None:
         return False
     if parts.refusal:
@@ -55,7 +57,7 @@ def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
 
     `made` gets the report's row.
     """
-    view, blamed = audit.evidence.timers, _is_blamed(work, audit)
+    view, blamed = audit.evidence[TIMERS].in_use, _is_blamed(work, audit)
     if not blamed and (view is None or not work.steps.changed):
         return False
     why = _impossible(view)
@@ -147,7 +149,7 @@ def _leave_out_keyed(work: Work, view: TimerView, audit: Audited, made: Rebuilt)
     """
     if not view.database.absent:  # a start reads units of the timer log beside what lies there
         why = "its timers do not fit the log, and those that wait get units in the timer log"
-        if audit.copy.tables is None:
+        if audit.copy[TABLES].used is None:
             work.remove(TABLES_FOLDER, why + _left_with_them(work, view), work.tree)
         else:
             made.tables = leave_timers_out(work, audit, why)

@@ -6,14 +6,13 @@ Source: TimerMessageStore.recover, reviseQueueOffset, getMessageByCommitOffset (
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from schemas import commitlog_layout, timer_layout
-from schemas.rows import Row, SegmentSummary
+from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time
 from store_io.broker.prediction import Prediction
@@ -27,6 +26,7 @@ from store_io.kinds.timers.timer_records import NO_ROWS
 from store_io.kinds.timers.timer_recovery import queue_offset_after
 from store_io.kinds.timers.timer_task import TimerFiles
 from store_io.kinds.timers.timer_units_check import UnitFaults, unit_faults
+from store_io.model.evidence import Evidence
 from store_io.model.log_map import LogMap
 from store_io.model.opened_copy import OpenedCopy
 
@@ -185,19 +185,10 @@ class TimerView:
         }
 
 
-def timer_view(
-    copy: OpenedCopy,
-    results: TimerResults,
-    segments: Sequence[SegmentSummary],
-    prediction: Prediction | None,
-    log: LogMap,
-    all_read: bool,
-) -> TimerView | None:
-    """Return the view of the timer store; None if there are no timers, or they were not read.
-
-    all_read: every segment was read.
-    """
-    parts, files, entries = copy.timers or copy.idle_timers, results.files, results.entries
+def timer_view(evidence: Evidence, parts: TimerParts | None, results: TimerResults) -> TimerView | None:
+    """Return the view of the timer store; None if there are no timers, or they were not read."""
+    copy, segments, prediction, all_read = evidence.copy, evidence.segments, evidence.prediction, evidence.all_read
+    files, entries = results.files, results.entries
     if parts is None or not parts.judged or files is None or files.problem or entries.problem:
         return None
     rows = np.concatenate([NO_ROWS, *(s.timers for s in segments if s.timers is not None)])
@@ -205,7 +196,7 @@ def timer_view(
     last = max((s.last_store_time for s in segments), default=0)
     together = results.together if all_read and results.together is not None and not results.together.problem else None
     sizes = (copy.rules.timer_precision, copy.rules.timer_file_bytes)
-    view = TimerView(parts, files, entries, rows if known else None, log, *sizes, last, together)
+    view = TimerView(parts, files, entries, rows if known else None, evidence.log, *sizes, last, together)
     if prediction is None or not prediction.starts or prediction.after_load is None:
         return view
     queue = prediction.after_load.queues.get(TIMER_QUEUE)

@@ -12,6 +12,7 @@ import numpy as np
 
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.errors import StoreError
+from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.messages.lost.segment_loss import NO_LOSS, NONE_SPARED, SegmentLoss, Spared
 from store_io.model.loss import Unreached, compute_loss
 from store_io.wording.gaps import gap_text
@@ -56,7 +57,7 @@ def lost_places(audit: StoreAudit) -> LostPlaces:
     assert prediction.settled is not None
     unreached = Unreached()
     loss = compute_loss(prediction.settled, prediction.end, audit.segments, audit.views, unreached)
-    view = audit.evidence.timers
+    view = audit.evidence[TIMERS].in_use
     fates = view.fates if view is not None else None
     places = view.undelivered() if view is not None else None
     timers = np.zeros(0, np.int64) if places is None else places

@@ -17,6 +17,7 @@ import pyarrow as pa
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.rows import Row
 from store_io.audit.audit_store import StoreAudit
+from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.messages.lost.lost_places import LostPlaces
 from store_io.messages.lost.segment_loss import COPY_STAYS, PASSED, TIMERS_HAVE_IT, WAITING_TOPICS, Spared
 from store_io.messages.message_filter import MessageFilter
@@ -98,7 +99,7 @@ class _Search:
     def spared(self, waiting: _Waiting) -> Spared:
         """Return the waiting messages that need no sending."""
         reasons = dict.fromkeys(waiting.passed, PASSED)
-        view = self._audit.evidence.timers
+        view = self._audit.evidence[TIMERS].in_use
         held = view.delivering() if view is not None else None
         if held is not None and waiting.known:
             known = np.array([place for place, _ in waiting.known], np.int64)

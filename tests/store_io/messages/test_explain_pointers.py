@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from store_io.audit.open_copy import open_copy
 from store_io.broker.message_verdict import BufferFrames
 from store_io.log.records.message_columns import RecordCheck
 from store_io.messages.explain_place import explain
@@ -14,7 +15,6 @@ from store_io.messages.explain_pointers import IndexSearch, QueueSearch, Target,
 from store_io.messages.redaction import Redaction
 from store_io.model.audit_request import AuditRequest
 from store_io.model.gaps import Gaps
-from store_io.model.opened_copy import open_copy
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Store
 from tests.support.stores.rocksdb_stores import keyed_store

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from store_io.audit.open_copy import open_copy
 from store_io.base.errors import NotAStore
+from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.model.audit_request import AuditRequest
 from store_io.model.gaps import Gaps
-from store_io.model.opened_copy import open_copy
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -50,7 +51,7 @@ def test_what_cannot_be_opened_is_told_and_ends_the_prediction(tmp_path: Path) -
     gaps = Gaps()
     copy = open_copy(request, gaps)
     assert gaps.broken and "checkpoint" in [gap.path for gap in gaps.found]
-    assert not copy.checkpoint_file.present
+    assert not copy[CHECKPOINT].present
 
 
 def test_a_segment_beyond_63_bits_is_not_modelled_and_no_segment(tmp_path: Path) -> None:

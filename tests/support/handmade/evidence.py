@@ -22,16 +22,23 @@ from store_io.audit.rounds.collected import Collected
 from store_io.base.errors import Unreadable
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.broker.prediction import Checkpoint
 from store_io.broker.releases import Setting, broker_rules
+from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
 from store_io.kinds.compaction.compacted_queues import CompactedStore
+from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.kinds.config.config_reader import StoreConfig
-from store_io.kinds.dledger.ledger_walks import LedgerTexts
+from store_io.kinds.controller.controller_kind import CONTROLLER, ControllerFiles
+from store_io.kinds.dledger.ledger_kind import LEDGER, LedgerParts
+from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
+from store_io.kinds.timers.timer_kind import TIMERS, TimerStore
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence
 from store_io.model.facts.unjudged import StartFiles
 from store_io.model.gaps import Gaps
+from store_io.model.kind import Kind
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, StoreLocation
 from store_io.source.file_columns import FileColumns
@@ -96,9 +103,13 @@ def listing_of(files: Mapping[str, int]) -> StoreListing:
 
 
 def copy_of(
-    files: Mapping[str, int] | None = None, data: Mapping[str, bytes] | None = None, release: str = "5.3.3", **facts: Any
+    files: Mapping[str, int] | None = None,
+    data: Mapping[str, bytes] | None = None,
+    release: str = "5.3.3",
+    of_kinds: Mapping[Kind[Any, Any, Any], Any] | None = None,
+    **facts: Any,
 ) -> OpenedCopy:
-    """A copy with these files; data: the bytes of those that can be read."""
+    """A copy with these files. data: the bytes of those that can be read. of_kinds: what kinds have found in small files."""
     lengths = {**(files or {}), **{path: len(content) for path, content in (data or {}).items()}}
     listing = listing_of(lengths)
     tree, rules = Tree(listing.files), broker_rules(release, SETTINGS)
@@ -116,25 +127,39 @@ def copy_of(
         "batch_topics": frozenset(),
         "loaded": load_store(tree, rules, frozenset()),
         "start_files": StartFiles(),
-        "checkpoint_file": StoredCheckpoint(True, 4096),
+        "checkpoint": Checkpoint(),
         "segment_files": sorted(segments_of(tree, rules), key=lambda f: f.start),
         "queue_folders": folders,
         "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
         "index_files": index,
-        "compacted": CompactedStore(),
         "headers": {file.path: IndexHeader() for file in index},
-        "ledger_index": (),
-        "ledger_texts": LedgerTexts(),
     }
-    return OpenedCopy(**{**known, **facts})
+    own = {
+        LEDGER.name: LedgerParts(),
+        COMPACTION.name: CompactedStore(),
+        CHECKPOINT.name: StoredCheckpoint(True, 4096),
+        CONTROLLER.name: ControllerFiles(),
+        TIMERS.name: TimerStore(None, idle=False),
+        TABLES.name: TableFiles(),
+    }
+    kinds = {kind.name: found for kind, found in (of_kinds or {}).items()}
+    return OpenedCopy(**{**known, "facts": {**own, **kinds}, **facts})
 
 
 def request_of(**asked: Any) -> AuditRequest:
     return AuditRequest("s", LOCATION, "5.3.3", **asked)
 
 
-def evidence_of(copy: OpenedCopy | None = None, request: AuditRequest | None = None, **facts: Any) -> Evidence:
-    """These facts about the copy, and nothing else. edges, queues and index are what the earlier run is held against."""
+def evidence_of(
+    copy: OpenedCopy | None = None,
+    request: AuditRequest | None = None,
+    found: Mapping[Kind[Any, Any, Any], Any] | None = None,
+    **facts: Any,
+) -> Evidence:
+    """These facts about the copy, and nothing else.
+
+    edges, queues and index are what the earlier run is held against. found: the results of kinds' tasks.
+    """
     copy, request = copy or copy_of(), request or request_of()
     collected = Collected(Gaps())
     collected.edges, collected.queues = facts.get("edges", {}), facts.get("queues", {})
@@ -148,9 +173,6 @@ def evidence_of(copy: OpenedCopy | None = None, request: AuditRequest | None = N
         "index": {},
         "edges": {},
         "leftovers": {},
-        "compacted": [],
-        "ledger": {},
-        "units": {},
         "late": frozenset(),
         "unread": (),
         "views": {},
@@ -159,7 +181,8 @@ def evidence_of(copy: OpenedCopy | None = None, request: AuditRequest | None = N
         "loss": None,
         "bytes_read": 0,
     }
-    return Evidence(**{**known, **facts})
+    results = {kind.name: results for kind, results in (found or {}).items()}
+    return Evidence(**{**known, "found": results, **facts})
 
 
 def segment(base: int, *runs: Mapping[str, int], queues: list[QueueKey] | None = None, **facts: Any) -> SegmentSummary:

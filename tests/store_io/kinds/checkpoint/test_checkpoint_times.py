@@ -9,6 +9,7 @@ import pytest
 
 from schemas.rows import EarlierRun, EarlierSegment, FirstRecord
 from store_io.broker.prediction import Checkpoint
+from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
 from store_io.kinds.checkpoint.checkpoint_times import checkpoint_times, time_of_head
 from store_io.log.scan.segment_edges import SegmentEdges
@@ -20,7 +21,7 @@ NEWEST = segment(SEGMENT, {}, first_store_time=50_000, last_store_time=60_000)
 
 def with_checkpoint(time: int, **facts: Any) -> Evidence:
     stored = StoredCheckpoint(True, 4096, Checkpoint(time, time, time))
-    copy = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT}, checkpoint_file=stored)
+    copy = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT}, of_kinds={CHECKPOINT: stored})
     return evidence_of(copy, segments=[NEWEST], **facts)
 
 

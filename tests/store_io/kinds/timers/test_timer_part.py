@@ -11,7 +11,7 @@ import pytest
 
 from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
-from store_io.audit.rounds import task_making
+from store_io.kinds.timers import timer_kind
 from store_io.kinds.timers.timer_fates import Fates, TimerCount
 from store_io.kinds.timers.timer_part import TimerPart, TimerResults
 from store_io.kinds.timers.timer_units_check import Beyond, UnitFaults, WrongUnit
@@ -42,8 +42,8 @@ def test_parts_give_what_all_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 file.seek(52 * number + 28)
                 file.write(struct.pack(">q", 3 if case == "wrong" else 1 << 40))
     expected = results(made)
-    monkeypatch.setattr(task_making, "MAX_TIMERS", 5)
-    monkeypatch.setattr(task_making, "TIMERS_TOGETHER", together)
+    monkeypatch.setattr(timer_kind, "MAX_TIMERS", 5)
+    monkeypatch.setattr(timer_kind, "TIMERS_TOGETHER", together)
     assert results(made) == expected
 
 
@@ -60,8 +60,8 @@ def test_parts_of_timers_in_rocksdb_give_what_all_give(tmp_path: Path, monkeypat
         return {name: getattr(outcome, name) for name in ("findings", "plan", "timers", "exit_code", "not_judged")}
 
     expected = audited()
-    monkeypatch.setattr(task_making, "MAX_TIMERS", 3)
-    monkeypatch.setattr(task_making, "TIMERS_TOGETHER", 2)
+    monkeypatch.setattr(timer_kind, "MAX_TIMERS", 3)
+    monkeypatch.setattr(timer_kind, "TIMERS_TOGETHER", 2)
     assert audited() == expected
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from store_io.audit.rounds import task_making
-from store_io.kinds.timers import waiting_timers
+from store_io.kinds.timers import timer_kind, waiting_timers
 from tests.support import damage as damages
 from tests.support.answers import product
 from tests.support.answers.repaired import content, numbers, plan_of, plan_with_steps, previewed, repaired
@@ -166,7 +165,7 @@ def test_too_many_to_be_held_together_are_found_by_tasks(tmp_path: Path, monkeyp
     made = timer_store(tmp_path / "store", due=30, waiting=30)
     no_file("timerwheel")(made)
     no_file("config/timercheck")(made)
-    monkeypatch.setattr(task_making, "MAX_TIMERS", 10)
+    monkeypatch.setattr(timer_kind, "MAX_TIMERS", 10)
     monkeypatch.setattr(waiting_timers, "TOGETHER", 20)
     outcome = repaired(made.root, tmp_path / "new", plan_of(made.root, "5.3.3", made.conf))
     assert outcome.exit_code == 0 and outcome.report["timers"]["waiting"] == 30

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.audit.rounds import task_making
+from store_io.kinds.timers import timer_kind
 from tests.support import damage
 from tests.support.answers import product
 from tests.support.stores import corpus_tools
@@ -52,8 +52,8 @@ def test_the_queue_offset_beyond_the_queue(tmp_path: Path, release: str, offset:
 
 def test_too_many_to_hold_are_said_to_be_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = timer_store(tmp_path / "store")
-    monkeypatch.setattr(task_making, "MAX_TIMERS", 5)
-    monkeypatch.setattr(task_making, "MAX_TIMER_PARTS", 0)
+    monkeypatch.setattr(timer_kind, "MAX_TIMERS", 5)
+    monkeypatch.setattr(timer_kind, "MAX_TIMER_PARTS", 0)
     done = product.audit(made.root, "5.3.3", made.conf)
     assert done.broker is not None and done.broker["timer"] == {"log_end": 520, "queue_offset": 10, "lost": None}
     assert "timers" in done.outcome.not_judged and "Not judged: timers" in done.outcome.verdict
@@ -72,7 +72,7 @@ def test_a_real_store_that_was_copied_while_its_broker_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
     (case,) = (c for c in corpus_tools.cases() if c.name == "g5x-533-broker-live")
-    monkeypatch.setattr(task_making, "MAX_TIMERS", together)
+    monkeypatch.setattr(timer_kind, "MAX_TIMERS", together)
     done = product.audit(case.unpack(tmp_path), "5.3.3", case.broker_conf)
     assert done.broker is not None and not any(f.code.startswith("timer") for f in done.findings)
     assert done.broker["timer"] == {

@@ -50,7 +50,7 @@ def test_timer_messages_that_are_never_delivered(tmp_path: Path) -> None:
 def test_timers_that_are_too_many_to_be_held_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = timer_store(tmp_path / "store", waiting=300)
     (made.root / "timerwheel").unlink()
-    monkeypatch.setattr("store_io.audit.rounds.task_making.MAX_TIMERS", 10)
+    monkeypatch.setattr("store_io.kinds.timers.timer_kind.MAX_TIMERS", 10)
     places = lost_places(product.audit(made.root, "5.3.3", made.conf).audit)
     assert (places.undelivered, places.listed_timers) == (194, 0)
 

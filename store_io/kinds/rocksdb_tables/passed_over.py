@@ -7,12 +7,13 @@ from schemas.finding_codes import Code
 from schemas.rocksdb_layout import HALF_TOPIC, TABLES_FOLDER
 from schemas.rows import NOTE, Finding
 from store_io.base.wording import count_text
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.model.evidence import Evidence
 
 
 def passed_over(evidence: Evidence) -> list[Finding]:
     """Always a note, as every broker leaves them."""
-    table = evidence.table_results.transactions
+    table = evidence[TABLES].results.transactions
     if table is None or not table.passed_over:
         return []
     text = f'{count_text(table.passed_over, "entry", "entries")} of transactions in RocksDB with another "@" in the unique key'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from tests.support.answers import product
 from tests.support.stores.corpus_tools import of_kind
 
@@ -19,7 +20,7 @@ def test_what_a_start_delivers_again_and_puts(tmp_path: Path) -> None:
         found["timer_messages_again"] == len(again) == audit.outcome.timers["again"]["messages"] and after.keys() == before.keys()
     )
     # Each delivered copy has an index entry too, and two marks and what the start delivers again come after the audit.
-    table = audit.audit.evidence.table_results
+    table = audit.audit.evidence[TABLES].results
     assert table.log is not None and table.index is not None
     delivered = sum(after.values()) - sum(before.values())
     assert table.log.prints.count.sum() + 2 * delivered + 2 == entries["default"]

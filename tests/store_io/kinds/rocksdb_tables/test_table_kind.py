@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +10,12 @@ import pytest
 from schemas.rows import RUN_DTYPE, WALK_AUDIT, WALK_BROKER, SegmentSummary
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE
-from store_io.kinds.rocksdb_tables import table_making
-from store_io.kinds.rocksdb_tables.table_making import TableMaker
+from store_io.kinds.rocksdb_tables import table_kind
+from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
 from store_io.kinds.rocksdb_tables.table_tasks import LogTableTask
 from store_io.kinds.rocksdb_tables.table_view import TablesInUse
 from tests.support.answers import product
-from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, request_of
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of
 from tests.support.stores.rocksdb_tables import DONE, HALF, table_store
 
 
@@ -33,10 +32,11 @@ def with_halves(number: int, halves: int, done: int) -> SegmentSummary:
 @pytest.mark.parametrize(("most", "each"), [(9, 9), (8, 0)])
 def test_the_bound_is_of_the_whole_store(most: int, each: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them may lie in one of many segments."""
-    monkeypatch.setattr(table_making, "MOST_HALVES", most)
+    monkeypatch.setattr(table_kind, "MOST_HALVES", most)
     segments = [with_halves(0, 0, 0), with_halves(1, 5, 3), with_halves(2, 1, 0)]
-    copy = replace(copy_of({s.path: SEGMENT for s in segments}), tables=TablesInUse(NO_DATABASE, False, True))
-    tasks = TableMaker(request_of(), copy, TaskMaker(request_of(), copy).base).all(segments)
+    files = TableFiles(TablesInUse(NO_DATABASE, False, True))
+    copy = copy_of({s.path: SEGMENT for s in segments}, of_kinds={TABLES: files})
+    tasks = TABLES.later_tasks(evidence_of(copy, segments=segments), TaskMaker(request_of(), copy).base)
     assert [task.most_halves for task in tasks if isinstance(task, LogTableTask)] == [each] * 3
 
 

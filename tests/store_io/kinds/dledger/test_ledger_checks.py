@@ -11,8 +11,7 @@ import pytest
 
 from jobs.report.texts.judgement import judge
 from schemas.rows import Finding
-from store_io.audit.rounds import collected
-from store_io.kinds.dledger import entry_walk, unit_reader
+from store_io.kinds.dledger import entry_walk, ledger_kind, unit_reader
 from tests.support.answers import product
 from tests.support.damage import write_at
 from tests.support.stores.builders import Message
@@ -130,7 +129,7 @@ def test_what_is_beyond_the_bounds_of_a_walk_makes_the_audit_incomplete(tmp_path
         write_at(store.index, 32 * (entry.index + 20), bytes(32))
     sound = product.audit(store.root, store.release, store.broker_conf)
     assert not sound.incomplete and sound.broker is not None
-    for module in (entry_walk, unit_reader, collected):
+    for module in (entry_walk, unit_reader, ledger_kind):
         monkeypatch.setattr(module, "MAX_STRETCHES", 2)
     audit = product.audit(store.root, store.release, store.broker_conf)
     assert {sentence.partition(": ")[2].partition(";")[0].lstrip("0123456789 ") for sentence in audit.incomplete} == {

@@ -1,0 +1,58 @@
+"""The kinds of files that an audit knows, each with its checks. A new kind is a room beside these, and its row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from schemas.rows import Finding
+from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
+from store_io.kinds.checkpoint.checkpoint_times import checkpoint_times
+from store_io.kinds.compaction.compacted_topics import compacted_topics
+from store_io.kinds.compaction.compaction_kind import COMPACTION
+from store_io.kinds.controller.controller_kind import CONTROLLER
+from store_io.kinds.controller.epoch_findings import epoch_findings
+from store_io.kinds.dledger.entry_chain import entry_chain
+from store_io.kinds.dledger.ledger_index import ledger_index
+from store_io.kinds.dledger.ledger_kind import LEDGER
+from store_io.kinds.dledger.ledger_terms import ledger_terms
+from store_io.kinds.rocksdb_tables.passed_over import passed_over
+from store_io.kinds.rocksdb_tables.rocksdb_tables import rocksdb_tables, tables_not_judged
+from store_io.kinds.rocksdb_tables.table_kind import TABLES
+from store_io.kinds.rocksdb_tables.unnamed_tables import unnamed_tables
+from store_io.kinds.tiered.tiered_store import tiered_store
+from store_io.kinds.timers.timer_entry_findings import timer_entry_findings
+from store_io.kinds.timers.timer_findings import timer_findings, timers_not_judged
+from store_io.kinds.timers.timer_kind import TIMERS
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind
+
+Check = Callable[[Evidence], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Room:
+    """A kind, and what follows from the evidence on it.
+
+    log_checks: checks whose findings may show that a message of the log is wrong. checks: all others.
+    not_judged: takes the names of files that a start reads and no check judges, and returns them with what this kind knows.
+    """
+
+    kind: Kind[Any, Any, Any] | None
+    log_checks: tuple[Check, ...] = ()
+    checks: tuple[Check, ...] = ()
+    not_judged: Callable[[Evidence, list[str]], list[str]] | None = None
+
+
+# In the order in which a broker refuses a store over them, and in which their tasks are asked for.
+ROOMS = (
+    Room(LEDGER, log_checks=(entry_chain, ledger_index, ledger_terms)),
+    Room(COMPACTION, checks=(compacted_topics,)),
+    Room(None, checks=(tiered_store,)),
+    Room(CHECKPOINT, checks=(checkpoint_times,)),
+    Room(CONTROLLER, checks=(epoch_findings,)),
+    Room(TIMERS, checks=(timer_findings, timer_entry_findings), not_judged=timers_not_judged),
+    Room(TABLES, checks=(rocksdb_tables, passed_over, unnamed_tables), not_judged=tables_not_judged),
+)
+KINDS = tuple(room.kind for room in ROOMS if room.kind is not None)

@@ -1,0 +1,122 @@
+"""The logs of compacted topics, as an audit asks for them (compaction.md 5, 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+
+from schemas.gaps import Gap, LeftOut
+from schemas.rows import MappedFile, QueueKey
+from store_io.base.packed import items_of
+from store_io.base.tasks import Task
+from store_io.broker.loading import LoadedStore
+from store_io.kinds.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
+from store_io.kinds.compaction.compacted_queues import CompactedStore, compacted_queues
+from store_io.kinds.compaction.compacted_start import CompactedStart, compacted_start
+from store_io.kinds.compaction.log_messages import LogFiles
+from store_io.kinds.compaction.sparse_recovery import RECOVERED_FILES
+from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind, Opening
+from store_io.model.opened_copy import OpenedCopy
+
+Files = list[CompactedFileSummary]
+
+
+@dataclass(frozen=True)
+class CompactedLogs:
+    """The logs of compacted topics: names, what was read of the files, and the effect of a start."""
+
+    store: CompactedStore
+    files: Sequence[CompactedFileSummary]
+    start: CompactedStart
+
+
+class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
+    """The logs of compacted topics, below compaction/."""
+
+    name = "compaction"
+    tasks = (CompactedFileTask,)
+    left_out = LeftOut.COMPACTED
+
+    def open(self, opening: Opening) -> CompactedStore:
+        return compacted_queues(opening.tree, opening.rules)
+
+    def nothing_found(self) -> Files:
+        return []
+
+    def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
+        """Yield a task for each file of a compacted log and the entries of that name.
+
+        At the quick level they are those that recovery reads.
+        """
+        queues, topics = copy[self].queues, copy.config.compacted_topics  # looked for among all topics
+        if copy.rules.compacts and not request.quick:
+            for key, files in items_of(copy.queue_files) if topics else ():
+                if key[0] in topics and key[0] not in copy.batch_topics and key not in queues:
+                    yield _without_log(request, copy, key, files)
+        for key, queue in sorted(queues.items()):
+            log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
+            names = sorted(log.keys() | entries.keys())
+            queue_files = () if key[0] in copy.batch_topics else copy.queue_files.get(key, ())
+            for start in names[-RECOVERED_FILES:] if request.quick else names:
+                yield CompactedFileTask(
+                    request.store,
+                    request.location,
+                    copy.rules,
+                    key,
+                    log.get(start),
+                    entries.get(start),
+                    LogFiles(tuple(copy.segment_files), queue_files),
+                    last=start == names[-1],
+                    unclean=copy.unclean,
+                    records=not request.quick,
+                    put_here=key[0] in topics,
+                    window_bytes=request.window_bytes,
+                    decoder=request.decoder,
+                    not_after=request.not_after,
+                )
+
+    def take(self, found: Files, task: Task, result: CompactedFileSummary) -> Sequence[Gap]:
+        found.append(result)
+        return ()
+
+    def unknown(self, copy: OpenedCopy, found: Files, late: Set[str]) -> bool:
+        unread = any(file.path in late for queue in copy[self].queues.values() for file in queue.entries)
+        return unread or any(summary.problem for summary in found)
+
+    def loaded(self, copy: OpenedCopy, found: Files, loaded: LoadedStore) -> LoadedStore:
+        """Return what load() makes of the store: these logs are opened after the ConsumeQueues, before recovery."""
+        store = copy[self]
+        if not store.queues and not store.refusal:
+            return loaded
+        start = compacted_start(store, found, copy.rules)
+        return replace(loaded, refusal=loaded.refusal or start.refusal, deleted=[*loaded.deleted, *start.deleted])
+
+    def view(self, evidence: Evidence) -> CompactedLogs:
+        store, files = evidence.copy[self], evidence.results(self)
+        return CompactedLogs(store, files, compacted_start(store, files, evidence.copy.rules))
+
+    def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
+        for summary in evidence.results(self):
+            yield from ((path, evidence.copy.size_of(path), digest) for path, digest in summary.digests.items())
+
+
+def _without_log(request: AuditRequest, copy: OpenedCopy, key: QueueKey, files: tuple[MappedFile, ...]) -> CompactedFileTask:
+    """Return the task for a queue of a compacted topic without a log of its own: are there messages which it should hold?"""
+    return CompactedFileTask(
+        request.store,
+        request.location,
+        copy.rules,
+        key,
+        None,
+        None,
+        LogFiles(tuple(copy.segment_files), files),
+        last=True,
+        unclean=copy.unclean,
+        put_here=True,
+        not_after=request.not_after,
+    )
+
+
+COMPACTION = Compaction()

@@ -1,0 +1,87 @@
+"""What controller mode keeps beside the store, as an audit asks for it (controller.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Gap, LeftOut
+from schemas.rows import MappedFile, Row
+from schemas.store_names import IDENTITY_FILE
+from store_io.base.tasks import Task
+from store_io.kinds.controller.broker_identity import BrokerIdentity, read_identity
+from store_io.kinds.controller.epoch_file import FILES, StoredEpochs, read_epochs
+from store_io.kinds.controller.epoch_starts import MOST_STARTS, EpochPlace, EpochStarts, EpochStartsResult, EpochStartsTask
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind, Opening, Refusals
+from store_io.model.opened_copy import OpenedCopy
+
+
+@dataclass(frozen=True)
+class ControllerFiles:
+    """The files of controller mode; empty without it. identity: None if no file holds one."""
+
+    epochs: StoredEpochs = field(default_factory=StoredEpochs)
+    identity: BrokerIdentity | None = None
+    refused_mode: Refusal | None = None
+
+
+class Controller(Kind[ControllerFiles, EpochStartsResult, EpochStarts]):
+    """Controller mode: epochs, and the identity by which the controller knows the broker."""
+
+    name = "controller"
+    tasks = (EpochStartsTask,)
+    left_out = LeftOut.EPOCHS
+    reads_own_files = False
+
+    def open(self, opening: Opening) -> ControllerFiles:
+        rules = opening.rules
+        if not rules.controller_mode:
+            return ControllerFiles()
+        # Source: BrokerController.initialize of 5.1.2.
+        refused = Refusal(RefusalKind.CONTROLLER_MODE, expected="5.1.3", actual=rules.release)
+        epochs = read_epochs(opening.source, opening.listing)
+        if epochs.problem:
+            opening.gaps.add([epochs.problem])
+        opening.epochs = epochs.epochs
+        identity = read_identity(opening.source, opening.listing)
+        return ControllerFiles(epochs, identity, refused if rules.controller_mode_throws else None)
+
+    def refusals(self, facts: ControllerFiles) -> Refusals:
+        return Refusals(made=facts.refused_mode, started=facts.epochs.refusal)
+
+    def nothing_found(self) -> EpochStartsResult:
+        return EpochStartsResult()
+
+    def later_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+        """Return a task that looks up the begins of the newest epochs, if any begins inside of the segments that were read."""
+        request, copy = evidence.request, evidence.copy
+        files = [MappedFile(s.path, s.base_offset, s.size) for s in evidence.segments]
+        places = tuple(
+            EpochPlace(epoch.start, file)
+            for epoch in copy[self].epochs.epochs[-MOST_STARTS:]
+            for file in files
+            if file.start < epoch.start < file.start + file.size
+        )
+        if places:
+            yield EpochStartsTask(request.store, request.location, copy.rules, places, request.not_after)
+
+    def take(self, found: EpochStartsResult, task: Task, result: EpochStartsResult) -> Sequence[Gap]:
+        found.no_record = result.no_record
+        return ()
+
+    def view(self, evidence: Evidence) -> EpochStarts:
+        return EpochStarts(evidence.copy[self].epochs, frozenset(evidence.results(self).no_record))
+
+    def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
+        return (*FILES, IDENTITY_FILE) if copy.rules.controller_mode else ()
+
+    def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
+        if broker["controller"] is not None:
+            identity = evidence.copy[self].identity
+            broker["controller"]["identity"] = identity.row() if identity is not None else None
+
+
+CONTROLLER = Controller()

@@ -1,0 +1,107 @@
+"""The log of a DLedger group, as an audit asks for it (dledger.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+
+from schemas import dledger_layout as layout
+from schemas.gaps import Cause, Gap, LedgerRows
+from schemas.rows import MappedFile
+from store_io.base.errors import StoreError
+from store_io.base.tasks import Task
+from store_io.broker.loading import numbered_files
+from store_io.kinds.dledger.entry_walk import DataTask
+from store_io.kinds.dledger.ledger_chain import live_ends
+from store_io.kinds.dledger.ledger_texts import read_texts
+from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, LedgerTexts, UnitWalk
+from store_io.kinds.dledger.unit_reader import UnitTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind, Opening
+from store_io.model.opened_copy import OpenedCopy
+
+
+@dataclass(frozen=True)
+class LedgerParts:
+    """The small files of a DLedger group, and its index. Empty without a group.
+
+    index: the group's own index files whose names are numbers.
+    """
+
+    index: tuple[MappedFile, ...] = ()
+    texts: LedgerTexts = field(default_factory=LedgerTexts)
+
+
+@dataclass
+class LedgerWalks:
+    """What was read of a group, by path: its data files by their headers, its index files."""
+
+    data: dict[str, DataWalk] = field(default_factory=dict)
+    units: dict[str, UnitWalk] = field(default_factory=dict)
+
+
+class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
+    """A DLedger group: data files, index files and two texts."""
+
+    name = "dledger"
+    tasks = (DataTask, UnitTask)
+
+    def open(self, opening: Opening) -> LedgerParts:
+        ledger = opening.loaded.ledger
+        if ledger is None:
+            return LedgerParts()
+        index = tuple(numbered_files(opening.tree, f"{ledger.folder}/{layout.INDEX}"))
+        try:
+            return LedgerParts(index, read_texts(opening.source, opening.listing, ledger.folder, index))
+        except StoreError as error:
+            opening.gaps.cannot_read(error.gap())
+            return LedgerParts(index)
+
+    def nothing_found(self) -> LedgerWalks:
+        return LedgerWalks()
+
+    def tasks_before_log(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
+        """Yield a task for each data file and index file. A start reads the headers whatever the time."""
+        parts = copy[self]
+        wanted = -1 if parts.texts.committed is None else parts.texts.committed
+        for file in copy.ledger_data:
+            yield DataTask(request.store, request.location, file, parts.index, wanted, request.window_bytes)
+        for file in parts.index:
+            yield UnitTask(request.store, request.location, file, copy.rules.segment_bytes)
+
+    def log_ends(self, found: LedgerWalks) -> Mapping[str, int]:
+        return live_ends(found.data.values())
+
+    def take(self, found: LedgerWalks, task: Task, result: object) -> Iterator[Gap]:
+        if isinstance(result, DataWalk):
+            found.data[result.path] = result
+            yield from _dropped(result.path, LedgerRows.STRETCHES, result.stretches_dropped)
+            yield from _dropped(result.path, LedgerRows.OTHER_UNITS, result.unequal_dropped)
+        elif isinstance(result, UnitWalk):
+            found.units[result.path] = result
+            yield from _dropped(result.path, LedgerRows.UNIT_RUNS, result.runs_dropped)
+
+    def unknown(self, copy: OpenedCopy, found: LedgerWalks, late: Set[str]) -> bool:
+        return any(walk.problem or walk.stretches_dropped for walk in found.data.values())
+
+    def log_problem(self, found: LedgerWalks) -> bool:
+        return any(walk.problem for walk in found.data.values())
+
+    def view(self, evidence: Evidence) -> LedgerWalks:
+        return evidence.results(self)
+
+    def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
+        ledger = copy.loaded.ledger
+        return (f"{ledger.folder}/{name}" for name in (layout.CHECKPOINT, layout.TERM)) if ledger is not None else ()
+
+    def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
+        yield from ((units.path, units.size, units.digest) for units in evidence.results(self).units.values())
+
+
+def _dropped(path: str, rows: LedgerRows, dropped: int) -> Iterator[Gap]:
+    if dropped:
+        yield Gap(Cause.LEDGER_LARGE, path, (rows, MAX_STRETCHES + dropped, MAX_STRETCHES))
+
+
+LEDGER = Ledger()

@@ -1,0 +1,142 @@
+"""The timer store, as an audit asks for it (timer.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from schemas.gaps import Gap
+from schemas.rows import AuditOutcome, Row
+from store_io.base.tasks import Task
+from store_io.kinds.rocksdb_tables.timer_table import TimerEntries, TimerEntriesTask
+from store_io.kinds.timers.timer_files import TimerParts, timer_parts
+from store_io.kinds.timers.timer_part import TimerPart, TimerPartTask, TimerResults, part_scan, with_timers
+from store_io.kinds.timers.timer_recovery import recovery_begin
+from store_io.kinds.timers.timer_task import TimerFiles, TimerTask
+from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView, timer_view
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind, Opening, Refusals
+from store_io.model.opened_copy import OpenedCopy
+
+TIMERS_TOGETHER = 500_000  # of them in one task
+MAX_TIMER_PARTS = 64  # each reads the log once more
+MAX_TIMERS = 400_000  # timer messages and copies of a store, and units, that the driver holds
+
+
+@dataclass(frozen=True)
+class TimerStore:
+    """The files of a copy's timer store.
+
+    parts: None without such files, or if the release knows none, or if the service is off and they cannot be judged.
+    idle: settings keep the service off that delivers timers.
+    """
+
+    parts: TimerParts | None
+    idle: bool
+
+    @property
+    def in_use(self) -> TimerParts | None:
+        """Return the files of a broker that delivers timers."""
+        return self.parts if not self.idle else None
+
+
+@dataclass(frozen=True)
+class TimersSeen:
+    """The timer store with the effect of a start: of a broker that delivers timers, or of one whose settings keep that off."""
+
+    in_use: TimerView | None = None
+    idle: TimerView | None = None
+
+
+class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
+    """Timer messages: the timer log, its wheel, its checkpoint, and timers in RocksDB."""
+
+    name = "timers"
+    tasks = (TimerTask, TimerEntriesTask, TimerPartTask)
+
+    def open(self, opening: Opening) -> TimerStore:
+        parts, idle = timer_parts(opening.source, opening.listing, opening.tree, opening.rules), not opening.rules.timers
+        if idle:
+            return TimerStore(parts if parts is not None and parts.judged else None, idle)
+        if parts is not None and parts.problem:
+            opening.gaps.add([parts.problem])
+        return TimerStore(parts, idle)
+
+    def refusals(self, facts: TimerStore) -> Refusals:
+        parts = facts.in_use
+        return Refusals(made=parts.refusal, recovered=parts.late_refusal) if parts is not None else Refusals()
+
+    def scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
+        """Have the scan collect timer messages, if there is anything to hold them against."""
+        parts = copy[self].parts
+        if parts is None or not parts.judged:
+            return task
+        if not (parts.files or parts.table is not None or TIMER_QUEUE in copy.queue_folders):
+            return task
+        return replace(task, most_timers=max(1, MAX_TIMERS // max(1, len(copy.segment_files))))
+
+    def nothing_found(self) -> TimerResults:
+        return TimerResults()
+
+    def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
+        parts, late = copy[self].parts, request.not_after
+        if parts is None or not parts.judged or request.quick:
+            return
+        begin = recovery_begin(parts.flush_position, parts.files)
+        files = parts.files, parts.wheel, parts.wheel_bytes, parts.check, begin
+        precision, unclean = copy.rules.timer_precision, copy.unclean
+        yield TimerTask(request.store, request.location, *files, precision, unclean, MAX_TIMERS, late)
+        if parts.table is not None and not parts.table.database.absent and parts.table.damaged is None:
+            yield TimerEntriesTask(request.store, request.location, parts.table.database, MAX_TIMERS, late)
+
+    def later_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+        """Return tasks for parts of the timer messages, if these are too many to be held together."""
+        view = self._view(evidence) if evidence.all_read else None
+        if view is None or view.held or view.damaged:
+            return []
+        found, rows = with_timers(evidence.segments)
+        count = -(-max(rows, view.files.unit_count, view.entries.count) // TIMERS_TOGETHER)
+        if count > MAX_TIMER_PARTS or not found:
+            return []
+        scans = tuple(part_scan(base, s.path, s.base_offset, s.size) for s in found)
+        known = view.parts.files, view.database, view.log, view.precision, view.state
+        return [TimerPartTask(scans, *known, part, count, evidence.request.not_after) for part in range(count)]
+
+    def take(self, found: TimerResults, task: Task, result: object) -> Sequence[Gap]:
+        if isinstance(result, TimerFiles):
+            found.files = result
+        elif isinstance(result, TimerEntries):
+            found.entries = result
+        elif isinstance(result, TimerPart):
+            found.add(result)
+        return ()
+
+    def not_read(self, found: TimerResults, task: Task) -> None:
+        if isinstance(task, TimerPartTask):
+            found.not_read()
+
+    def view(self, evidence: Evidence) -> TimersSeen:
+        view = self._view(evidence)
+        return TimersSeen(idle=view) if evidence.copy[self].idle else TimersSeen(in_use=view)
+
+    def _view(self, evidence: Evidence) -> TimerView | None:
+        return timer_view(evidence, evidence.copy[self].parts, evidence.results(self))
+
+    def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
+        files = evidence.results(self).files
+        for path, (size, digest) in files.digests.items() if files is not None else ():
+            yield path, size, digest
+
+    def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
+        view = evidence[self].in_use
+        broker["timer"] = view.plan_section() if view is not None else None
+
+    def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
+        view = evidence[self].in_use
+        if view is not None:
+            outcome.timers = view.report()
+
+
+TIMERS = Timers()
