@@ -29,7 +29,7 @@ from store_io.broker.releases import BrokerRules
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import QueueView

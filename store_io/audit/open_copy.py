@@ -29,7 +29,7 @@ from store_io.model.facts.log_place import log_place
 from store_io.model.facts.odd_settings import unknown_names
 from store_io.model.facts.size_misfits import size_misfits
 from store_io.model.facts.unjudged import start_files
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Opening
 from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy, TwinQueues
 from store_io.model.other_kinds import unmodelled

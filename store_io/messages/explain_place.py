@@ -51,7 +51,7 @@ from store_io.messages.explain_record import DerivedValue, Field, annotate, boun
 from store_io.messages.message_search import message_at
 from store_io.messages.redaction import NONE, Redaction
 from store_io.model.audit_request import AuditRequest
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.segment_window import SegmentWindow

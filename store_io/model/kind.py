@@ -19,7 +19,7 @@ from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.loading import LoadedStore, Tree
 from store_io.broker.prediction import Checkpoint
 from store_io.broker.releases import BrokerRules
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 

@@ -8,7 +8,7 @@ from store_io.audit.compared.variants import same_rules
 from store_io.audit.open_copy import open_copy
 from store_io.broker.releases import KNOWN_RELEASES, NEWEST_RELEASE, broker_rules, parse_known
 from store_io.model.audit_request import AuditRequest
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.model.premises import heads_of
 from store_io.model.written_by import WrittenBy, written_by
 from store_io.source.byte_source import StoreLocation

@@ -29,7 +29,7 @@ from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.facts.missing_messages import missing_messages
 from store_io.model.facts.odd_settings import ignored_lines, odd_settings
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss
 from store_io.model.other_kinds import other_ledgers
 from store_io.model.premises import GivenConf, inferred_mode, mode_doubts, premises

@@ -44,7 +44,7 @@ from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss, compute_loss
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views

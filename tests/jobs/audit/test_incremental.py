@@ -25,7 +25,7 @@ from store_io.audit.open_copy import open_copy
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.base.errors import UsageError
 from store_io.model.audit_request import AuditRequest
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.stores.builders import Message, Sizes, StoreBuilder

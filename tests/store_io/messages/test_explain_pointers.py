@@ -14,7 +14,7 @@ from store_io.messages.explain_place import explain
 from store_io.messages.explain_pointers import IndexSearch, QueueSearch, Target, queues_of
 from store_io.messages.redaction import Redaction
 from store_io.model.audit_request import AuditRequest
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Store
 from tests.support.stores.rocksdb_stores import keyed_store

@@ -13,7 +13,7 @@ from store_io.audit.rounds.collected import Collected
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
 COPY = copy_of({**{log_path(SEGMENT * n): SEGMENT for n in range(6)}, queue_path(0): 200, "index/7": 100, "index/8": 100})

@@ -11,7 +11,7 @@ from store_io.audit.open_copy import open_copy
 from store_io.base.errors import NotAStore
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.model.audit_request import AuditRequest
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers import product
 from tests.support.stores.builders import Message, Sizes, StoreBuilder

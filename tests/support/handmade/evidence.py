@@ -37,7 +37,7 @@ from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence
 from store_io.model.facts.unjudged import StartFiles
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Kind
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, StoreLocation

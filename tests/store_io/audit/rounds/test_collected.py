@@ -14,7 +14,7 @@ from store_io.base.tasks import Task
 from store_io.broker.prediction import ScanId
 from store_io.kinds.queues.queue_making import QueueMaker
 from store_io.log.scan.segment_edges import SegmentEdges
-from store_io.model.gaps import Gaps
+from store_io.model.found_gaps import Gaps
 from store_io.model.log_map import log_map
 from store_io.model.queue_leftovers import LeftoverResult
 from store_io.model.queue_views import QueueView
