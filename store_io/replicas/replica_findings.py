@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from schemas.finding_codes import Code
 from schemas.rows import LOSS, Finding
@@ -34,7 +35,7 @@ class ReplicaFindings:
                 found.append(self._diverged(number, piece))
         return found
 
-    def _finding(self, code: Code, number: int, piece: ReplicaRange, span: tuple[int, int], **more: str) -> Finding:
+    def _finding(self, code: Code, number: int, piece: ReplicaRange, span: tuple[int, int], **more: Any) -> Finding:
         """Return a finding on a stretch of the compared copy.
 
         span: of physical offsets.

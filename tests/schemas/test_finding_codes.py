@@ -11,6 +11,7 @@ from pathlib import Path
 from schemas import finding_codes
 from schemas.finding_codes import _ROWS, CATALOGUE, STOP_REASONS, Code, Cure
 from schemas.rows import LOSS, NOTE, REBUILDABLE
+from store_io.wording.advice import advice_text
 from tests import ROOT
 from tests.support.texts import own_code
 from tests.support.texts.own_code import nodes_of
@@ -127,7 +128,7 @@ def test_the_catalogue_is_sound() -> None:
         assert code == entry.code and code.replace("_", "").isalpha() and code.islower()
         assert entry.severity in (NOTE, REBUILDABLE, LOSS)
         assert (entry.cure is Cure.NOTHING) <= (entry.severity == NOTE), code
-        for sentence in (entry.meaning, entry.next, entry.raised_step or entry.next):
+        for sentence in (entry.meaning, advice_text(entry.next), advice_text(entry.next_at(LOSS))):
             assert sentence[0].isupper() and sentence.endswith("."), code
     for reason, sentence in STOP_REASONS.items():
         assert reason.islower() and sentence.endswith("."), reason

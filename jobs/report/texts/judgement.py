@@ -40,6 +40,7 @@ from store_io.audit.outcome.safety import (
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 from store_io.source.store_dir import DLEDGER
+from store_io.wording.advice import advice_text
 from store_io.wording.refusals import refusal_sentence
 
 _NEVER_DELIVERED = (
@@ -247,7 +248,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return read if outcome.not_read else _NOT_KNOWN, tuple(outcome.incomplete[:5])
         case Start.EMPTY:
             empty = CATALOGUE[Code.COMMITLOG_EMPTY]
-            return empty.meaning.rstrip("."), (empty.next,)
+            return empty.meaning.rstrip("."), (advice_text(empty.next),)
         case Start.REBUILD:
             unclean = outcome.plan["broker"].get("exit") == "unclean"
             part = "it" if mended_by_a_start(outcome) else "some of it"
@@ -325,7 +326,8 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
             " file, or set it and its .bak aside, before any start."
         )
     else:
-        cause = setting_at_fault(outcome) or ("" if outcome.no_repair else "A repair removes the cause.")
+        setting = setting_at_fault(outcome)
+        cause = advice_text(setting) if setting else "" if outcome.no_repair else "A repair removes the cause."
         yield f"A refused start loses nothing. {cause}".rstrip()
     if is_damaged(outcome):
         yield "Bytes of the CommitLog are also damaged or missing."

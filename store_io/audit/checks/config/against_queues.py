@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from schemas import commitlog_layout
+from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
 from store_io.audit.checks.config.lost_tables import is_lost
@@ -58,9 +59,8 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[Queue
             queues[topic] += 1
     if not messages or not table_is_wrong(evidence.copy, held):
         return
-    step = "Restore the table, or create these topics with their numbers of queues before clients come back."
-    if config_rules(evidence.copy.rules).deletion_cleans_unknown:
-        step += " Until then delete no topic: this release deletes the queues of all unknown topics with it."
+    cleans = config_rules(evidence.copy.rules).deletion_cleans_unknown
+    step = Advice(Step.CREATE_TOPICS_DELETE_NONE) if cleans else None
     names = sorted(messages)
     place = evidence.copy.entry_range(TOPICS)
     for topic in names[:MAX_TOPICS]:

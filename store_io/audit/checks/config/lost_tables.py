@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.finding_codes import NO_LIGHT_OFFSETS, Code
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.other_forms import FullerForm
@@ -26,7 +27,6 @@ _MEANING = {
     DELAY_OFFSETS: "a start begins each delay level at its queue's first entry",
 }
 TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}
-_NAME_CONF = "Name this broker's own settings with --broker-conf and audit again: they decide which of the two a start reads."
 _MEANING[LMQ_OFFSETS] = _MEANING[CONSUMER_OFFSETS]
 
 
@@ -53,7 +53,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
             severity = "" if _in_use(evidence) else NOTE
             if config.database and path in DATABASE_TABLES:
                 folder = config.held[path].folder
-                message, step = f"{folder}/: missing, and {_MEANING[path]}", _no_database(folder)
+                message, step = f"{folder}/: missing, and {_MEANING[path]}", Advice(Step.COPY_DATABASE, ("", folder))
                 found.append(Finding(Code.CONFIG_TABLE_LOST, folder, severity=severity, message=message, next=step))
             else:
                 message = f"{path}: {_state(done)}, and {_MEANING[path]}"
@@ -74,7 +74,7 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     shown = f"{count_text(fuller.lacking, TABLE_NOUNS[path])} that {form.name}{when} shows"
     message = f"a start begins without {shown}: it reads {reads}"
     file = form.name if copy.config.database and form.name.removesuffix(BACKUP) == path else path
-    step = _way_back(copy, path, fuller) if named else _NAME_CONF
+    step = _way_back(copy, path, fuller) if named else Advice(Step.NAME_CONF)
     return Finding(
         Code.CONFIG_TABLE_LOST, file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
     )  # fmt: skip
@@ -91,38 +91,34 @@ def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Itera
             f"a start begins without {count_text(count, 'offset')} that {name} shows: {release} takes none from {LMQ_OFFSETS}"
         )
         yield Finding(
-            Code.CONFIG_TABLE_LOST, name, *_range(evidence, name), severity, count=count, message=message, next=NO_LIGHT_OFFSETS
+            Code.CONFIG_TABLE_LOST,
+            name,
+            *_range(evidence, name),
+            severity,
+            count=count,
+            message=message,
+            next=Advice(Step.OLDER_LIGHT_OFFSETS),
         )
 
 
-def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:
+def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> Advice:
     """Return the step by which a start holds these entries.
 
     It names the settings with which a start takes the form, or the ways to take the entries over.
     """
     config, form = copy.config, fuller.form
     if not fuller.other_setting:
-        return "Before a start repair this copy with --fix-config, which takes them over."
-    if not config.database:
-        over = "repair this copy with --fix-config, which takes them over"
-        if path == LMQ_OFFSETS and form.name.startswith(CONSUMER_OFFSETS):
-            over += f", or copy {form.name} to {path}"
-        elif form.name.removesuffix("/") in {each.folder for each in all_places(path)[:1]}:
-            over += ", or export them with mqadmin rocksDBConfigToJson"
-    elif config.imports_files and form.name.removesuffix(BACKUP) == path:
-        counter = config.held[path].counter + 1
-        copied = "" if form.name == path else f"copy {form.name} to {path}, and "
-        over = f"{copied}set the counter in the dataVersion of {path} to {counter}: a start takes the file in then alone"
-    else:
-        over = _no_database(config.held[path].folder).removeprefix("Before a start ").rstrip(".")
+        return Advice(Step.TAKE_OVER, ("",))
     setting = setting_of(form.name, path, copy.rules)
-    if not setting:
-        return f"Before a start {over}."
-    return f"Before a start {over}; or, if the broker ran with {setting}, correct broker.conf."
-
-
-def _no_database(folder: str) -> str:
-    return f"Before a start copy {folder}/ of this broker back, or make topics and groups again with mqadmin after a start."
+    if not config.database:
+        if path == LMQ_OFFSETS and form.name.startswith(CONSUMER_OFFSETS):
+            return Advice(Step.TAKE_OVER_OR_COPY, (setting, form.name, path))
+        exported = form.name.removesuffix("/") in {each.folder for each in all_places(path)[:1]}
+        return Advice(Step.TAKE_OVER_OR_EXPORT if exported else Step.TAKE_OVER, (setting,))
+    if config.imports_files and form.name.removesuffix(BACKUP) == path:
+        copied = "" if form.name == path else form.name
+        return Advice(Step.RAISE_COUNTER, (setting, copied, path, config.held[path].counter + 1))
+    return Advice(Step.COPY_DATABASE, (setting, config.held[path].folder))
 
 
 def is_lost(config: StoreConfig, path: str) -> bool:
@@ -165,11 +161,10 @@ def _was_there(config: StoreConfig, path: str) -> bool:
 
 def _backup_taken(evidence: Evidence, path: str, done: Load) -> Finding:
     rules = config_rules(evidence.copy.rules)
-    step = "Copy the .bak over the file before a start"
-    if not rules.backup_is_moved and evidence.copy.listing.is_file(path):
-        step += ": the first write after a start puts the damaged file over this .bak, the only good one"
+    overwritten = not rules.backup_is_moved and evidence.copy.listing.is_file(path)
+    step = Advice(Step.COPY_BACKUP_FIRST) if overwritten else None
     message = f"{path}: {_state(done)}, so a start takes {done.name}, an older state, and only its log says so"
-    return Finding(Code.CONFIG_BACKUP_TAKEN, path, *_range(evidence, path), message=message, next=f"{step}.")
+    return Finding(Code.CONFIG_BACKUP_TAKEN, path, *_range(evidence, path), message=message, next=step)
 
 
 def _state(done: Load) -> str:

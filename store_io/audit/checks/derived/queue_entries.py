@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 
-from schemas.finding_codes import NO_QUEUE, STARTS_DISPATCH, Code
+from schemas.advice import Advice, Step
+from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_views import QueueView, never_put
@@ -107,7 +108,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
                     actual="no entry" if known or view.keyed else "no file",
                     count=end - at,
                     message=f"no start finds such a queue: {why}" if why else "",
-                    next=NO_QUEUE if why else "",
+                    next=Advice(Step.NO_QUEUE) if why else None,
                 )
             )
             at = end

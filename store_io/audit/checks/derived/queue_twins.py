@@ -67,7 +67,7 @@ def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
         Code.QUEUE_TWIN_MISSING,
         _folder(evidence, gap.key),
         severity=NOTE if later or healed and evidence.copy.unclean else "",
-        next=STARTS_DISPATCH if healed else "",
+        next=STARTS_DISPATCH if healed else None,
         message=message,
         phy_offset=gap.phy_first,
         topic=gap.key[0],

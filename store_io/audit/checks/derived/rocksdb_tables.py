@@ -9,13 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from schemas.finding_codes import (
-    LOG_LACKS,
-    STARTS_DISPATCH,
-    SWITCHED_ON,
-    Code,
-    Cure,
-)
+from schemas.advice import Advice, Step
+from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
 from schemas.rows import NOTE, REBUILDABLE, Finding
 from store_io.audit import log_map as lm
@@ -31,10 +26,10 @@ from store_io.formats.rocksdb.transaction_table import TransactionTable
 from store_io.rules.releases import parse_known
 
 LATE_MS = 60_000  # before the end of the log: transactions are stopped before the last messages are dispatched
-STEP = Cure.REBUILD_TABLES.value
-HEADER_CHANGED = "Look for these messages in another copy of the same broker: their headers differ from what was indexed."
-ENDED_BY_PRODUCERS = "Nothing, where producers end their transactions themselves."
-ANSWERED = "Nothing, where producers answer to questions about transactions that are done."
+STEP = Advice(Step.REBUILD_TABLES)
+LOG_LACKS = Advice(Step.SEEK_INDEXED_MESSAGES)
+SWITCHED_ON = Advice(Step.SWITCHED_ON_LATER)
+ENDED_BY_PRODUCERS = Advice(Step.ENDED_BY_PRODUCERS)
 FIRST_WITH_TABLES = parse_known("5.4.0")
 
 
@@ -157,7 +152,12 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
         text = f"{_entries(look.other_time)} of the index in RocksDB are right but for the header of their message: it has"
         text += " another store time, or says that it was rolled back; no checksum covers it, so it is damaged"
         yield Finding(
-            Code.INDEX_ENTRY_WRONG, TABLES_FOLDER, severity=NOTE, message=text, next=HEADER_CHANGED, count=look.other_time
+            Code.INDEX_ENTRY_WRONG,
+            TABLES_FOLDER,
+            severity=NOTE,
+            message=text,
+            next=Advice(Step.SEEK_HEADERS),
+            count=look.other_time,
         )
     yield from _index_ends(evidence, used, index, look, differs, step)
     hours = look.hours + differs.hours
@@ -166,14 +166,14 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
     if index.beyond:
         text = f"{_entries(index.beyond)} of the index in RocksDB lead beyond the end of the log"
         severity = NOTE if unclean else REBUILDABLE
-        step = step if not unclean else "Nothing to do: after a power loss the index may be ahead of the log."
+        step = step if not unclean else Advice(Step.INDEX_AHEAD)
         yield _table_finding(Code.INDEX_ENTRY_BEYOND_END, text, index.beyond, step, severity, index.first_beyond)
     what = "messages that are sent get no entry in the index in RocksDB"
     yield from _stands_still(evidence, index.mark, Code.INDEX_ENTRY_BEYOND_END, what, step)
 
 
 def _index_ends(
-    evidence: Evidence, used: TablesInUse, index: IndexTable, look: IndexLook, differs: IndexDifference, step: str
+    evidence: Evidence, used: TablesInUse, index: IndexTable, look: IndexLook, differs: IndexDifference, step: Advice
 ) -> Iterator[Finding]:
     """Yield findings on entries that are missing before the first entry and after the mark."""
     before, after_mark = look.before + differs.before, look.after_mark + differs.after_mark
@@ -210,7 +210,7 @@ def _empty(index: IndexTable) -> bool:
     return index.first < 0 and index.mark <= 0
 
 
-def _hours_finding(hours: AbsentHours, index: IndexTable, ran_until: int, step: str) -> Finding:
+def _hours_finding(hours: AbsentHours, index: IndexTable, ran_until: int, step: Advice) -> Finding:
     """Entries up to the mark, of hours of which none is there."""
     text = (
         f"the index in RocksDB lacks {_entries(hours.count)}, all of the hours from {_hour(hours.first)} to {_hour(hours.last)}"
@@ -232,7 +232,7 @@ def _entries(count: int) -> str:
     return count_text(count, "entry", "entries")
 
 
-def _named(code: Code, count: int, first: list[NamedEntry], what: str, step: str) -> Iterator[Finding]:
+def _named(code: Code, count: int, first: list[NamedEntry], what: str, step: Advice) -> Iterator[Finding]:
     for number, entry in enumerate(first):
         more = count - len(first) if number == len(first) - 1 else 0
         text = f"the entry {entry.text[:200]!r} {what}"
@@ -252,7 +252,7 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
     if beyond.any():
         text = f"{count_text(int(beyond.sum()), 'entry', 'entries')} of transactions in RocksDB lead beyond the end of the log"
         severity = NOTE if unclean else REBUILDABLE
-        step = STEP if not unclean else "Nothing to do: after a power loss RocksDB may be ahead of the log."
+        step = STEP if not unclean else Advice(Step.TRANSACTIONS_AHEAD)
         yield _table_finding(
             Code.TRANSACTION_ENTRY_WRONG, text, int(beyond.sum()), step, severity, int(rows["phy_offset"][beyond][0])
         )
@@ -276,7 +276,9 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
     kept = among(inside["phy_offset"], done["of"][(done["phy_offset"] < table.mark) | (not unclean)])
     if kept.any():
         text = f"{count_text(int(kept.sum()), 'transaction')} in RocksDB done already: the broker asks their producers again"
-        yield _half_finding(Code.TRANSACTION_ENTRY_WRONG, text, inside["phy_offset"][kept], ANSWERED, NOTE, DONE_TOPIC)
+        yield _half_finding(
+            Code.TRANSACTION_ENTRY_WRONG, text, inside["phy_offset"][kept], Advice(Step.ASKED_AGAIN), NOTE, DONE_TOPIC
+        )
     yield from _halves_without(evidence, used, table, halves[~among(halves["phy_offset"], done["of"])])
     what = "half messages that are sent get no entry in RocksDB, and no producer is asked about them"
     yield from _stands_still(evidence, table.mark, Code.TRANSACTION_ENTRY_WRONG, what, STEP)
@@ -348,7 +350,7 @@ def _given_up_after(evidence: Evidence) -> int:
 
 
 def _half_finding(
-    code: Code, message: str, places: np.ndarray, step: str, severity: str = REBUILDABLE, topic: str = HALF_TOPIC
+    code: Code, message: str, places: np.ndarray, step: Advice, severity: str = REBUILDABLE, topic: str = HALF_TOPIC
 ) -> Finding:
     first = int(places[0])
     return Finding(
@@ -369,7 +371,7 @@ def _open_halves(evidence: Evidence) -> bool:
 # ---- both ----------------------------------------------------------------------------------------------------------
 
 
-def _stands_still(evidence: Evidence, mark: int, code: Code, what: str, step: str) -> Iterator[Finding]:
+def _stands_still(evidence: Evidence, mark: int, code: Code, what: str, step: Advice) -> Iterator[Finding]:
     """Yield a finding on a mark beyond the end of the log after a start.
 
     The broker passes over all that is stored before the mark.
@@ -380,13 +382,13 @@ def _stands_still(evidence: Evidence, mark: int, code: Code, what: str, step: st
         yield _table_finding(code, f"{text} {prediction.end}: until it is as long again, {what}", 1, step, phy_offset=mark)
 
 
-def _odd(code: Code, count: int, first: str, what: str, step: str) -> Iterator[Finding]:
+def _odd(code: Code, count: int, first: str, what: str, step: Advice) -> Iterator[Finding]:
     if count:
         text = f"a key or a value among {what} in RocksDB that no broker writes: {first}"
         yield _table_finding(code, text, count, step)
 
 
 def _table_finding(
-    code: Code, message: str, count: int, step: str, severity: str = REBUILDABLE, phy_offset: int | None = None
+    code: Code, message: str, count: int, step: Advice, severity: str = REBUILDABLE, phy_offset: int | None = None
 ) -> Finding:
     return Finding(code, TABLES_FOLDER, severity=severity, phy_offset=phy_offset, message=message, next=step, count=count)

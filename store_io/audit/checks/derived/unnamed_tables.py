@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from schemas.finding_codes import Code, Cure
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
 from schemas.rows import NOTE, Finding
 from store_io.audit.evidence import Evidence
-
-_NOTHING = "Nothing: a broker that was killed may leave a table that it was writing, or that it no longer used."
 
 
 def unnamed_tables(evidence: Evidence) -> list[Finding]:
@@ -20,7 +19,9 @@ def unnamed_tables(evidence: Evidence) -> list[Finding]:
     paths = copy.unnamed_tables or (transactions.unnamed if transactions is not None else ())
     if not in_use:
         return []
-    step = _NOTHING if copy.unclean else "" if copy.tables is not None else Cure.REBUILD_TIMERS.value
+    step = None if copy.tables is not None else Advice(Step.REBUILD_TIMERS)
+    if copy.unclean:
+        step = Advice(Step.UNUSED_TABLE)
     return [
         Finding(
             Code.ROCKSDBSTORE_DAMAGED,

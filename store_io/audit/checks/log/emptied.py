@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import (
     EXTENT_DAMAGED,
@@ -45,11 +46,6 @@ from store_io.source.byte_source import name_of, shown
 from store_io.source.store_dir import is_foreign
 
 TIMER_LOG = "timerlog"
-_LOOK_AT_FOLDER = (
-    "If this folder is only not mounted, or its path is wrong, mend that and audit again. Else copy the store again, or take"
-    " another copy of the same broker."
-)
-_NEW_LOG = "If it was meant to begin again, give the store another name."
 
 
 def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_MESSAGE,)) -> int | None:
@@ -147,7 +143,7 @@ def shrunk_findings(
             expected=until,
             actual=here,
             message=f"{_seen(furthest)}; {now}" + ("" if same else ", and nothing shows that both are of one broker"),
-            next=_LOOK_AT_FOLDER if evidence.copy.no_store else "" if same else _NEW_LOG,
+            next=Advice(Step.LOOK_AT_FOLDER) if evidence.copy.no_store else None if same else Advice(Step.NEW_NAME),
         )
     ]
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from schemas.finding_codes import END_GONE, Code
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
 from schemas.rows import EXTENT_DAMAGED, REBUILDABLE, Finding, QueueKey, SegmentSummary
 from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
@@ -89,7 +90,7 @@ def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) ->
             message="a copy of a running broker: queues and log differ in time"
             if live.holes
             else f"queue entries lead to {count_text(count, 'message')} of this segment",
-            next=END_GONE if phy_offset >= log.end and not live.holes else "",
+            next=Advice(Step.SEEK_LOG_END) if phy_offset >= log.end and not live.holes else None,
             count=count,
         )
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.finding_codes import Code, Cure
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.checks.timer.timer_findings import between
@@ -26,7 +27,7 @@ def timer_entry_findings(evidence: Evidence) -> list[Finding]:
     found = []
     damaged = parts.table.damaged or (view.entries.damaged if view is not None else None)
     if damaged is not None:
-        step = "" if evidence.copy.tables is not None else Cure.REBUILD_TIMERS.value
+        step = None if evidence.copy.tables is not None else Advice(Step.REBUILD_TIMERS)
         found.append(
             Finding(Code.ROCKSDBSTORE_DAMAGED, damaged[0], severity=LOSS, actual=damaged[1], message="timers", next=step)
         )

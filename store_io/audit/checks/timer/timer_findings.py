@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from schemas import timer_layout as layout
+from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
@@ -24,9 +25,6 @@ from store_io.base.wording import count_text
 from store_io.rules.timer.timer_fates import TimerCount
 from store_io.source.byte_source import name_of
 
-USE_ROCKSDB_TIMERS = (
-    "Set timerRocksDBEnable=true in broker.conf, for RocketMQ 5.4.0 or later, and audit again: the timers lie in rocksdbstore/."
-)
 _READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
 
 
@@ -248,7 +246,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
                 expected="a delivered copy, or a time that is still to come",
                 actual=f"read up to {time_text(view.keyed_read_time if keyed else view.parts.check.read_time)}",
                 message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
-                next=USE_ROCKSDB_TIMERS if unused and count is fates.no_unit else "",
+                next=Advice(Step.ROCKSDB_TIMERS) if unused and count is fates.no_unit else None,
                 count=count.messages,
             )
 

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from jobs.report.files.store_json import finding_row
-from schemas.advice import Refusal, RefusalKind
+from schemas.advice import Refusal, RefusalKind, Step
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.evidence import Evidence
-from store_io.audit.facts.unjudged import NEXT_STEP
 from store_io.audit.loss import Loss, QueueLoss
 from store_io.formats.config_reader import Load, StoreConfig
 from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
@@ -22,6 +21,7 @@ from store_io.rules.prediction import Fenced, Memory, Prediction
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import Setting, broker_rules
 from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal
+from store_io.wording.advice import next_text
 from store_io.wording.refusals import refusal_sentence
 from tests.support.handmade.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 
@@ -60,8 +60,8 @@ def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
         return finding
 
     log, config = refused(refusal=LENGTH), refused(refusal=Refusal(RefusalKind.CONFIG_FILE, "config/topics.json"))
-    assert (log.code, log.file, log.next) == ("broker_refuses", "commitlog/0", "")
-    assert config.file == "config/topics.json" and config.next.startswith(NEXT_STEP)
+    assert (log.code, log.file, log.next) == ("broker_refuses", "commitlog/0", None)
+    assert config.file == "config/topics.json" and config.next is not None and config.next.step == Step.RESTORE_REFUSED
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_a_setting_that_stops_the_start_is_to_be_corrected(release: str, given: 
     rules = broker_rules(release, settings)
     why = combination_refusal(rules) or late_combination_refusal(rules)
     (finding,) = found(evidence_of(replace(copy_of(), rules=rules), prediction=Prediction(False, False, refusal=why)))
-    assert finding.next.startswith(f"Correct this line of broker.conf, the copy is not at fault: {line}")
+    assert next_text(finding.next).startswith(f"Correct this line of broker.conf, the copy is not at fault: {line}")
     assert finding.file == "" and finding_row(finding)["file"] is None  # no file of the copy is to blame
     other = Prediction(False, False, refusal=LENGTH)
-    assert found(evidence_of(replace(copy_of(), rules=rules), prediction=other))[0].next == ""
+    assert found(evidence_of(replace(copy_of(), rules=rules), prediction=other))[0].next is None
 
 
 def test_messages_that_a_start_cuts_and_messages_that_it_never_serves() -> None:
