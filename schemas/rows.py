@@ -588,6 +588,7 @@ class AuditOutcome:
     timers: Row = field(default_factory=dict)  # of the timer store (`TimerView.report`); {} where there is none
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     unsafe_settings: list[str] = field(default_factory=list)  # what to change in broker.conf before new messages come, sentences
+    verdict_head: str = ""  # the premises with which the verdict begins; pages show these before it
     inferred_mode: str = ""  # taken from the files, as nobody named it: "controller mode because of ..."
     no_repair: Advice | None = None  # what to do instead, if no repair is written for its kind of store
     replica_group: str = ""

@@ -26,7 +26,7 @@ from store_io.audit.outcome.not_read import not_read, not_read_gaps
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
-from store_io.audit.outcome.verdict import verdict_sentence
+from store_io.audit.outcome.verdict import verdict_parts
 from store_io.audit.premises import GivenConf, inferred_mode, mode_doubts, premises
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.packed import packed
@@ -89,7 +89,8 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.checkpoint = asdict(copy.checkpoint) if copy.checkpoint_file.present else {}
     out.log_end = log_end(evidence.segments) if evidence.end_is_known else None
     out.furthest, out.replicas = judged.furthest, judged.replicas
-    out.verdict = verdict_sentence(out)
+    out.verdict_head, verdict = verdict_parts(out)
+    out.verdict = out.verdict_head + verdict
     return out
 
 
