@@ -6,7 +6,7 @@ step. Nothing is decided by how a code is spelled.
 A severity says what follows: `note` (by itself it leaves the exit code at 0; most are states that healthy brokers
 leave), `rebuildable` (derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start
 would drop messages, or the release would not start at all).
-A finding may carry a severity or a next step of its own where the evidence says more than the code does.
+If the evidence says more than the code does, a finding has the severity of a case (`severity_cases`), or a next step of its own.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from schemas.advice import Advice, Refusal
-from schemas.finding_codes import Code
+from schemas.finding_codes import CATALOGUE, Code
 from schemas.gaps import Gap
 from schemas.severities import LOSS as LOSS
 from schemas.severities import NOTE as NOTE
@@ -258,6 +258,11 @@ class Finding:
     message: str = ""
     next: Advice | None = None  # None: the catalogue's
     count: int = 1
+
+    @property
+    def weight(self) -> str:
+        """Return the severity, which is the code's own unless the finding has another one."""
+        return self.severity or CATALOGUE[self.code].severity
 
     def __reduce__(self) -> tuple[type[Finding], tuple[Any, ...]]:  # as for MappedFile
         return Finding, (

@@ -15,7 +15,8 @@ from schemas import commitlog_layout
 from schemas.advice import Advice, Refusal, Step
 from schemas.finding_codes import Code
 from schemas.gaps import Cause, Gap
-from schemas.rows import NOTE, Finding, QueueKey, Row
+from schemas.rows import Finding, QueueKey, Row
+from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
 from store_io.formats.config.beans import LeftOut
 from store_io.formats.config.fastjson import (
@@ -434,9 +435,9 @@ def _find_damaged(config: StoreConfig, done: Load, step: Advice | None) -> None:
     step: the next step if the .bak does not help.
     """
     for bad in done.bad:
-        config.findings.append(_finding(bad, NOTE if done.name else "", step))
+        config.findings.append(_finding(bad, severity_in(Code.CONFIG_DAMAGED, Case.NOT_TAKEN, bool(done.name)), step))
     if done.odd is not None:
-        config.findings.append(_finding(done.odd, "" if done.hollow else NOTE, step))
+        config.findings.append(_finding(done.odd, severity_in(Code.CONFIG_DAMAGED, Case.TAKEN_AS_IT_IS, not done.hollow), step))
 
 
 def _finding(bad: BadFile, severity: str, step: Advice | None) -> Finding:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from schemas import commitlog_layout, dledger_layout
 from schemas.advice import Advice, Refusal, RefusalKind, Step
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import CATALOGUE, SETTING_OF_STOP, Code
-from schemas.rows import LOSS, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
+from schemas.finding_codes import SETTING_OF_STOP, Code
+from schemas.rows import LOSS, RUN_QUEUE, Finding, QueueKey, Row
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import refusal_step
@@ -134,7 +135,7 @@ def _switch_off(evidence: Evidence, prediction: Prediction) -> Advice | None:
     """
     before = prediction.start_segment and prediction.log_end > int(prediction.start_segment)
     at = (f for s in evidence.segments for f in s.findings if f.phy_offset == prediction.log_end)
-    damaged = any((f.severity or CATALOGUE[f.code].severity) == LOSS for f in at)
+    damaged = any(f.weight == LOSS for f in at)
     setting = SETTING_OF_STOP.get(prediction.stop_reason)
     return None if before or damaged or setting is None else Advice(Step.SWITCH_OFF, (setting,))
 
@@ -240,7 +241,9 @@ def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Ite
             Code.CONSUMER_OFFSET_BEYOND_END,
             file,
             *evidence.copy.entry_range(file),
-            severity=REBUILDABLE if (row["topic"], row["queue_id"]) in losing else NOTE,
+            severity=severity_in(
+                Code.CONSUMER_OFFSET_BEYOND_END, Case.NO_MESSAGE_LOST, (row["topic"], row["queue_id"]) not in losing
+            ),
             topic=row["topic"],
             queue_id=row["queue_id"],
             queue_offset=row["offset"],
@@ -252,13 +255,13 @@ def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Ite
 
 def _delays_beyond(evidence: Evidence, beyond: OffsetsBeyond) -> Iterator[Finding]:
     config = evidence.copy.config
-    file = config.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS)
+    file, clamps = config.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS), config_rules(evidence.copy.rules).clamps_delay_offsets
     for row in beyond.delays:
         yield Finding(
             Code.DELAY_OFFSET_BEYOND_END,
             file,
             *evidence.copy.entry_range(file),
-            severity=NOTE if config_rules(evidence.copy.rules).clamps_delay_offsets else REBUILDABLE,
+            severity=severity_in(Code.DELAY_OFFSET_BEYOND_END, Case.START_MENDS, clamps),
             queue_offset=row["offset"],
             expected=f"at most {row['new_max']}",
             actual=str(row["offset"]),

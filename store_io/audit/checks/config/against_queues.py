@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from schemas import commitlog_layout
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
+from schemas.rows import Finding, QueueKey
+from schemas.severity_cases import Case, severity_in
 from store_io.audit.checks.config.lost_tables import is_lost
 from store_io.audit.checks.config.narrow_topics import narrow_topics
 from store_io.audit.evidence import Evidence
@@ -119,7 +120,7 @@ def delay_levels_lost(copy: OpenedCopy) -> bool:
 def _delays_again(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
     """Levels that begin at their queue's first entry, so that what was delivered is delivered again."""
     copy = evidence.copy
-    severity = REBUILDABLE if delay_levels_lost(copy) else NOTE
+    severity = severity_in(Code.DELAYED_MESSAGES_AGAIN, Case.NOT_WRITTEN_YET, not delay_levels_lost(copy))
     for level in copy.rules.delays:
         count = held.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
         if count and level not in copy.config.delay_offsets:

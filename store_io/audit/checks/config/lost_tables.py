@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.other_forms import FullerForm
 from store_io.audit.opened_copy import OpenedCopy
@@ -27,6 +28,7 @@ _MEANING = {
     DELAY_OFFSETS: "a start begins each delay level at its queue's first entry",
 }
 TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}
+_NOT_TAKEN = severity_in(Code.CONFIG_DAMAGED, Case.NOT_TAKEN)
 _MEANING[LMQ_OFFSETS] = _MEANING[CONSUMER_OFFSETS]
 
 
@@ -50,7 +52,7 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
         elif fuller is not None:
             found.append(_fewer(evidence, path, fuller))
         elif path in _MEANING and not of_backup and is_lost(config, path):
-            severity = "" if _in_use(evidence) else NOTE
+            severity = severity_in(Code.CONFIG_TABLE_LOST, Case.NEW_STORE, not _in_use(evidence))
             if config.database and path in DATABASE_TABLES:
                 folder = config.held[path].folder
                 message, step = f"{folder}/: missing, and {_MEANING[path]}", Advice(Step.COPY_DATABASE, ("", folder))
@@ -65,9 +67,10 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     """Entries that another form shows and a start does not hold."""
     copy, form = evidence.copy, fuller.form
     named = evidence.request.broker_conf is not None or not fuller.other_setting
-    severity = LOSS
+    severity = severity_in(Code.CONFIG_TABLE_LOST, Case.SHOWN)
     if copy.rules.is_slave or not named:  # its master sends it the tables; its own settings may be others
-        severity = REBUILDABLE if copy.config.loads[path].left_out or is_lost(copy.config, path) else NOTE
+        begins_empty = bool(copy.config.loads[path].left_out) or is_lost(copy.config, path)
+        severity = severity_in(Code.CONFIG_TABLE_LOST, Case.SENT_BY_MASTER, not begins_empty)
     held = copy.config.held.get(path)
     reads = f"{held.folder}/" if held is not None else copy.config.loads[path].name or path
     when = f", of {time_text(form.time_ms)} by its dataVersion," if form.time_from == FROM_VERSION else ""
@@ -86,7 +89,10 @@ def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Itera
     if fuller is not None and fuller.lacking > count:
         name, count = fuller.form.name, fuller.lacking
     if count:
-        release, severity = evidence.request.release, REBUILDABLE if evidence.copy.rules.is_slave else LOSS
+        release, severity = (
+            evidence.request.release,
+            severity_in(Code.CONFIG_TABLE_LOST, Case.SHOWN, not evidence.copy.rules.is_slave),
+        )
         message = (
             f"a start begins without {count_text(count, 'offset')} that {name} shows: {release} takes none from {LMQ_OFFSETS}"
         )
@@ -190,10 +196,10 @@ def _older_file(evidence: Evidence) -> Iterator[Finding]:
 def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
     for name, why in evidence.copy.other_forms.unread.items():
         message = f"{name}: a start does not take it, and what it shows is not known: {why}"
-        yield Finding(Code.CONFIG_DAMAGED, name.rstrip("/"), severity=NOTE, message=message)
+        yield Finding(Code.CONFIG_DAMAGED, name.rstrip("/"), severity=_NOT_TAKEN, message=message)
     for name in evidence.copy.config.useless_backups:
         message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
-        yield Finding(Code.CONFIG_DAMAGED, name, *_range(evidence, name), NOTE, message=message)
+        yield Finding(Code.CONFIG_DAMAGED, name, *_range(evidence, name), _NOT_TAKEN, message=message)
 
 
 def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
@@ -203,9 +209,13 @@ def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
         if state.damaged is not None:
             path, reason = state.damaged
             message = f"{path}: bad bytes ({reason}) among the {rule.entries} of {rule.folder}/; {state.count:,} could be read."
-            yield Finding(Code.OPENED_DATABASE_DAMAGED, path, severity="" if rule.opens else NOTE, actual=reason, message=message)
+            severity = severity_in(Code.OPENED_DATABASE_DAMAGED, Case.NOT_TAKEN, not rule.opens)
+            yield Finding(Code.OPENED_DATABASE_DAMAGED, path, severity=severity, actual=reason, message=message)
         elif state.refusal and not rule.opens:
-            yield Finding(Code.OPENED_DATABASE_DAMAGED, rule.folder, severity=NOTE, message=f"{refusal_cause(state.refusal)}.")
+            severity = severity_in(Code.OPENED_DATABASE_DAMAGED, Case.NOT_TAKEN)
+            yield Finding(
+                Code.OPENED_DATABASE_DAMAGED, rule.folder, severity=severity, message=f"{refusal_cause(state.refusal)}."
+            )
         if state.count and not rule.opens:
             message = f"{rule.folder}/: holds {state.count:,} {rule.entries}; a start reads them only with {rule.setting}."
             yield Finding(Code.OPENED_DATABASE_UNUSED, rule.folder, message=message)

@@ -12,7 +12,8 @@ from itertools import accumulate
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import STARTS_DISPATCH, Code
-from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding
+from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.audit.evidence import Evidence
 from store_io.audit.queue_views import QueueView, never_put
 from store_io.base.java_compat import int64
@@ -51,7 +52,8 @@ def _not_flushed(evidence: Evidence, view: QueueView) -> bool:
 
 
 def _put_again(missing: list[Finding], view: QueueView) -> list[Finding]:
-    return missing if view.deleted_topic else [replace(found, severity=NOTE, next=STARTS_DISPATCH) for found in missing]
+    mended = severity_in(Code.QUEUE_ENTRY_MISSING, Case.START_MENDS)
+    return missing if view.deleted_topic else [replace(found, severity=mended, next=STARTS_DISPATCH) for found in missing]
 
 
 def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) -> list[Finding]:
@@ -66,7 +68,8 @@ def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) 
     since = minimum.queue_offset if minimum is not None and minimum.phy_offset == 0 else 0
     if not table.ends.mark and not table.ends.maxima:
         since = view.missing[-1][1]
-    return [replace(f, severity=NOTE) if (f.queue_offset or 0) + f.count <= since else f for f in missing]
+    unwritten = severity_in(Code.QUEUE_ENTRY_MISSING, Case.NOT_WRITTEN_YET)
+    return [replace(f, severity=unwritten) if (f.queue_offset or 0) + f.count <= since else f for f in missing]
 
 
 def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_back: int | None = None) -> list[Finding]:
@@ -79,7 +82,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
     size -= size % view.unit
     by_start = {f.start: f for f in view.files}
     why = "" if view.keyed else why_no_folder(view.key[0])
-    severity = NOTE if view.deleted_topic or why else ""
+    severity = severity_in(Code.QUEUE_ENTRY_MISSING, Case.NO_SUCH_QUEUE, bool(why) and not view.deleted_topic)
     code = Code.QUEUE_TOPIC_UNKNOWN if view.deleted_topic else Code.QUEUE_ENTRY_MISSING
     ranges = subtract(view.missing, union(wrong))
     run_at = _MissingRuns(view) if ranges else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.audit.evidence import Evidence
 
 
@@ -26,7 +27,7 @@ def unnamed_tables(evidence: Evidence) -> list[Finding]:
         Finding(
             Code.ROCKSDBSTORE_DAMAGED,
             path,
-            severity=NOTE if copy.unclean else "",
+            severity=severity_in(Code.ROCKSDBSTORE_DAMAGED, Case.AFTER_CRASH, copy.unclean),
             actual="not in the MANIFEST",
             message="the database in rocksdbstore/ knows nothing of this table file: it may be an older state of it",
             next=step,

@@ -28,7 +28,6 @@ from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_MESSAGE,
     LOSS,
-    NOTE,
     AuditOutcome,
     Finding,
     FurthestRun,
@@ -36,6 +35,7 @@ from schemas.rows import (
     SegmentSummary,
     StoreFile,
 )
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.missing_messages import missing_text, of_an_empty_log
@@ -138,7 +138,7 @@ def shrunk_findings(
         Finding(
             Code.COMMITLOG_SHRUNK,
             COMMITLOG,
-            severity="" if same else NOTE,
+            severity=severity_in(Code.COMMITLOG_SHRUNK, Case.OTHER_STORE, not same),
             phy_offset=end,
             expected=until,
             actual=here,
@@ -151,7 +151,7 @@ def shrunk_findings(
 def shows_a_store(findings: Iterable[Finding]) -> bool:
     """Whether these say of a folder without commitlog/ that it was a store."""
     codes = (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
-    return any(finding.code in codes and finding.severity in ("", LOSS) for finding in findings)
+    return any(finding.code in codes and finding.weight == LOSS for finding in findings)
 
 
 def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:

@@ -9,7 +9,8 @@ from functools import cache
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_DAMAGED, REBUILDABLE, Finding, QueueKey, SegmentSummary
+from schemas.rows import EXTENT_DAMAGED, Finding, QueueKey, SegmentSummary
+from schemas.severity_cases import Case, severity_in
 from store_io.audit import log_map as lm
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.live_copy import LiveCopy, live_copy
@@ -70,7 +71,7 @@ def lost_findings(
             header = framing_of(rules, segment.path).header_bytes
             if {(start, start + size), (start - header, start + size)} & damaged[segment.path]:
                 continue  # the scan has found this very message damaged
-            severity = REBUILDABLE if live.holes and phy >= log.data_end else ""
+            severity = severity_in(Code.MESSAGE_LOST, Case.LIVE_COPY, bool(live.holes) and phy >= log.data_end)
             lost.append(_LostMessage(segment, start, start + size, severity, kind, result.key, number, size))
     gone = {name: len(messages) for name, messages in sorted(beyond.items()) if all(s.path != name for s in segments)}
     return [*_folded_lost(lost), *live.findings(log), *_segments_gone(gone, log, live)]
@@ -83,7 +84,7 @@ def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) ->
         yield Finding(
             Code.SEGMENT_MISSING,
             name,
-            severity=REBUILDABLE if live.holes else "",
+            severity=severity_in(Code.SEGMENT_MISSING, Case.LIVE_COPY, bool(live.holes)),
             phy_offset=phy_offset,
             expected="a segment",
             actual="no file",

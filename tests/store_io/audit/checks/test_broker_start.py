@@ -131,7 +131,7 @@ def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_
     config = StoreConfig(topics={"T": {}}, offsets={offset: 9}, offsets_from=[(CONSUMER_OFFSETS, {offset})], delay_offsets={1: 4})
     for loss, severity in ((Loss(), NOTE), (Loss({KEY: QueueLoss(messages=1, cut=0)}), REBUILDABLE)):
         group = next(f for f in found(started(loss, config=config)) if f.code == "consumer_offset_beyond_end")
-        assert (group.severity, group.queue_offset, group.expected) == (severity, 9, "at most 5")
+        assert (group.weight, group.queue_offset, group.expected) == (severity, 9, "at most 5")
         assert (group.file, group.start, group.end, group.message) == (CONSUMER_OFFSETS, 0, 30, "group G")
         level = next(f for f in found(started(loss, config=config)) if f.code == "delay_offset_beyond_end")
         assert (level.file, level.queue_offset, level.message) == (DELAY_OFFSETS, 4, "delay level 1")
