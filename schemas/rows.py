@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from schemas.advice import Advice, Refusal
+from schemas.advice import Advice, Gap, Refusal
 from schemas.finding_codes import CATALOGUE, Code
-from schemas.gaps import Gap
 from schemas.severities import LOSS as LOSS
 from schemas.severities import NOTE as NOTE
 from schemas.severities import REBUILDABLE as REBUILDABLE

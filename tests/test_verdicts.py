@@ -27,7 +27,7 @@ from store_io.audit.audit_store import run_local
 from store_io.audit.outcome.safety import Safety
 from store_io.rules.releases import NEWEST_RELEASE
 from store_io.source.byte_source import StoreLocation
-from store_io.wording.advice import next_text
+from store_io.wording.steps import next_text
 from tests.support.answers.lost_messages import digest, kept_queues, losses, planned
 from tests.support.answers.product import Audited, audit
 from tests.support.answers.repaired import plan_of, repaired

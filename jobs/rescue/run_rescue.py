@@ -61,8 +61,8 @@ from store_io.repair.ways import Way, section_of, work_out_way
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.replicas.same_logs import same_logs
 from store_io.rules.releases import KNOWN_RELEASES
-from store_io.wording.advice import advice_text
 from store_io.wording.gaps import gap_text
+from store_io.wording.steps import advice_text
 
 YES, DONOR = "--yes", "the donor"
 

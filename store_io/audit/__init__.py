@@ -12,7 +12,7 @@
 * `checks`: from evidence to findings.
 * `outcome`: findings, plan, verdict and rows of the tables.
 * `compared`: several releases and settings, from one scan.
-* `gaps`: why one audit is not complete.
+* `found_gaps`: why one audit is not complete.
 * `log_map`, `queue_runs`, `queue_views`: what lies at each offset; which messages a queue has; entries against messages.
 * `stored_queue_runs`: the same of too many runs for memory.
 * `queue_leftovers`: entries that lead to no message of their queue.

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.all_checks import run_checks
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.audit.checks.log.emptied import shows_a_store, shrunk_findings
 from store_io.audit.evidence import Evidence
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.loss import Loss
 from store_io.audit.opened_copy import OpenedCopy, open_copy
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome

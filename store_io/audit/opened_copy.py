@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from schemas import dledger_layout
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.audit.audit_request import AuditRequest
@@ -17,7 +16,7 @@ from store_io.audit.facts.odd_settings import unknown_names
 from store_io.audit.facts.other_forms import OtherForms, other_forms
 from store_io.audit.facts.size_misfits import Misfit, size_misfits
 from store_io.audit.facts.unjudged import StartFiles, start_files
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.other_kinds import unmodelled
 from store_io.audit.tables.table_view import TablesInUse, tables_in_use
 from store_io.audit.timer.timer_files import TimerParts, timer_parts

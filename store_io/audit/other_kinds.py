@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.rules.dledger.ledger_files import ledger_folder, ledger_folders
 from store_io.rules.releases import ROCKSDB_STORE_TYPE, BrokerRules

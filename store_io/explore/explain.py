@@ -30,7 +30,7 @@ from schemas.rows import (
 )
 from schemas.store_names import COMMITLOG
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.healing.changes import DEFAULT_RISK, Healing, Place
 from store_io.audit.healing.heal_task import search, search_of
 from store_io.audit.healing.judgement import judged

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas import commitlog_layout
-from schemas.advice import Advice, Refusal, Step
+from schemas.advice import Advice, Cause, Gap, Refusal, Step
 from schemas.finding_codes import Code
-from schemas.gaps import Cause, Gap
 from schemas.rows import Finding, QueueKey, Row
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError

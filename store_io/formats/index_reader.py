@@ -13,9 +13,9 @@ from dataclasses import astuple, dataclass, field
 import numpy as np
 
 from schemas import index_layout as layout
+from schemas.advice import Cause, Gap
 from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.finding_codes import Code
-from schemas.gaps import Cause, Gap
 from schemas.rows import Finding, IndexFileSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError

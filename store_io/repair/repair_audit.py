@@ -25,7 +25,7 @@ from store_io.rules.multi_dispatch import LMQ_PREFIX
 from store_io.rules.rocksdb.combination import combination
 from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 
 
 class Audited:

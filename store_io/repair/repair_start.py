@@ -26,8 +26,8 @@ from store_io.repair.repair_work import Beyond, Work
 from store_io.rules.loading import Tree
 from store_io.rules.rocksdb.place import database_folder
 from store_io.source.byte_source import name_of
-from store_io.wording.advice import advice_text
 from store_io.wording.refusals import refusal_sentence
+from store_io.wording.steps import advice_text
 
 MAX_UNBLOCKED = 50
 _TWINS_AT_ODDS = (RefusalKind.DOUBLE_WRITE_ENDS_DIFFER, RefusalKind.FILES_END_EARLY, RefusalKind.ROCKSDB_ENDS_EARLY)

@@ -8,8 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, QueueKey, SegmentSummary
 from store_io.rules.file_queues import FileQueues
 from store_io.rules.index_state import IndexState, NeedMarks

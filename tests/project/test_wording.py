@@ -14,7 +14,7 @@ from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.options import usage, usage_of
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from store_io.base.exit_codes import SEVERITIES
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 from tests import ROOT
 from tests.support.handmade import samples
 from tests.support.texts.own_code import said_in

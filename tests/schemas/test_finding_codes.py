@@ -11,7 +11,7 @@ from pathlib import Path
 from schemas import finding_codes
 from schemas.finding_codes import _ROWS, CATALOGUE, STOP_REASONS, Code, Cure
 from schemas.rows import LOSS, NOTE, REBUILDABLE
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 from tests import ROOT
 from tests.support.texts import own_code
 from tests.support.texts.own_code import nodes_of

@@ -13,7 +13,7 @@ from typing import Any
 from jobs.report.files.json_text import document, document_parts
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
-from store_io.wording.advice import next_text
+from store_io.wording.steps import next_text
 
 FIELDS = [column.name for column in FINDINGS if column not in OF_RUN and column.name != "number"]
 _ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode

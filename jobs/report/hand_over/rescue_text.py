@@ -21,7 +21,7 @@ from store_io.audit.outcome.safety import has_step, lost_of, setting_that_cuts, 
 from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way
-from store_io.wording.advice import next_text
+from store_io.wording.steps import next_text
 
 _SENTENCE = 400
 _LABEL = 10

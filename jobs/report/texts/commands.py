@@ -29,7 +29,7 @@ from store_io.repair.proposals import (
     config_helps,
     proposals,
 )
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 
 if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jobs.report.texts.judgement import meaning_of
 from schemas.rows import AuditOutcome, Finding
 from store_io.base.exit_codes import SEVERITIES
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 from store_io.source.store_dir import DLEDGER
-from store_io.wording.advice import advice_text
 from store_io.wording.refusals import refusal_sentence
+from store_io.wording.steps import advice_text
 
 _NEVER_DELIVERED = (
     ("cut", "are never delivered again: their delivered copies are cut away"),

@@ -26,7 +26,7 @@ from store_io.audit.outcome.safety import (
     named_notes,
 )
 from store_io.repair.proposals import FIX_CONFIG, proposals
-from store_io.wording.advice import START_DOES, advice_text, next_text
+from store_io.wording.steps import START_DOES, advice_text, next_text
 
 NOTHING = advice_text(Advice(Step.NOTHING))
 NOTHING_JUDGED = "Nothing to do for what was judged."

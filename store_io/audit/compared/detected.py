@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.compared.variants import same_rules
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.opened_copy import open_copy
 from store_io.audit.premises import heads_of
 from store_io.audit.written_by import WrittenBy, written_by

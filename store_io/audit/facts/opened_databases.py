@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.advice import Advice, Refusal, RefusalKind, Step
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from store_io.base.errors import StoreError
 from store_io.formats.rocksdb.database import Database, DatabaseDamaged
 from store_io.formats.rocksdb.queue_table import find_database

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from schemas.advice import Advice, Overwritten, Refusal, RefusalKind, Step
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Overwritten, Refusal, RefusalKind, Step
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
 from store_io.audit.facts.opened_databases import DatabaseState, database_states

@@ -8,8 +8,8 @@ from dataclasses import fields
 
 import numpy as np
 
+from schemas.advice import Gap
 from schemas.finding_codes import Code
-from schemas.gaps import Gap
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_FILLER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_request import AuditRequest
@@ -16,7 +16,7 @@ from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.missing_messages import missing_messages
 from store_io.audit.facts.odd_settings import ignored_lines, odd_settings
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.loss import Loss
 from store_io.audit.other_kinds import other_ledgers
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.gaps import Cause, Gap, LedgerRows, LeftOut
+from schemas.advice import Cause, Gap, LedgerRows, LeftOut
 from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
 from store_io.audit.epoch_starts import EpochStartsResult, EpochStartsTask
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
 from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
 from store_io.audit.tables.table_view import TableResults

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from schemas.advice import Cause, Gap
 from schemas.finding_codes import Code
-from schemas.gaps import Cause, Gap
 from schemas.rows import MappedFile, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.compacted import compacted_start
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.log_map import LogMap, log_map
 from store_io.audit.loss import Loss, compute_loss
 from store_io.audit.opened_copy import OpenedCopy

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rocksdb_layout import HOUR_MS
 from store_io.audit import log_map as lm
 from store_io.audit.log_map import LogMap

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.audit.log_map import LogMap
 from store_io.audit.timer.timer_entries_check import EntryFaults, entry_faults, entry_units

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import timer_layout as layout
+from schemas.advice import Gap
 from schemas.finding_codes import Code
-from schemas.gaps import Gap
 from schemas.rows import Finding, MappedFile
 from schemas.severity_cases import Case, severity_in
 from schemas.timer_rows import UNIT_DTYPE

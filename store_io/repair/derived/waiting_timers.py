@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.audit.timer.timer_part import PartSink, in_part, scan_all, timer_messages, with_timers
 from store_io.audit.timer.timer_view import TimerView

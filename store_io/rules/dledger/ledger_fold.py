@@ -21,7 +21,6 @@ from store_io.rules.dledger.ledger_recovery import Ledger, recover_ledger
 from store_io.rules.dledger.ledger_walks import DataWalk, LedgerTexts
 from store_io.rules.dledger.unit_list import UnitList
 from store_io.rules.prediction import LogFile, Refused, ScanId
-from store_io.rules.queue_state import QueueRefusal
 from store_io.rules.recovery import Fold
 from store_io.rules.start_segment import StartSearch
 
@@ -199,7 +198,7 @@ class LedgerFold(Fold):
         # Whatever duplicationEnable says: DLedgerCommitLog.getConfirmOffset is the end of what is committed.
         self.prediction.hangs_at = self.dispatch_on(begin)
         self.dispatch.puts.settle()
-        with contextlib.suppress(QueueRefusal):  # the handler of the role change logs what is thrown; minimums stay as they are
+        with contextlib.suppress(Refused):  # the handler of the role change logs what is thrown; minimums stay as they are
             self.correct_minimums()
 
 

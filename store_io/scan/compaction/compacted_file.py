@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas.advice import Gap
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.entries import BATCH_DTYPE
 from schemas.finding_codes import Code
-from schemas.gaps import Gap
 from schemas.rows import LOSS, Finding, MappedFile, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError

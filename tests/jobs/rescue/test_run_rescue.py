@@ -17,8 +17,7 @@ import pytest
 from jobs import cli
 from jobs.rescue import first_look, run_rescue
 from jobs.rescue.hand_over import SUFFIXES
-from schemas.advice import Advice, Step
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Step
 from store_io.formats.config.table_forms import Form
 from store_io.repair import ways
 from store_io.repair.config import config_changes

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.opened_copy import open_copy
 from store_io.base.errors import NotAStore
 from store_io.source.byte_source import StoreLocation

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.opened_copy import open_copy
 from store_io.explore.explain import explain
 from store_io.explore.explain_pointers import IndexSearch, QueueSearch, Target, queues_of

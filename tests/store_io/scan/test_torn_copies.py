@@ -9,7 +9,7 @@ import pytest
 
 from schemas.advice import Advice, Step
 from schemas.rows import LOSS, NOTE, Finding
-from store_io.wording.advice import next_text
+from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, Sizes, StoreBuilder

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.advice import Advice, Refusal, RefusalKind, Step
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from store_io.base.wording import Sentence
 from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_cause, refusal_row, refusal_sentence

@@ -21,7 +21,7 @@ from schemas.store_names import QUEUES
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.evidence import Evidence
 from store_io.audit.facts.unjudged import StartFiles
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.earlier_segments import EarlierSegments

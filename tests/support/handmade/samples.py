@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobs.report.files.result_json import RunInfo
-from schemas.advice import Advice, Refusal, RefusalKind, Step
+from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE
-from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, Finding, FurthestRun, Row
 from store_io.wording.gaps import gap_rows, gap_text
 from store_io.wording.refusals import refusal_row

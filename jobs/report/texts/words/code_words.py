@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, CURED, SETTING_OF_STOP, STOP_REASONS, FindingCode, Part, Stays
 from schemas.rows import LOSS, NOTE, REBUILDABLE
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 
 FINDING, STOP_REASON = "finding", "stop reason"
 _FOLLOWS = {

@@ -7,7 +7,7 @@ from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, Code
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 from tests.support.handmade.history_rows import T0, run_row, view_of
 from tests.support.handmade.samples import HOSTILE
 from tests.support.texts.pages import Page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jobs.report.texts.finding_groups import finding_groups
 from schemas.advice import Advice, Step
 from schemas.rows import Finding
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 from tests.support.handmade import samples
 
 THIS, THAT = Advice(Step.SALVAGE), Advice(Step.LOOK_AT_ORIGIN, (5,))

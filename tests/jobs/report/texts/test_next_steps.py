@@ -20,7 +20,7 @@ from schemas.advice import Advice, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
 from store_io.repair.proposals import refused_section
-from store_io.wording.advice import advice_text, next_text
+from store_io.wording.steps import advice_text, next_text
 from tests.support.handmade import samples
 
 HEALS = "a repair makes it with --heal"

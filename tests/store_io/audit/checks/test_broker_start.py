@@ -21,8 +21,8 @@ from store_io.rules.prediction import Fenced, Memory, Prediction
 from store_io.rules.queue_state import QueueState
 from store_io.rules.releases import Setting, broker_rules
 from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal
-from store_io.wording.advice import next_text
 from store_io.wording.refusals import refusal_sentence
+from store_io.wording.steps import next_text
 from tests.support.handmade.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 
 KEY: QueueKey = ("T", 0)

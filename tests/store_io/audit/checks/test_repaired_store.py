@@ -22,7 +22,7 @@ from store_io.audit.checks.repaired_store import HEAD_BYTES
 from store_io.base.wording import count_text
 from store_io.formats.commitlog import bridges
 from store_io.source.byte_source import StoreLocation
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 from tests.support import damage
 from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder

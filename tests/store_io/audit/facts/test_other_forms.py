@@ -15,7 +15,7 @@ from jobs.report.texts.judgement import judge
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.outcome.safety import Safety
 from store_io.repair.proposals import config_helps
-from store_io.wording.advice import next_text
+from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired
 from tests.support.failing_reads import failing_reads

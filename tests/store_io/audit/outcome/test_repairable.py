@@ -17,7 +17,7 @@ from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.repairable import no_repair
 from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueTable
 from store_io.rules.releases import Setting, broker_rules
-from store_io.wording.advice import advice_text
+from store_io.wording.steps import advice_text
 from tests.support.handmade.evidence import copy_of, evidence_of
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from schemas.gaps import Cause, Gap, LeftOut
+from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import LOSS, NOTE, Finding, IndexFileSummary, QueueSummary
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.log_map import log_map
 from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.audit.queue_views import QueueView

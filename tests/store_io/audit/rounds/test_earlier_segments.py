@@ -10,7 +10,7 @@ import pytest
 
 from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, QueueSummary
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.scan.segment_edges import SegmentEdges

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.audit.audit_request import AuditRequest
-from store_io.audit.gaps import Gaps
+from store_io.audit.found_gaps import Gaps
 from store_io.audit.opened_copy import open_copy
 from store_io.audit.rounds import store_rounds
 from store_io.audit.rounds.store_rounds import StoreRounds, queue_entries_on_disk

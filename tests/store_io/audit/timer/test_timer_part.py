@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.rounds import task_making
 from store_io.audit.timer.timer_part import TimerPart, TimerResults

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from store_io.formats.config import held_tables
 from store_io.formats.config.records import BadRecord, Records
 from store_io.formats.config.tables import SharedSettings

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.advice import RefusalKind
-from schemas.gaps import Cause
+from schemas.advice import Cause, RefusalKind
 from store_io.formats.controller.epoch_file import (
     EPOCH_FILE_BYTES,
     Fatal,

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.report.files.store_json import finding_row
 from schemas.advice import RefusalKind
-from store_io.wording.advice import next_text
+from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.promises import broken_promises
 from tests.support.damage import overwrite

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import Finding
-from store_io.wording.advice import next_text
+from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.stores.rocksdb_stores import keyed_store, write_database
 

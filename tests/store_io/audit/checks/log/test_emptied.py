@@ -16,7 +16,7 @@ from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.audit.checks.log.emptied import shrunk_findings
 from store_io.base.packed import GrowingList
 from store_io.source.byte_source import StoreLocation
-from store_io.wording.advice import next_text
+from store_io.wording.steps import next_text
 from tests.support.handmade import samples
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 

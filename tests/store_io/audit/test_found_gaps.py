@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from schemas.gaps import Cause, Gap
-from store_io.audit.gaps import Gaps
+from schemas.advice import Cause, Gap
+from store_io.audit.found_gaps import Gaps
 
 A, B, C = (Gap(Cause.NOT_LISTED, path) for path in "abc")
 LATE = Gap(Cause.TIME_LIMIT, values=("leftovers",))

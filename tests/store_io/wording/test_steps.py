@@ -9,7 +9,7 @@ import pytest
 from schemas.advice import Advice, Overwritten, Step
 from schemas.finding_codes import BY_A_START, CATALOGUE, SETTING_OF_STOP
 from schemas.rows import LOSS, NOTE
-from store_io.wording.advice import START_DOES, advice_text, next_text
+from store_io.wording.steps import START_DOES, advice_text, next_text
 
 VALUES: dict[Step, tuple[str | int, ...]] = {
     Step.OF_CODE: ("live_copy",),
