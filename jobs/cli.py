@@ -31,7 +31,7 @@ from jobs.report.texts.text import printable
 from store_io.base import waiting
 from store_io.base.errors import RefusedSetting, StoreError, UsageError
 from store_io.base.failed_reads import every_read
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.releases import KNOWN_RELEASES
 from store_io.source import storage_options
 
 TRACEBACK = "STORE_AUDIT_TRACEBACK"

@@ -34,7 +34,7 @@ from store_io.base.errors import StoreError, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
 from store_io.base.tasks import Task, run_task
-from store_io.formats.settings import read_given
+from store_io.broker.settings.read_settings import read_given
 from store_io.repair.copy_under_way import CopyUnderWay, started
 from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
@@ -348,7 +348,7 @@ def _progress_of(tasks: Sequence[Task], describe: str, counters: Callable[[], tu
         yield
         return
     from jobs.audit.progress import Progress
-    from store_io.scan.segment_scan import SegmentTask
+    from store_io.log.scan.segment_scan import SegmentTask
 
     before = counters()
     with Progress(sys.stderr, lambda: (counters()[0] - before[0], counters()[1] - before[1])) as progress:
@@ -362,7 +362,7 @@ def run_here(tasks: Sequence[Task], describe: str) -> list[Any]:
     done: list[Task] = []
 
     def counters() -> tuple[int, int]:
-        from store_io.scan.segment_scan import SegmentTask
+        from store_io.log.scan.segment_scan import SegmentTask
 
         return sum(task.bytes_to_read for task in done[:]), sum(isinstance(task, SegmentTask) for task in done[:])
 

@@ -3,17 +3,20 @@
 Four modules open stores, only for reading (`source.local_folder`, `s3_folder`, `hdfs_folder`, `arrow_folder`); one other writes
 new ones (`repair.writing.store_writer`).
 
-Folders in the order in which bytes become a plan. Each imports only from those before it; a test knows the order.
+Folders in the order in which bytes become a plan. Each imports only from those before it; a test knows the order, and the few
+imports that do not follow it yet.
 
 * `base`: errors, ranges, checksums, Java's own arithmetic, tasks.
 * `source`: the copy as files: the folders that open them, the listing, a bounded window.
-* `rules`: what a broker of each release does.
-* `formats`: one reader per kind of file.
-* `scan`: one CommitLog segment in one pass, held against its queue and index entries.
+* `rocksdb`: databases of RocksDB, read by a process of their own.
+* `broker`: what a broker of each release does.
+* `log`: the CommitLog: its records, and one segment in one pass.
 * `wording`: facts become sentences.
+* `model`: what an audit knows of one copy.
+* `kinds`: one room for each kind of files: reader, tasks, checks, rebuild.
 * `audit`: one store: rounds of tasks, checks, what a start loses, the plan.
 * `replicas`: copies of one log, compared.
-* `explore`: messages for people: search, rows, one record explained, the broker's view.
+* `messages`: messages for people: search, rows, one record explained, the broker's view.
 * `repair`: a new store.
 * `sample_store`, `sample_kinds`: a sound store of any size, plain or of another kind, for the benchmark and the notebooks.
 * `sample_repeats`: one larger than a disk, which repeats a segment.

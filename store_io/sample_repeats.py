@@ -24,7 +24,7 @@ from schemas.entries import STORED_ENTRY_DTYPE
 from store_io.base.errors import StoreChanged
 from store_io.base.java_compat import string_hash
 from store_io.base.locks import made_once
-from store_io.rules.multi_dispatch import LMQ_PREFIX
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.sample_kinds import Piece, small_file
 from store_io.sample_store import FIRST_STORE_TIME, MESSAGES_PER_MILLISECOND, SampleStore, segment_parts, topic_table
 from store_io.source.byte_file import BasicFile, ByteFile, Found

@@ -22,10 +22,10 @@ from jobs.report.texts.words.code_words import all_codes
 from jobs.report.texts.words.run_words import exit_words
 from schemas.advice import Step
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.audit.outcome.safety import Safety
-from store_io.rules.releases import NEWEST_RELEASE
+from store_io.broker.releases import NEWEST_RELEASE
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.steps import next_text
 from tests.support.answers.lost_messages import digest, kept_queues, losses, planned

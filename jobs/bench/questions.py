@@ -17,7 +17,7 @@ from jobs import sources
 from jobs.bench.store import BenchFailed
 from jobs.session import Session
 from store_io.base.crc import checksum
-from store_io.explore.open_store import open_store
+from store_io.messages.open_store import open_store
 from store_io.sample_store import RELEASE
 from store_io.source.byte_source import StoreLocation, open_source
 

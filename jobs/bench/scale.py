@@ -17,8 +17,8 @@ from jobs import RULES_VERSION, VERSION
 from jobs.bench.memory import peak_bytes, reset_peak
 from jobs.bench.store import BenchFailed, write_pieces
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
+from store_io.model.audit_request import AuditRequest
 from store_io.sample_repeats import RepeatedLocation, light_template_pieces, template_pieces
 from store_io.sample_store import RELEASE, SampleStore
 

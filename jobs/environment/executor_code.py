@@ -22,7 +22,7 @@ from jobs.environment import installation
 from store_io.base.compiled import code_files
 
 if TYPE_CHECKING:
-    from store_io.formats.index_reader import IndexTask
+    from store_io.kinds.index.index_reader import IndexTask
 
 EXAMPLE = installation.ROOT / "examples" / "damaged-store"
 RELEASES = ("4.9.8", "5.3.3")  # of the example's broker, and one with more checks
@@ -46,12 +46,12 @@ def main() -> None:
     from jobs.command_line import options
     from jobs.explore import query
     from schemas.tables import DATASETS
-    from store_io.audit.audit_request import AuditRequest
     from store_io.audit.audit_store import StoreAudit, run_local
     from store_io.base.tasks import run_task
-    from store_io.formats.index_reader import IndexTask
+    from store_io.kinds.index.index_reader import IndexTask
+    from store_io.log.scan.segment_scan import SegmentTask
+    from store_io.model.audit_request import AuditRequest
     from store_io.repair.plan_repair_section import steps_tasks
-    from store_io.scan.segment_scan import SegmentTask
     from store_io.source.byte_source import StoreLocation
 
     code_files.start_quickly()

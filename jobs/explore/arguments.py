@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from jobs.command_line.options import Command
 from store_io.base.errors import UsageError
-from store_io.explore.redaction import Redaction, read_redaction
-from store_io.explore.scans import COLUMNS
+from store_io.messages.redaction import Redaction, read_redaction
+from store_io.messages.scans import COLUMNS
 
 RESEND = "resend"
 """The format whose lines a producer can send again."""

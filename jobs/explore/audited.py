@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from jobs.command_line.stores import StoreArgument
 from jobs.environment.worth_spark import worth_spark
-from store_io.audit.audit_request import AuditRequest
 from store_io.base.tasks import run_task
-from store_io.explore.lost.segment_loss import UNSURE
+from store_io.messages.lost.segment_loss import UNSURE
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:  # what audits is loaded where an audit is wanted: most commands on single messages want none
     from jobs.session import Session
     from store_io.audit.audit_store import StoreAudit
-    from store_io.explore.lost.lost_places import LostPlaces
+    from store_io.messages.lost.lost_places import LostPlaces
 
 
 class LazySpark:
@@ -67,8 +67,8 @@ def places_of(request: AuditRequest, spark: LazySpark, to_send: bool = False) ->
 
     to_send: also says which of them are not to be sent again.
     """
-    from store_io.explore.lost.lost_places import lost_places
-    from store_io.explore.lost.spared import with_spared
+    from store_io.messages.lost.lost_places import lost_places
+    from store_io.messages.lost.spared import with_spared
 
     audit = audited(request, spark)
     places = lost_places(audit)

@@ -35,26 +35,26 @@ from jobs.report.texts.text import count_text, printable
 from jobs.without_pandas import leave_pandas_out
 from schemas.rows import NAMED, MappedFile, Row
 from schemas.sources import BODY_COLUMNS, LOST
-from store_io.audit.premises import assumed_sentence
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
-from store_io.explore.choice.by_queues import QueueChoice, choose_by_queues
-from store_io.explore.choice.by_tables import needed, skipped_sentence
-from store_io.explore.choice.led_out import entries_led_out
-from store_io.explore.lost.segment_loss import NONE_SPARED
-from store_io.explore.lost.sendable import resend_scan, sendable_rows
-from store_io.explore.message_filter import ALL, Contents, MessageFilter
-from store_io.explore.message_search import SearchTask, run_search, search
-from store_io.explore.open_store import OpenStore, open_store, segments_at
-from store_io.explore.redaction import Redaction
-from store_io.explore.scans import COLUMNS, NOTE, MessageScan
+from store_io.messages.choice.by_queues import QueueChoice, choose_by_queues
+from store_io.messages.choice.by_tables import needed, skipped_sentence
+from store_io.messages.choice.led_out import entries_led_out
+from store_io.messages.lost.segment_loss import NONE_SPARED
+from store_io.messages.lost.sendable import resend_scan, sendable_rows
+from store_io.messages.message_filter import ALL, Contents, MessageFilter
+from store_io.messages.message_search import SearchTask, run_search, search
+from store_io.messages.open_store import OpenStore, open_store, segments_at
+from store_io.messages.redaction import Redaction
+from store_io.messages.scans import COLUMNS, NOTE, MessageScan
+from store_io.model.premises import assumed_sentence
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:  # what shows a broker's view audits; it is loaded where that is asked for
     from jobs.session import Session
-    from store_io.explore.lost.lost_places import LostPlaces
+    from store_io.messages.lost.lost_places import LostPlaces
 
 FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl", "csv", RESEND), ("copy", "broker"), ("none", "text", "base64")
 TABLE_LIMIT = 100

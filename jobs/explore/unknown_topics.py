@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from jobs.report.texts.text import name_text
 from store_io.base.errors import StoreError
 from store_io.base.wording import names_text
-from store_io.explore.open_store import OpenStore
+from store_io.messages.open_store import OpenStore
 
 NO_SEGMENT = "this copy holds no CommitLog segment"
 _CLOSE = 3  # names shown

@@ -12,8 +12,8 @@ from pyspark.sql.datasource import InputPartition
 from jobs.command_line.stores import StoreArgument
 from jobs.spark_sources.conditions import wanted_texts
 from jobs.spark_sources.store_source import StoreReader, StoreSource
-from store_io.explore.groups.offset_rows import OffsetScan, offsets_not_there, scan_offsets
-from store_io.explore.open_store import OpenStore
+from store_io.messages.groups.offset_rows import OffsetScan, offsets_not_there, scan_offsets
+from store_io.messages.open_store import OpenStore
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter

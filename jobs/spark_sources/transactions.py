@@ -11,8 +11,8 @@ from pyspark.sql.datasource import InputPartition
 from jobs.command_line.stores import StoreArgument
 from jobs.spark_sources.store_source import StoreReader, StoreSource
 from schemas.rows import MappedFile
-from store_io.explore.groups.transaction_rows import TransactionScan, scan_transactions, stretches
-from store_io.explore.open_store import OpenStore
+from store_io.messages.groups.transaction_rows import TransactionScan, scan_transactions, stretches
+from store_io.messages.open_store import OpenStore
 
 
 class TransactionsSource(StoreSource):

@@ -5,12 +5,9 @@
 * `repair_plan`: plan.json, read back and held against the copy.
 * `repair_audit`: the audits of the copy and of the new store, and what the steps know of them.
 * `repair_copy`: what the copy that is worked on holds; `copy_under_way`: copies it, and lets it be read meanwhile.
-* `config`: files of config/, with --fix-config.
 * `repair_start`: removes what keeps the release from starting.
 * `log`: the CommitLog: where it ends, what is cut, zeroed, bridged, taken from a donor.
-* `ledger`: the same of a DLedger log.
-* `derived`: queues, index and checkpoint, rebuilt from the log.
-* `tables`: index and transactions in rocksdbstore/, rebuilt from the log.
+* `derived`: rounds in which queues, index and tables are rebuilt from the log; each kind's own part lies in its room.
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: offsets of consumers and timers beyond the new ends of the queues.
 * `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.

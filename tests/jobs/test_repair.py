@@ -22,9 +22,9 @@ from jobs import repair as repair_command
 from jobs.command_line.options import Command, parse
 from jobs.report.texts.text import CLEAR_LINE
 from jobs.rescue import hand_over
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT

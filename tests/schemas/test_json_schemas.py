@@ -20,9 +20,9 @@ from jobs.command_line.stores import StoreArgument
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.store_json import FIELDS, findings_jsonl, plan_parts
 from schemas.advice import Cause, Gap
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.promises import RUN, broken_promises, schema_faults
 from tests.support.handmade import samples

@@ -11,14 +11,14 @@ import pytest
 from jobs.bench.store import write_pieces
 from jobs.report.files.json_text import document
 from schemas.rows import AuditOutcome
-from store_io.audit import stored_queue_runs
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base import packed
-from store_io.rules import queue_puts
+from store_io.broker.queues import queue_puts
+from store_io.log.scan import stored_runs
+from store_io.model import stored_queue_runs
+from store_io.model.audit_request import AuditRequest
 from store_io.sample_repeats import RepeatedLocation, light_template_pieces, template_pieces
 from store_io.sample_store import SampleStore
-from store_io.scan import stored_runs
 from store_io.source.byte_source import open_source
 
 

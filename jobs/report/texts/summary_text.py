@@ -40,7 +40,6 @@ from jobs.report.texts.words.run_words import (
 )
 from schemas.finding_codes import Code
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
-from store_io.audit.facts.missing_messages import missing_text
 from store_io.audit.outcome.safety import (
     Safety,
     counted,
@@ -54,6 +53,7 @@ from store_io.audit.outcome.safety import (
 from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
+from store_io.model.facts.missing_messages import missing_text
 from store_io.repair.proposals import recommended
 from store_io.wording.refusals import refusal_sentence
 

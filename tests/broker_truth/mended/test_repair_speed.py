@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from jobs.bench.store import write_store
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.sample_store import RELEASE, SampleStore
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT

@@ -14,8 +14,8 @@ from jobs.audit.runner import Runner
 from jobs.command_line.options import AuditOptions, StoreArgument
 from jobs.session import Session
 from schemas.advice import Cause, Gap
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import read_plan
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import planned_options, repaired

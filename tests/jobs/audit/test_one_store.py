@@ -16,7 +16,7 @@ from jobs.audit.earlier_runs import Reading
 from jobs.audit.one_store import FEW_STORES
 from jobs.command_line.stores import StoreArgument
 from schemas.rows import FurthestRun
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.releases import KNOWN_RELEASES
 from tests.support.answers.fleets import Fleet, HereRunner, audited_fleet
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 

@@ -10,7 +10,7 @@ from jobs.command_line import options
 from jobs.command_line.message_filters import read_filter, read_time
 from jobs.command_line.places import read_topic
 from store_io.base.errors import UsageError
-from store_io.explore.message_filter import MessageFilter
+from store_io.messages.message_filter import MessageFilter
 
 
 def test_no_option_is_no_condition() -> None:

@@ -12,7 +12,7 @@ from jobs.command_line import options
 from jobs.command_line.options import AuditOptions, from_word, parse, to_word
 from jobs.command_line.stores import StoreArgument
 from store_io.base.errors import UsageError
-from store_io.rules.releases import KNOWN_RELEASES, NEWEST_RELEASE
+from store_io.broker.releases import KNOWN_RELEASES, NEWEST_RELEASE
 from tests.jobs.command_line.conftest import audit
 
 # ---- faults ----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.command_line import values
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.releases import KNOWN_RELEASES
 
 
 def test_what_is_right_becomes_a_value() -> None:

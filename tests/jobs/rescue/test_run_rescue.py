@@ -18,9 +18,9 @@ from jobs import cli
 from jobs.rescue import first_look, run_rescue
 from jobs.rescue.hand_over import SUFFIXES
 from schemas.advice import Advice, Cause, Gap, Step
-from store_io.formats.config.table_forms import Form
+from store_io.kinds.config.rebuild import config_changes
+from store_io.kinds.config.texts.table_forms import Form
 from store_io.repair import ways
-from store_io.repair.config import config_changes
 from tests.support import damage
 from tests.support.answers.repaired import content
 from tests.support.stores.builders import Message, StoreBuilder

@@ -12,8 +12,8 @@ import pytest
 from jobs.bench.store import write_store
 from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.sample_store import RELEASE, SampleStore
 from store_io.source import disk_cache, remote_file

@@ -1,0 +1,14 @@
+"""One room for each kind of files in a store: their reader, rules, tasks, checks and rebuild.
+
+* `queues`: ConsumeQueues in files: ordinary, batch, with extensions.
+* `rocksdb_queues`: ConsumeQueues in RocksDB, alone or written twice.
+* `index`: the index files.
+* `rocksdb_tables`: index, transactions and timers in rocksdbstore/.
+* `timers`: the timer log, its wheel and its checkpoint.
+* `checkpoint`: the store's checkpoint.
+* `config`: the files below config/.
+* `dledger`: the log of a DLedger group.
+* `controller`: what controller mode keeps beside the store.
+* `compaction`: the logs of compacted topics.
+* `tiered`: what the metadata of a tiered store claims.
+"""

@@ -1,0 +1,9 @@
+"""The files below config/: topics, groups, offsets (config.md).
+
+* `config_reader`: the files as the release's managers load them; `texts`: the texts themselves, and the tables in them.
+* `table_places`: where a release keeps tables in RocksDB; `built_in_topics`: topics and groups that need no file.
+* `other_forms`: tables of which another form in the copy shows more than a start holds.
+* `opened_databases`: databases that a start opens besides queues and tables.
+* `lost_tables`, `against_queues`, `narrow_topics`: the checks: tables that are lost, or that do not fit the queues.
+* `rebuild`: the files that a repair writes.
+"""
