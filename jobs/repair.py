@@ -26,7 +26,7 @@ from jobs.output import OutputFailed, OutputFolder
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import printable
 from jobs.running_broker import broker_signs, refused
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import NAMED, Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum

@@ -20,7 +20,7 @@ from typing import Any
 from jobs.audit.datasets import DatasetPlan, scan_and_write
 from jobs.environment.installation import module_name
 from jobs.faults import ending, reason
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.base.crc import checksum
 from store_io.base.tasks import Task, read_wholly, run_task
 from store_io.log.scan.segment_scan import SegmentTask

@@ -6,7 +6,7 @@ step. Nothing is decided by how a code is spelled.
 A severity says what follows: `note` (by itself it leaves the exit code at 0; most are states that healthy brokers
 leave), `rebuildable` (derived data; the CommitLog suffices), `loss` (bytes of the CommitLog are damaged or missing, or a start
 would drop messages, or the release would not start at all).
-A finding may carry a severity or a next step of its own where the evidence says more than the code does.
+If the evidence says more than the code does, a finding has the severity of a case (`severity_cases`), or a next step of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, Flag, StrEnum, auto
 
+from schemas.advice import Advice, Step
 from schemas.severities import LOSS, NOTE, REBUILDABLE
 
 
@@ -161,28 +162,6 @@ class Code(StrEnum):
     LIVE_COPY = "live_copy"
 
 
-REBUILD_TWIN = (
-    "Repair this copy: a repair rebuilds this kind of queues. Until then let no broker serve consumers from it; the other kind"
-    " is right."
-)
-STARTS_DISPATCH = "Nothing by hand: a start of the release puts these entries."
-NO_QUEUE = (
-    "No queue can take these messages, after a start or a repair: list them with query, and send them again under another topic."
-)
-NO_COMPACTED_REPAIR = (
-    "No repair is written for a store with the log of a compacted topic: look for another copy of the same broker."
-)
-LOG_LACKS = "Keep rocksdbstore/: its entries name lost messages. Look for the log's bytes in another copy."
-SWITCHED_ON = (
-    "Nothing, where the index was switched on later or retention removed these; else move rocksdbstore/ out of a copy of the"
-    " store and repair that: a repair rebuilds it."
-)
-NO_TWIN_REPAIR = (
-    "No repair is written for a store that writes its queues twice, in files and in RocksDB, together with {}: look for another"
-    " copy of the same broker."
-)
-
-
 class Part(Flag):
     """The subject of a finding, and so the part of the pages in which it appears."""
 
@@ -201,20 +180,18 @@ class Part(Flag):
 class Cure(Enum):
     """The cure of a finding. The value is the next step of each finding that has no step of its own."""
 
-    NOTHING = "Nothing to do."
-    REBUILD_QUEUE = "Rebuild this queue from the CommitLog: a repair does it."
-    REBUILD_INDEX = "Rebuild this index file from the CommitLog: a repair does it. Lookups by key are wrong until then."
-    WRITE_CHECKPOINT = "Repair this copy: a repair writes a new checkpoint."
-    SALVAGE = "Run the repair that the audit recommends before a start: of all repairs it keeps most of these messages."
-    LEAVE_OUT = "Repair this copy: a repair leaves out what no broker writes."
-    REBUILD_TIMERS = (
-        "Repair this copy: a repair rebuilds the timer's files, and a start then delivers once what is not delivered yet."
-    )
-    REBUILD_TABLES = "Repair this copy: a repair rebuilds index and transactions in rocksdbstore/ from the CommitLog."
-    CORRECT_OFFSETS = "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end."
-    OTHER_COPY = "Look for these bytes in another copy of the same broker; a repair takes them with --donor."
-    WRITE_EPOCHS = "Repair this copy: a repair writes an epoch file with the epochs that fit its log."
-    BY_HAND = ""  # a person decides: the row has the step
+    NOTHING = Step.NOTHING
+    REBUILD_QUEUE = Step.REBUILD_QUEUE
+    REBUILD_INDEX = Step.REBUILD_INDEX
+    WRITE_CHECKPOINT = Step.WRITE_CHECKPOINT
+    SALVAGE = Step.SALVAGE
+    LEAVE_OUT = Step.LEAVE_OUT
+    REBUILD_TIMERS = Step.REBUILD_TIMERS
+    REBUILD_TABLES = Step.REBUILD_TABLES
+    CORRECT_OFFSETS = Step.CORRECT_OFFSETS
+    OTHER_COPY = Step.OTHER_COPY
+    WRITE_EPOCHS = Step.WRITE_EPOCHS
+    BY_HAND = Step.OF_CODE  # a person decides: the row has the step
 
 
 _BY_ANY_REPAIR = {
@@ -238,7 +215,7 @@ class Stays(Flag):
 class FindingCode:
     """One kind of disagreement.
 
-    step: the next step, if that of its cure does not say enough.
+    step: the next step, if that of its cure does not say enough: its words, or a step that several codes have.
     follows: for a note, its consequence, if there is one; for another finding, the consequence if its severity may be a graver
     one.
     unread: it is about a file that was not opened.
@@ -253,57 +230,36 @@ class FindingCode:
     about: Part
     cure: Cure
     meaning: str
-    step: str = ""
+    step: Step | str = ""
     follows: str = ""
     unread: bool = False
-    raised_step: str = ""
+    raised_step: Step | str = ""
     named: bool = False
     stays: Stays = Stays.NEVER
     wrong_size_of: Part = Part.NONE
     shows_missing: bool = False
 
     @property
-    def next(self) -> str:
-        """Return one sentence on a person's next step."""
-        return self.step or self.cure.value
+    def next(self) -> Advice:
+        """Return a person's next step."""
+        return self._advice(self.step, Step.OF_CODE) if self.step else Advice(self.cure.value)
 
-    def next_at(self, severity: str) -> str:
+    def next_at(self, severity: str) -> Advice:
         """Return the next step for a finding of that severity."""
-        return self.raised_step if self.raised_step and severity != NOTE else self.next
+        return self._advice(self.raised_step, Step.RAISED_OF_CODE) if self.raised_step and severity != NOTE else self.next
 
+    def _advice(self, step: Step | str, own: Step) -> Advice:
+        return Advice(step) if isinstance(step, Step) else Advice(own, (self.code,))
 
-_REMOVED = "Look at this file. A repair removes it: repair this copy before a start."  # of a file that no release writes
-_DATABASE_STEP = "Rebuild this database from the CommitLog: a repair does it."
-_SET_ASIDE = (  # of a compacted topic's log that the CommitLog may still hold
-    "Nothing rebuilds it by itself. Where the CommitLog still holds all messages, do as docs/kinds/compaction.md 6 says; else"
-    " compare with another copy of this broker."
-)
-END_GONE = (  # the next step of a missing segment after the copy's last one
-    "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this broker has it,"
-    " audit that copy and use it instead."
-)
-NO_LIGHT_OFFSETS = (  # the next step of offsets that 4.9.3 does not take from lmqConsumerOffset.json
-    "No repair helps with this release. Start 4.9.4 or a later one with these settings, or keep a copy of config/: 4.9.3 writes"
-    " its own offsets over the file within seconds."
-)
-NO_REPAIR = (  # the next step of what a repair would do, where the log is that of a group of several DLedger nodes
-    "No repair writes the log of one node of a DLedger group: compare committedIndex of all copies, then empty this node's store"
-    " and let it copy the log from the others."
-)
-
-HEALS = " explain says whether one change makes a damaged record whole; a repair makes it with --heal."
-_DAMAGED_STEP = f"Look for these bytes in another copy of the same broker; a repair takes them with --donor.{HEALS}"
-_TORN_STEP = "The broker stopped cleanly, so a whole message was here: look for it in another copy of the same broker"
-_SEGMENT_STEP = "Look for this segment in another copy of the same broker"
 
 _ROWS = (
     # ---- CommitLog: bytes -------------------------------------------------------------------------------------------
     FindingCode(Code.COMMITLOG_DAMAGED, LOSS, Part.LOG, Cure.OTHER_COPY,
                 "Bytes that are no valid message, filler or unwritten space.",
-                _DAMAGED_STEP),
+                Step.OTHER_COPY_OR_HEAL),
     FindingCode(Code.COMMITLOG_TORN_TAIL, NOTE, Part.LOG, Cure.NOTHING,
                 "The broker died during its last write and left a part of a message; it never acknowledged it as stored.",
-                raised_step=f"{_TORN_STEP}; a repair takes it with --donor."),
+                raised_step=Step.SEEK_LAST_MESSAGE),
     FindingCode(Code.COMMITLOG_FOREIGN, LOSS, Part.LOG, Cure.BY_HAND,
                 "Messages that are valid but name another physical offset than the one where they are: the file has a wrong"
                 " name, or holds stale bytes.",
@@ -332,7 +288,7 @@ _ROWS = (
                 "Compare this message with another copy. Only its offset message id depends on the host.",
                 follows="Where it is damage, other bytes that no check covers may be damaged, too."),
     FindingCode(Code.PROPERTY_CRC_MISMATCH, LOSS, Part.LOG, Cure.OTHER_COPY,
-                "The property CRC at a message's end is wrong.", _DAMAGED_STEP),
+                "The property CRC at a message's end is wrong.", Step.OTHER_COPY_OR_HEAL),
     FindingCode(Code.MESSAGE_LOST, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE,
                 meaning="A ConsumeQueue entry leads to damaged or zero bytes: its message is lost."),
     FindingCode(Code.MESSAGE_DISPUTED, REBUILDABLE, Part.LOG, Cure.BY_HAND, stays=Stays.AS_BEFORE | Stays.MOVED_MESSAGE,
@@ -342,14 +298,14 @@ _ROWS = (
     # ---- CommitLog: files -------------------------------------------------------------------------------------------
     FindingCode(Code.SEGMENT_MISSING, LOSS, Part.LOG, Cure.OTHER_COPY, stays=Stays.AS_BEFORE, wrong_size_of=Part.LOG,
                 meaning="A segment is missing: its neighbours leave a gap there, or queue entries lead to it.",
-                step=f"{_SEGMENT_STEP}; a repair takes it with --donor where others follow it here."),
+                step=Step.SEEK_SEGMENT),
     FindingCode(Code.SEGMENT_WRONG_SIZE, LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
                 meaning="A segment does not have the configured length.",
                 step="Copy the file again. Most releases refuse to start with it."),
     FindingCode(Code.SEGMENT_EMPTY, NOTE, Part.LOG, Cure.NOTHING,
                 "A segment of length 0.",
                 "Nothing, from 5.1.3 on. Earlier releases refuse to start with it: a repair removes it.",
-                raised_step=_REMOVED),
+                raised_step=Step.REMOVE_FILE),
     FindingCode(Code.SEGMENT_UNWRITTEN, LOSS, Part.LOG, Cure.OTHER_COPY,
                 "A segment or its end is all zero, although a later segment holds messages."),
     FindingCode(Code.SEGMENT_MISNAMED, LOSS, Part.LOG, Cure.BY_HAND, wrong_size_of=Part.LOG,
@@ -477,24 +433,24 @@ _ROWS = (
                 "An entry that no broker writes: a negative offset or no size."),
     FindingCode(Code.QUEUE_DATABASE_DAMAGED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "RocksDB finds bad bytes in the database of the ConsumeQueues: it serves no entry that lies in them.",
-                step=_DATABASE_STEP),
+                step=Step.REBUILD_DATABASE),
     FindingCode(Code.QUEUE_DATABASE_OLDER, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "A table file of the ConsumeQueues of which their database knows nothing: its MANIFEST is cut short or an older"
                 " one, and RocksDB opens an older state of the queues without an error.",
-                step=_DATABASE_STEP),
+                step=Step.REBUILD_DATABASE),
     FindingCode(Code.QUEUE_END_WRONG, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "The maximum of a queue in the database of the ConsumeQueues leads to no entry, or does not fit the entry there.",
-                step=_DATABASE_STEP),
+                step=Step.REBUILD_DATABASE),
     FindingCode(Code.QUEUE_END_UNDECIDED, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "The database of the ConsumeQueues is ahead of the CommitLog: a race inside the broker decides which end the"
                 " queue has after a start.",
-                step=_DATABASE_STEP),
+                step=Step.REBUILD_DATABASE),
     FindingCode(Code.QUEUE_TWIN_MISSING, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "Queues are written twice, in files and in RocksDB: the kind from which no consumer is served lacks entries.",
-                step=REBUILD_TWIN),
+                step=Step.REBUILD_OTHER_KIND),
     FindingCode(Code.QUEUE_TWIN_DIFFERS, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE,
                 "Queues are written twice, in files and in RocksDB: the two kinds differ in an entry.",
-                step=REBUILD_TWIN),
+                step=Step.REBUILD_OTHER_KIND),
     FindingCode(Code.QUEUE_WITHOUT_FILES, REBUILDABLE, Part.QUEUE, Cure.LEAVE_OUT,
                 "A queue's folder without a file. A broker lists it as a queue.",
                 "Repair this copy: a repair removes the empty folder."),
@@ -503,7 +459,7 @@ _ROWS = (
     FindingCode(Code.QUEUE_FILE_WRONG_SIZE, REBUILDABLE, Part.QUEUE, Cure.REBUILD_QUEUE, wrong_size_of=Part.QUEUE,
                 meaning="A ConsumeQueue file does not have the configured length."),
     FindingCode(Code.QUEUE_FILE_EMPTY, NOTE, Part.QUEUE, Cure.NOTHING, "A ConsumeQueue file without an entry.",
-                raised_step=_REMOVED),
+                raised_step=Step.REMOVE_FILE),
     FindingCode(Code.QUEUE_TOPIC_UNKNOWN, NOTE, Part.QUEUE, Cure.BY_HAND,
                 "A queue of a topic that config/topics.json does not name.",
                 "Check config/topics.json of this copy before a start."),
@@ -514,22 +470,22 @@ _ROWS = (
     # ---- logs of compacted topics -----------------------------------------------------------------------------------
     FindingCode(Code.COMPACTED_FILES_DIFFER, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "A compacted topic's log and its entries do not have the files that a broker writes: it leaves the queue out, or"
-                " does not start.", _SET_ASIDE),
+                " does not start.", Step.SET_COMPACTED_ASIDE),
     FindingCode(Code.COMPACTED_RECORD_DAMAGED, LOSS, Part.QUEUE, Cure.BY_HAND,
                 "A record of a compacted topic's log is damaged. Consumers of the topic read from there alone. Severity"
                 " rebuildable: the CommitLog still holds the message.",
                 "Compare with another copy of this broker. Where the CommitLog holds the message, send it again, or do as"
                 " docs/kinds/compaction.md 6 says."),
     FindingCode(Code.COMPACTED_RECORD_UNLISTED, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
-                "Bytes of a compacted topic's log that have no entry: no consumer gets them.", _SET_ASIDE),
+                "Bytes of a compacted topic's log that have no entry: no consumer gets them.", Step.SET_COMPACTED_ASIDE),
     FindingCode(Code.COMPACTED_ENTRY_WRONG, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
-                "An entry of a compacted topic that does not fit the record to which it leads.", _SET_ASIDE),
+                "An entry of a compacted topic that does not fit the record to which it leads.", Step.SET_COMPACTED_ASIDE),
     FindingCode(Code.COMPACTED_RECORD_DIFFERS, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "A compacted topic's log and the CommitLog hold other bytes for the same queue offset.",
                 "Compare both with another copy. Consumers of the topic get what the compacted log holds."),
     FindingCode(Code.COMPACTED_MESSAGE_MISSING, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "Messages of the CommitLog that a compacted topic's log should hold and does not. Consumers of the topic do not"
-                " get them. Severity note: the broker was killed, and puts them at its next start.", _SET_ASIDE),
+                " get them. Severity note: the broker was killed, and puts them at its next start.", Step.SET_COMPACTED_ASIDE),
     FindingCode(Code.COMPACTED_LOG_AHEAD, REBUILDABLE, Part.QUEUE, Cure.BY_HAND,
                 "A compacted topic's log would reach beyond its queue after a start: new messages are left out of it until the"
                 " queue is as long.",
@@ -546,7 +502,7 @@ _ROWS = (
                 "An index entry whose hash or time does not fit its message."),
     FindingCode(Code.INDEX_ENTRY_DUPLICATE, NOTE, Part.INDEX, Cure.NOTHING,
                 "A message's keys are in the index twice, as after a restart.",
-                raised_step=Cure.REBUILD_INDEX.value),
+                raised_step=Step.REBUILD_INDEX),
     FindingCode(Code.INDEX_ENTRY_BEYOND_END, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX, shows_missing=True,
                 meaning="Index entries beyond the CommitLog's end. They would lead to new messages."),
     FindingCode(Code.INDEX_RANGE_MISSING, REBUILDABLE, Part.INDEX, Cure.REBUILD_INDEX,
@@ -575,7 +531,7 @@ _ROWS = (
     FindingCode(Code.CHECKPOINT_ZERO, NOTE, Part.CHECKPOINT, Cure.NOTHING,
                 "The checkpoint says that nothing was dispatched although the log holds messages.",
                 "Nothing to do. A recovery after a crash reads the whole log.",
-                raised_step=Cure.WRITE_CHECKPOINT.value),
+                raised_step=Step.WRITE_CHECKPOINT),
     FindingCode(Code.CHECKPOINT_BYTES_BEHIND, NOTE, Part.CHECKPOINT, Cure.NOTHING,
                 "Bytes after the checkpoint's known fields, from a newer release or stray."),
     FindingCode(Code.INDEX_PART_FLUSHED, NOTE, Part.INDEX, Cure.NOTHING,
@@ -722,7 +678,7 @@ _ROWS = (
                         " removed. The broker asks the producer about whatever lies there, or removes the entry."),
     # ---- the copy as a whole ----------------------------------------------------------------------------------------
     FindingCode(Code.FILE_UNRECOGNISED, NOTE, Part.COPY, Cure.NOTHING, "A file with a name that no release writes here.",
-                raised_step=_REMOVED),
+                raised_step=Step.REMOVE_FILE),
     FindingCode(Code.FILE_NOT_REGULAR, NOTE, Part.COPY, Cure.BY_HAND,
                 "A link that leads out of the store, a device, a socket or a pipe. It was not opened.",
                 "Put the file itself in place of this link or device, then audit again.",
@@ -750,34 +706,23 @@ CATALOGUE: dict[str, FindingCode] = {row.code: row for row in _ROWS}
 BY_A_REPAIR = frozenset(row.next for row in _ROWS if row.cure in _BY_ANY_REPAIR)
 """Next steps that any repair takes: where one is offered, nobody has to read them."""
 
-_UNITS = "A start writes the index units of the data files that it reads; older entries then {}."
-BY_A_START = {
-    STARTS_DISPATCH: "A start of the release puts the entries that are missing.",
-    CATALOGUE[Code.LEDGER_INDEX_MISSING].step: _UNITS.format("have none"),
-    CATALOGUE[Code.LEDGER_UNIT_WRONG].step: _UNITS.format("keep theirs as they are"),
-}
-"""Next steps that a start takes, and what is said of them where a repair is offered, too."""
+STARTS_DISPATCH = Advice(Step.STARTS_DISPATCH)
+BY_A_START = (STARTS_DISPATCH, CATALOGUE[Code.LEDGER_INDEX_MISSING].next, CATALOGUE[Code.LEDGER_UNIT_WRONG].next)
+"""Next steps that a start takes."""
 
 CURED = frozenset(row.code for row in _ROWS if row.cure in {*_BY_ANY_REPAIR, Cure.REBUILD_TIMERS})
 """Codes of findings that any repair cures, where they are above a note."""
 
 WITHOUT_DONOR = {
-    Cure.OTHER_COPY.value: "Look for these bytes in another copy of the same broker.",
-    _DAMAGED_STEP: "Look for these bytes in another copy of the same broker.",
-    CATALOGUE[Code.COMMITLOG_TORN_TAIL].raised_step: f"{_TORN_STEP}.",
-    CATALOGUE[Code.SEGMENT_MISSING].step: f"{_SEGMENT_STEP}.",
+    Step.OTHER_COPY: Step.OTHER_COPY_ALONE,
+    Step.OTHER_COPY_OR_HEAL: Step.OTHER_COPY_ALONE,
+    Step.SEEK_LAST_MESSAGE: Step.SEEK_LAST_MESSAGE_ALONE,
+    Step.SEEK_SEGMENT: Step.SEEK_SEGMENT_ALONE,
 }
 """Next steps that name a donor, and what is left of them for a kind of store that no donor helps."""
 
 SETTING_OF_STOP = {"dup_info": "duplicationEnable", "property_crc_missing": "forceVerifyPropCRC"}
 """Stop reasons at records that may be sound: the setting that asks for what they lack, if it was switched on later."""
-
-SWITCH_OFF = {
-    reason: f"First set {setting}=false in broker.conf and audit again: messages that were written before it was switched on"
-    f" lack the {lacks} that it asks for, and a start with it cuts them. Start without it if that audit finds nothing else."
-    for (reason, setting), lacks in zip(SETTING_OF_STOP.items(), ("DUP_INFO", "property CRC"), strict=True)
-}
-"""The next step where a start stops for such a reason."""
 
 STOP_REASONS: dict[str, str] = {
     # The record itself (the checks of recovery.md 3).

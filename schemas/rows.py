@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from schemas.advice import Refusal
-from schemas.finding_codes import Code
-from schemas.gaps import Gap
+from schemas.advice import Advice, Gap, Refusal
+from schemas.finding_codes import CATALOGUE, Code
 from schemas.severities import LOSS as LOSS
 from schemas.severities import NOTE as NOTE
 from schemas.severities import REBUILDABLE as REBUILDABLE
@@ -256,8 +255,13 @@ class Finding:
     expected: str | None = None
     actual: str | None = None
     message: str = ""
-    next: str = ""  # empty: the catalogue's
+    next: Advice | None = None  # None: the catalogue's
     count: int = 1
+
+    @property
+    def weight(self) -> str:
+        """Return the severity, which is the code's own unless the finding has another one."""
+        return self.severity or CATALOGUE[self.code].severity
 
     def __reduce__(self) -> tuple[type[Finding], tuple[Any, ...]]:  # as for MappedFile
         return Finding, (
@@ -588,8 +592,9 @@ class AuditOutcome:
     timers: Row = field(default_factory=dict)  # of the timer store (`TimerView.report`); {} where there is none
     not_judged: list[str] = field(default_factory=list)  # what a start reads and no check judges: a verdict names it
     unsafe_settings: list[str] = field(default_factory=list)  # what to change in broker.conf before new messages come, sentences
+    verdict_head: str = ""  # the premises with which the verdict begins; pages show these before it
     inferred_mode: str = ""  # taken from the files, as nobody named it: "controller mode because of ..."
-    no_repair: str = ""  # why no repair is written for its kind of store; "" where one is
+    no_repair: Advice | None = None  # what to do instead, if no repair is written for its kind of store
     replica_group: str = ""
     refusal: Refusal | None = None  # why the release does not start; None if it does, or if that is not known
     log_end: int | None = None  # physical offset after its last message; None without one, and where it was not read

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from schemas.gaps import Cause, exit_code_of
+from schemas.advice import Cause, exit_code_of
 from schemas.rows import LOSS, NOTE, AuditOutcome, EarlierRun, EarlierSegment
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.log.scan.segment_scan import scan_segment

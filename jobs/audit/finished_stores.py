@@ -25,7 +25,7 @@ from jobs import RULES_VERSION, VERSION, interrupts
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.output import KEPT, OutputFailed, OutputFolder
-from schemas import advice, finding_codes, gaps, rows
+from schemas import advice, finding_codes, rows
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
@@ -168,7 +168,7 @@ class _Plain(pickle.Unpickler):
     """Reads rows and the plain values in them. --out may be a folder that others write to: nothing else is ever called."""
 
     def find_class(self, module: str, name: str) -> Any:
-        for known in (rows, gaps, advice, finding_codes):
+        for known in (rows, advice, finding_codes):
             if module == known.__name__ and isinstance(kind := vars(known).get(name), type) and kind.__module__ == module:
                 return kind
         if (module, name) in _PLAIN:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.paths import is_uri
 

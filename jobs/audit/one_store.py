@@ -23,7 +23,7 @@ from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
 from jobs.running_broker import broker_signs
-from schemas.gaps import Cause
+from schemas.advice import Cause
 from schemas.rows import AuditOutcome, FurthestRun, MappedFile
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit

@@ -4,7 +4,7 @@ little memory."""
 from __future__ import annotations
 
 from jobs.command_line.stores import StoreArgument
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import AuditOutcome, Row
 from store_io.base.packed import packed
 from store_io.wording.gaps import gap_rows, gap_text

@@ -20,7 +20,7 @@ from jobs.report.files.junit_xml import junit_xml
 from jobs.report.files.prometheus import prometheus_text
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.summary_markdown import summary_markdown
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.base.errors import parsed
 
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"

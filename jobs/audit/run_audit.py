@@ -45,7 +45,7 @@ from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import count_text, printable
 from jobs.running_broker import broker_signs, refused
 from jobs.tables.data_file import DataFile
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.base.crc import checksum

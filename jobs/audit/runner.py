@@ -22,7 +22,7 @@ from pyspark import SparkContext, TaskContext
 from jobs import interrupts
 from jobs.audit.datasets import DatasetPlan
 from jobs.task_process import Apart, run_here
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import SegmentSummary
 from store_io.base.crc import checksum
 from store_io.base.packed import PackedValue

@@ -21,7 +21,7 @@ from jobs.history import reading
 from jobs.history.reading import History, collect, time_of
 from jobs.report.texts.history_text import difference_text, last_text
 from jobs.report.texts.store_titles import short_names
-from schemas.gaps import exit_code_of
+from schemas.advice import exit_code_of
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.exit_codes import DERIVED, GAP_CODES, INCOMPLETE, LOST, SEVERITIES, of_severity, severity_rank, worst

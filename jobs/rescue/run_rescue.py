@@ -62,6 +62,7 @@ from store_io.repair.ways import Way, section_of, work_out_way
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.replicas.same_logs import same_logs
 from store_io.wording.gaps import gap_text
+from store_io.wording.steps import advice_text
 
 YES, DONOR = "--yes", "the donor"
 
@@ -211,7 +212,11 @@ def _end_without_repair(outcome: AuditOutcome, asked: Asked, compared: ComparedD
     if any(premise.kind == DOUBT for premise in outcome.premises):
         return End(UsageError.exit_code, f"Not rescued: {repair_withheld(outcome) or judge(outcome).headline}", _steps(outcome))
     if outcome.no_repair:
-        return End(StoreError.exit_code, "Not rescued: no repair is written for this kind of store.", (outcome.no_repair, page))
+        return End(
+            StoreError.exit_code,
+            "Not rescued: no repair is written for this kind of store.",
+            (advice_text(outcome.no_repair), page),
+        )
     if holds_nothing(outcome):
         return End(StoreError.exit_code, f"Not rescued: {judge(outcome).headline}", (*_steps(outcome), page))
     return None

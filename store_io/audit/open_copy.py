@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
 from store_io.base.errors import NotAStore, StoreError

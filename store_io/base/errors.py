@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 
 
 class StoreError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from schemas.gaps import MEANINGS, USUAL, Gap
+from schemas.advice import MEANINGS, USUAL, Gap
 from schemas.severities import LOSS, NOTE, REBUILDABLE
 
 CONSISTENT, DERIVED, INCOMPLETE, LOST = 0, 10, USUAL.exit_code, 20

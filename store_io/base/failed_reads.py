@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, TypeVar
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from store_io.base import waiting
 from store_io.base.errors import Denied, StoreError, Unreadable, UsageError
 from store_io.base.paths import is_inner_path

@@ -11,7 +11,7 @@ import tempfile
 import threading
 from typing import IO
 
-from schemas.gaps import Cause
+from schemas.advice import Cause
 from store_io.base.errors import StoreError
 
 FILE_BYTES = 64 << 20  # of one file

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from store_io.base.failed_reads import failed_reads
 from store_io.base.packed import PackedValue, opened
 

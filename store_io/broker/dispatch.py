@@ -8,8 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rows import RUN_LMQ, RUN_UNQUEUED, WALK_BROKER, QueueKey, SegmentSummary
 from store_io.broker.index_state import IndexState, NeedMarks
 from store_io.broker.loading import queue_folder, why_not_made

@@ -27,7 +27,7 @@ from store_io.broker.loading import LoadedQueue, LoadedStore
 from store_io.broker.prediction import BrokerQueue, Checkpoint, LogFile, Memory, Needs, Prediction, Refused, ScanId, cut_files
 from store_io.broker.queues.queue_minimum import correct_minimum
 from store_io.broker.queues.queue_pieces import Pieces
-from store_io.broker.queues.queue_state import DiskEntries, NeedCut, QueueRefusal, QueueState
+from store_io.broker.queues.queue_state import DiskEntries, NeedCut, QueueState
 from store_io.broker.releases import BrokerRules
 from store_io.broker.start_segment import StartSearch
 
@@ -71,7 +71,7 @@ class Fold:
         p = self.prediction
         try:
             self._load()
-        except (Refused, QueueRefusal) as why:
+        except Refused as why:
             p.starts, p.refusal = False, why.refusal
             return p
         p.min_phy_offset, p.truncate_at = self.min_offset(), self.max_offset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 
 
 @dataclass

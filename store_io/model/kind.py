@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from schemas.advice import Refusal
-from schemas.gaps import Gap, LeftOut
+from schemas.advice import Gap, LeftOut, Refusal
 from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
 from store_io.broker.controller_mode.epochs import Epoch

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import MappedFile, QueueKey
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.index_state import IndexHeader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.broker.queues.combination import combination_refusal, reads_rocksdb
 from store_io.broker.queues.marked_families import keeps_other_tables

@@ -16,9 +16,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas.advice import Gap
 from schemas.entries import ENTRY_DTYPE
 from schemas.finding_codes import Code
-from schemas.gaps import Gap
 from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.ranges import union

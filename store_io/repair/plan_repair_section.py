@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import AuditOutcome, Row
 from store_io.base import waiting
 from store_io.base.errors import StoreError, Unreadable

@@ -25,6 +25,7 @@ from store_io.repair.derived.kept_rows import KeepingTask, KeptRows, KeptScan
 from store_io.repair.repair_work import KEPT_ROWS, RunTasks, Work
 from store_io.rocksdb.kept_open import databases_kept_open
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.steps import advice_text
 
 
 class Audited:
@@ -199,7 +200,7 @@ def audit_copy(work: Work, copying: CopyUnderWay) -> Audited:
     if first is None:  # what is refused is refused by what lies there
         first = audit(work, work.request.plan.broker_conf, "the copy", work.location)
     if first.outcome.no_repair:
-        raise StoreError(first.outcome.no_repair)
+        raise StoreError(advice_text(first.outcome.no_repair))
     wrong = repair_plan.differences(work.request.plan, first.outcome.plan)
     if wrong:
         more = f" (and {len(wrong) - 1} more differences)" if len(wrong) > 1 else ""

@@ -75,7 +75,8 @@ def report(work: Work, begun: Begun, ended: Ended) -> Row:
     found |= _decided(work, begun, ended)
     found["messages_after"] = ended.final.outcome.messages
     found |= ended.offsets
-    found |= {"config": work.config, "config_written": request.fix_config}
+    in_copy = begun.audit.copy.listing.has_config
+    found |= {"config": work.config, "config_in_copy": in_copy, "config_written": request.fix_config}
     written = written_files(work.config) if request.fix_config else []
     found["digests"] = _digests(work, [*found.get("offsets_set_back", []), *written])
     found |= {"steps_from": COPY_ALONE if work.steps.planned is None else PLAN, "steps": work.steps.rows}

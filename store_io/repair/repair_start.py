@@ -28,7 +28,8 @@ from store_io.repair.repair_steps import RESIZE, ZERO
 from store_io.repair.repair_work import Beyond, Work
 from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import name_of
-from store_io.wording.refusals import correct_line, refusal_sentence
+from store_io.wording.refusals import refusal_sentence
+from store_io.wording.steps import advice_text
 
 MAX_UNBLOCKED = 50
 _TWINS_AT_ODDS = (RefusalKind.DOUBLE_WRITE_ENDS_DIFFER, RefusalKind.FILES_END_EARLY, RefusalKind.ROCKSDB_ENDS_EARLY)
@@ -72,9 +73,9 @@ def with_configured_lengths(work: Work, audit: Audited) -> Audited:
 def _check_settings(audit: Audited) -> None:
     """Refuse a copy on which a line of broker.conf stops the release: a new store would not start either."""
     refusal = audit.prediction.refusal if audit.prediction is not None else None
-    if refusal is not None and refusal.setting:
+    if refusal is not None and refusal.correct_line is not None:
         then = "Then audit it again. With this line the release would start on no store"
-        raise StoreError(f"{correct_line(refusal)} {then}: {refusal_sentence(refusal)}")
+        raise StoreError(f"{advice_text(refusal.correct_line)} {then}: {refusal_sentence(refusal)}")
 
 
 class NoStart(StoreError):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import MappedFile, Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.healing.changes import DEFAULT_RISK

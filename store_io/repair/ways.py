@@ -19,7 +19,6 @@ from store_io.base.wording import clause
 from store_io.broker.settings.config_files import TOPICS
 from store_io.kinds.config.rebuild.fix_config import written_files
 from store_io.kinds.config.texts.table_forms import FROM_FILE, FormUnread
-from store_io.kinds.queues.queue_plan import EARLIER
 from store_io.repair.proposals import FIX_CONFIG, MOST_RISK, refused_section
 from store_io.repair.repair_steps import COPY
 from store_io.repair.repair_store import work_out
@@ -194,7 +193,7 @@ def section_of(way: Way) -> Row:
 def _unserved(report: Row) -> int:
     """Count the messages of an earlier life of their queue that get no entry. Messages that were in no queue before are no
     loss."""
-    return sum(row["end"] - row["first"] for row in report["unserved"] if row["reason"] == EARLIER)
+    return sum(row["end"] - row["first"] for row in report["unserved"] if row["had_entry"])
 
 
 def _timeless(row: Row) -> Row:

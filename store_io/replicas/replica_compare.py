@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas import commitlog_layout as layout
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.broker.releases import BrokerRules

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.wording import count_text
 from store_io.replicas.compared_copies import ComparedCopies
 from store_io.replicas.replica_parts import GAPS, ReplicaRange, State, state_name
@@ -34,7 +36,7 @@ class ReplicaFindings:
                 found.append(self._diverged(number, piece))
         return found
 
-    def _finding(self, code: Code, number: int, piece: ReplicaRange, span: tuple[int, int], **more: str) -> Finding:
+    def _finding(self, code: Code, number: int, piece: ReplicaRange, span: tuple[int, int], **more: Any) -> Finding:
         """Return a finding on a stretch of the compared copy.
 
         span: of physical offsets.
@@ -82,7 +84,8 @@ class ReplicaFindings:
         field = difference.field if difference else "content"
         text = f"{self._names(piece, State.DISPUTED)} holds this message with another {field}"
         yield self._finding(
-            Code.REPLICA_DISPUTES, number, piece, (start, end), severity=LOSS if why else "",
+            Code.REPLICA_DISPUTES, number, piece, (start, end),
+            severity=severity_in(Code.REPLICA_DISPUTES, Case.AGAINST_THIS_COPY, bool(why)),
             message=f"{text}, {why}" if why else f"{text}: which copy is right is not known",
         )  # fmt: skip
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from schemas.advice import Gap
 from schemas.finding_codes import Code
-from schemas.gaps import Gap
 from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
 from store_io.base.tasks import PartlyRead
 from store_io.model.queue_runs import message_runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import QueueKey
 
 MAX_COPIES = 16  # of one group

@@ -2,4 +2,5 @@
 
 * `gaps`: why an audit is incomplete.
 * `refusals`: why a broker does not start.
+* `steps`: what to do next.
 """

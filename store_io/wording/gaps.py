@@ -1,10 +1,10 @@
-"""The words for each cause of a gap (`schemas.gaps`), and a gap's row in plan.json and result.json."""
+"""The words for each cause of a gap (`schemas.advice`), and a gap's row in plan.json and result.json."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from schemas.gaps import Cause, Gap, LedgerRows, LeftOut
+from schemas.advice import Cause, Gap, LedgerRows, LeftOut
 from schemas.rows import Row
 from store_io.base.wording import count_text
 from store_io.wording.refusals import refusal_sentence

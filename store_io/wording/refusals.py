@@ -123,11 +123,6 @@ def refusal_sentence(refusal: Refusal) -> Sentence:
     return Sentence(f"{refusal_cause(refusal)}{ends}")
 
 
-def correct_line(refusal: Refusal) -> str:
-    """Return the step if a line of broker.conf stops the start: no repair and no other copy helps."""
-    return f"Correct this line of broker.conf, the copy is not at fault: {refusal.setting}."
-
-
 def refusal_row(refusal: Refusal | None) -> Row:
     """Return what plan.json says of a refusal, or of a start without one."""
     if refusal is None:

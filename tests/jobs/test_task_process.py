@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from jobs.task_process import Apart, files_of
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from store_io.audit.audit_store import StoreAudit
 from store_io.kinds.queues.consumequeue_reader import QueueGroup
 from store_io.log.scan.segment_scan import SegmentTask

@@ -13,6 +13,8 @@ import pytest
 from jobs.command_line.command_table import COMMAND_TABLE
 from jobs.command_line.options import usage, usage_of
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from store_io.base.exit_codes import SEVERITIES
+from store_io.wording.steps import advice_text
 from tests import ROOT
 from tests.support.handmade import samples
 from tests.support.texts.own_code import said_in
@@ -121,7 +123,8 @@ def test_each_further_pattern_finds_what_it_bans(word: str) -> None:
 
 
 def test_the_catalogue() -> None:
-    texts = [text for row in CATALOGUE.values() for text in (row.meaning, row.next)] + list(STOP_REASONS.values())
+    steps = {row.next_at(severity) for row in CATALOGUE.values() for severity in SEVERITIES}
+    texts = [*(row.meaning for row in CATALOGUE.values()), *map(advice_text, steps), *STOP_REASONS.values()]
     assert [(text, found(text)) for text in texts if found(text)] == []
     assert [text for text in texts if not text.endswith(".")] == []
 

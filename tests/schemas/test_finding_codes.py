@@ -11,6 +11,7 @@ from pathlib import Path
 from schemas import finding_codes
 from schemas.finding_codes import _ROWS, CATALOGUE, STOP_REASONS, Code, Cure
 from schemas.rows import LOSS, NOTE, REBUILDABLE
+from store_io.wording.steps import advice_text
 from tests import ROOT
 from tests.support.texts import own_code
 from tests.support.texts.own_code import nodes_of
@@ -80,28 +81,6 @@ def test_each_code_is_demanded_by_a_test() -> None:
     assert [code for code in Code if not words & {code.value, code.name, constants.get(code, code.value)}] == []
 
 
-# Notes that stay notes, of modules that raise others.
-ALWAYS_NOTES = {
-    "checkpoint_behind", "checkpoint_bytes_behind", "filler_not_zero", "replica_diverged", "replica_holds", "store_host_odd",
-    "opened_database_gone", "opened_database_unused", "queue_begins_again", "store_time_back", "timer_messages_again",
-    "timer_messages_wait", "timer_start_late",
-}  # fmt: skip
-
-
-def gives_severities(tree: ast.Module) -> bool:
-    """Whether findings of the module can be above a note by their own severity; comparing severities gives none."""
-    compared = {id(name) for node in nodes_of(tree) if isinstance(node, ast.Compare) for name in ast.walk(node)}
-    names = (node for node in nodes_of(tree) if isinstance(node, ast.Name) and id(node) not in compared)
-    return any(name.id in ("LOSS", "REBUILDABLE") for name in names)
-
-
-def test_every_note_that_a_producer_raises_has_a_step_for_that() -> None:
-    produced = {code for _, tree in sources() if gives_severities(tree) for code in named_codes(tree)}
-    notes = {code for code in produced if CATALOGUE[code].severity == NOTE}
-    assert notes >= ALWAYS_NOTES
-    assert {code for code, row in CATALOGUE.items() if row.raised_step} == notes - ALWAYS_NOTES
-
-
 def test_nothing_is_decided_by_how_a_code_is_spelled() -> None:
     taken_apart = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "find"}
     spelled = [
@@ -127,7 +106,7 @@ def test_the_catalogue_is_sound() -> None:
         assert code == entry.code and code.replace("_", "").isalpha() and code.islower()
         assert entry.severity in (NOTE, REBUILDABLE, LOSS)
         assert (entry.cure is Cure.NOTHING) <= (entry.severity == NOTE), code
-        for sentence in (entry.meaning, entry.next, entry.raised_step or entry.next):
+        for sentence in (entry.meaning, advice_text(entry.next), advice_text(entry.next_at(LOSS))):
             assert sentence[0].isupper() and sentence.endswith("."), code
     for reason, sentence in STOP_REASONS.items():
         assert reason.islower() and sentence.endswith("."), reason

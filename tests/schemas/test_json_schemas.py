@@ -19,7 +19,7 @@ from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.files.store_json import FIELDS, findings_jsonl, plan_parts
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.model.audit_request import AuditRequest

@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from jobs.report.texts.text import printable
-from schemas.gaps import exit_code_of
+from schemas.advice import exit_code_of
 from store_io.base.exit_codes import CONSISTENT, SEVERITIES
 
 _SUITE = "RocketMQ store audit"

@@ -13,6 +13,7 @@ from typing import Any
 from jobs.report.files.json_text import document, document_parts
 from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
 from schemas.tables import FINDINGS, OF_RUN
+from store_io.wording.steps import next_text
 
 FIELDS = [column.name for column in FINDINGS if column not in OF_RUN and column.name != "number"]
 _ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
@@ -25,7 +26,8 @@ def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
 
 def finding_row(finding: Finding) -> Row:
     """All its fields, in the order in which they are written."""
-    return {name: getattr(finding, name) for name in FIELDS} | {"code": str(finding.code), "file": finding.file or None}
+    row = {name: getattr(finding, name) for name in FIELDS}
+    return row | {"code": str(finding.code), "file": finding.file or None, "next": next_text(finding.next)}
 
 
 def findings_jsonl(findings: Iterable[Finding]) -> Iterator[str]:

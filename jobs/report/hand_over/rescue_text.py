@@ -14,13 +14,14 @@ from jobs.report.texts.terminal import Paint, in_columns
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from jobs.report.texts.words.comparison_words import least_text, lost_text
 from jobs.report.texts.words.replicas_words import config_words, lack_words, pair_words
-from schemas.finding_codes import SWITCH_OFF
+from schemas.advice import Step
 from schemas.rows import AuditOutcome, Row
 from store_io.audit.as_master import as_master
-from store_io.audit.outcome.safety import lost_of, setting_that_cuts, timers_lost
+from store_io.audit.outcome.safety import has_step, lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import Way
+from store_io.wording.steps import next_text
 
 _SENTENCE = 400
 _LABEL = 10
@@ -70,7 +71,8 @@ def audit_text(outcome: AuditOutcome) -> str:
     lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
     lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
     lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
-    lines += [_line("Next", step) for step in dict.fromkeys(f.next for f in outcome.findings) if step in SWITCH_OFF.values()]
+    switches = dict.fromkeys(f.next for f in outcome.findings if has_step(f, Step.SWITCH_OFF))
+    lines += [_line("Next", next_text(switch)) for switch in switches]
     lines += [_line("Next", step) for step in filter(None, [config_step(outcome)])]
     lines += [_line("Compared", text) for text in filter(None, [_other_release(outcome)])]
     return "\n".join(lines) + "\n"

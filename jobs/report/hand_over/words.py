@@ -147,7 +147,7 @@ def headline(handed: HandOver) -> str:
     kinds = [(handed.healed, "of them healed"), (alone, "in no queue")]
     some = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
     holds += f" ({some})" if some else ""
-    gone = any(row["reason"] == CONFIG_GONE for row in report["config"]) and not report["config_written"]
+    gone = report["config"] and not report["config_in_copy"] and not report["config_written"]
     stays = ["config/"] if gone else handed.config_stays
     but = f" but for {', '.join(stays)}" if stays else ""
     holds = f"The new store is consistent{but} and {holds}"
@@ -349,8 +349,8 @@ def _places(handed: HandOver) -> Iterator[str]:
     if TOPICS in handed.config_stays and TOPICS not in config and TOPICS not in left:
         yield "Copy config/ of this broker into it, with the topics: else they must be made again, see The start."
     if left:
-        names, gone = ", ".join(sorted(left)), all(row["reason"] == CONFIG_GONE for row in handed.left_out)
-        why = CONFIG_GONE if gone else "this copy's file could not be read"
+        names = ", ".join(sorted(left))
+        why = "this copy's file could not be read" if handed.report["config_in_copy"] else CONFIG_GONE
         yield f"Put the broker's own {names} into it, from another copy: {why}."
     folder = (root or "").rstrip("/").rpartition("/")[2]
     name = f"as {folder}.repair.json" if folder else "as store.repair.json if its folder is called store"

@@ -87,7 +87,7 @@ def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> It
         "severity_style": SEVERITY_STYLE,
         "verdict": verdict_alone(outcome),
         "premises_head": _premises_head(outcome),
-        "why": [sentence for sentence in judgement.why if sentence not in judgement.in_verdict],
+        "why": [reason.sentence for reason in judgement.reasons if not reason.in_verdict],
         "deletions": deleted_files(outcome),
         "next": next_steps(outcome, words, context.plan, context.to, context.in_use),
         "acts": ", ".join(f"{a} {count_text(acts[a], 'file or queue', 'files or queues')}" for a in sorted(acts)),

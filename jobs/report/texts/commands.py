@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 from jobs.environment.installation import ENTRY
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text, name_text, printable
-from schemas.finding_codes import CATALOGUE, CURED, NO_QUEUE, Code, Part
+from schemas.advice import Advice, Step
+from schemas.finding_codes import CATALOGUE, CURED, Code, Part
 from schemas.rows import DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome, Finding
 from store_io.audit.healing.judgement import risk_text
-from store_io.audit.outcome.safety import Safety, holds_nothing, lost_of, setting_at_fault, unqueueable
+from store_io.audit.outcome.safety import Safety, has_step, holds_nothing, lost_of, setting_at_fault, unqueueable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.paths import is_hdfs, is_s3, is_uri
 from store_io.base.wording import clause
@@ -28,6 +29,7 @@ from store_io.repair.proposals import (
     config_helps,
     proposals,
 )
+from store_io.wording.steps import advice_text
 
 if TYPE_CHECKING:
     from jobs.command_line.stores import StoreArgument
@@ -166,17 +168,27 @@ def _release_words(release: str, release_from: str) -> tuple[str, ...]:
 
 def repair_withheld(outcome: AuditOutcome) -> str:
     """Say why no command repairs this store although there is something to do. "" if one is shown or nothing is to be done."""
-    if outcome.exit_code in (DERIVED, LOST) and outcome.plan.get("broker") is not None and _nothing_left(outcome):
+    if _empties(outcome):
         return NO_MESSAGE
     if not _acts(outcome):
         return NOTHING_MENDS if _going(outcome) else ""
-    if setting_at_fault(outcome) or outcome.no_repair:
-        return setting_at_fault(outcome) or outcome.no_repair
+    if (advice := withheld_by(outcome)) is not None:
+        return advice_text(advice)
     if outcome.release_from != NAMED:
         return _UNNAMED if outcome.release_from == DEFAULT else _UNKNOWN
     if any(premise.kind == DOUBT for premise in outcome.premises):
         return _MISFIT
     return no_repair_goes(outcome)
+
+
+def withheld_by(outcome: AuditOutcome) -> Advice | None:
+    """Return what to do in place of a repair that would change something, if that is why no command is shown; else None."""
+    return None if _empties(outcome) or not _acts(outcome) else setting_at_fault(outcome) or outcome.no_repair
+
+
+def _empties(outcome: AuditOutcome) -> bool:
+    """Say whether a repair of this store, which differs, would keep no message."""
+    return outcome.exit_code in (DERIVED, LOST) and outcome.plan.get("broker") is not None and _nothing_left(outcome)
 
 
 def no_repair_goes(outcome: AuditOutcome) -> str:
@@ -205,7 +217,7 @@ def _acts(outcome: AuditOutcome) -> bool:
     if going:
         return any(one.changes for one in going)
     changes = any(step["action"] != "keep" for step in outcome.plan.get("steps", ()))
-    cured = any(f.code in CURED and f.severity != NOTE and f.next != NO_QUEUE for f in outcome.findings)
+    cured = any(f.code in CURED and f.severity != NOTE and not has_step(f, Step.NO_QUEUE) for f in outcome.findings)
     return changes or cured or config_helps(outcome)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from jobs.report.texts.judgement import meaning_of
 from schemas.rows import AuditOutcome, Finding
 from store_io.base.exit_codes import SEVERITIES
+from store_io.wording.steps import advice_text
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Group:
     @property
     def next(self) -> list[str]:
         """At most three sentences."""
-        return list(dict.fromkeys(finding.next for finding in self.found if finding.next))[:3]
+        steps = dict.fromkeys(finding.next for finding in self.found if finding.next is not None)
+        return [advice_text(step) for step in steps][:3]
 
 
 def finding_groups(outcome: AuditOutcome) -> list[Group]:

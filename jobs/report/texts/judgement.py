@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
-from schemas.advice import Refusal
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
@@ -36,11 +35,13 @@ from store_io.audit.outcome.safety import (
     timers_lost,
     unqueueable,
 )
+from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
 from store_io.model.facts.missing_messages import missing_text
 from store_io.source.store_dir import DLEDGER
 from store_io.wording.refusals import refusal_sentence
+from store_io.wording.steps import advice_text
 
 _NEVER_DELIVERED = (
     ("cut", "are never delivered again: their delivered copies are cut away"),
@@ -91,21 +92,36 @@ SHAPE_OF = {kind: row.shape for kind, row in _KINDS.items()}
 MEANING = {kind: row.meaning for kind, row in _KINDS.items()}
 
 
+class Reason(NamedTuple):
+    """One reason for an answer. in_verdict: the verdict says it, too."""
+
+    sentence: str
+    in_verdict: bool = False
+
+
 @dataclass(frozen=True)
 class Judgement:
     """The answer for one store, with its reasons.
 
     kind: one of the above.
     headline: the answer.
-    why: sentences, plain text that may hold a store's names.
+    reasons: sentences, plain text that may hold a store's names.
     condition: under which alone a safe copy is safe to start, as its headline has it; else "".
     """
 
     kind: Safety
     headline: str
-    why: tuple[str, ...] = ()
-    in_verdict: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     condition: str = ""
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """Return the sentences of all reasons."""
+        return tuple(reason.sentence for reason in self.reasons)
+
+    def adding(self, *sentences: str, in_verdict: bool = False) -> Judgement:
+        """Return the answer with further reasons."""
+        return replace(self, reasons=(*self.reasons, *(Reason(sentence, in_verdict) for sentence in sentences)))
 
 
 _NOT_KNOWN = "Not known whether this copy is safe to start"
@@ -119,15 +135,14 @@ def judge(outcome: AuditOutcome) -> Judgement:
         answer = replace(answer, condition=f"once {absent} is there")
     if answer.kind == Safety.SAFE and outcome.unsafe_settings:
         head = f"{answer.headline}, but change broker.conf before new messages come"
-        answer = replace(answer, headline=head, why=(*answer.why, *(f"{change}." for change in outcome.unsafe_settings)))
-    named = tuple(f"{said}." for said in named_sentences(outcome))
-    answer = replace(answer, why=(*answer.why, *named), in_verdict=(*answer.in_verdict, *named))
+        answer = replace(answer, headline=head).adding(*(f"{change}." for change in outcome.unsafe_settings))
+    answer = answer.adding(*(f"{said}." for said in named_sentences(outcome)), in_verdict=True)
     given_up = repair_note(outcome)
     if given_up:
         number = next(f.actual for f in outcome.findings if f.code == Code.STORE_REPAIRED)
         safe = answer.kind == Safety.SAFE
         head = f"{answer.headline}; the repair that made it gave up {number}" if safe else answer.headline
-        answer = replace(answer, headline=head, why=(*answer.why, given_up), in_verdict=(*answer.in_verdict, given_up))
+        answer = replace(answer, headline=head).adding(given_up, in_verdict=True)
     known = outcome.plan.get("broker") is not None
     if any(premise.kind == DOUBT for premise in outcome.premises) and known:
         answer = replace(answer, headline=f"{answer.headline}, by what was named, which does not fit this copy")
@@ -157,7 +172,7 @@ def _of_another_release(outcome: AuditOutcome, safety: Safety, answer: Judgement
     if safety == answer.kind:
         return replace(answer, headline=f"{answer.headline}; {wrote}")
     by_its_rules = f"By the rules of {outcome.release}: {answer.headline}."
-    return Judgement(safety, f"{_NOT_KNOWN}: {wrote}", (by_its_rules, *answer.why), answer.in_verdict)
+    return Judgement(safety, f"{_NOT_KNOWN}: {wrote}", (Reason(by_its_rules), *answer.reasons))
 
 
 def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
@@ -167,22 +182,16 @@ def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
         why = (*why, f"{_already(outcome, 'missing from this copy already')}.")
     if decision.start != Start.LOSES_CONFIG or decision.alone == Safety.GONE:
         why = (*why, *_entries_lost(outcome))
-    said = _in_verdict(outcome, decision.start)
+    refuses = decision.start == Start.REFUSES and outcome.refusal is not None
+    said = decision.alone != Safety.GONE and (refuses or names_first_gap(outcome))
+    alone = Judgement(decision.alone, headline).adding(*why[:1], in_verdict=said).adding(*why[1:])
     lacking = decision.lacking
     if lacking is None:
-        return Judgement(decision.alone, headline, why, said)
+        return alone
     if decision.in_group == decision.alone:
-        lacks = f"{lacking.verdict()}."
-        return Judgement(decision.alone, headline, (*why, lacks), (*said, lacks))
-    by_itself = () if decision.alone in (Safety.SAFE, Safety.EMPTY) else (f"{headline}.", *why)
-    return Judgement(decision.in_group, lacking.headline(), by_itself, said)
-
-
-def _in_verdict(outcome: AuditOutcome, start: Start) -> tuple[str, ...]:
-    """The reason that the verdict gives for what the release does."""
-    if outcome.refusal is not None:
-        return (_it_refuses(outcome.refusal),)
-    return tuple(outcome.incomplete[:1]) if start in (Start.NOT_KNOWN, Start.NOT_KNOWN_OF_DAMAGED) else ()
+        return alone.adding(f"{lacking.verdict()}.", in_verdict=True)
+    by_itself = () if decision.alone in (Safety.SAFE, Safety.EMPTY) else (Reason(f"{headline}."), *alone.reasons)
+    return Judgement(decision.in_group, lacking.headline(), by_itself)
 
 
 _Words = tuple[str, tuple[str, ...]]  # headline, why
@@ -247,7 +256,7 @@ def _by_itself(outcome: AuditOutcome, start: Start) -> _Words:
             return read if outcome.not_read else _NOT_KNOWN, tuple(outcome.incomplete[:5])
         case Start.EMPTY:
             empty = CATALOGUE[Code.COMMITLOG_EMPTY]
-            return empty.meaning.rstrip("."), (empty.next,)
+            return empty.meaning.rstrip("."), (advice_text(empty.next),)
         case Start.REBUILD:
             unclean = outcome.plan["broker"].get("exit") == "unclean"
             part = "it" if mended_by_a_start(outcome) else "some of it"
@@ -311,13 +320,9 @@ _ALWAYS_THE_SAME: Mapping[Start, _Words] = {
 }
 
 
-def _it_refuses(refusal: Refusal) -> str:
-    return f"It refuses: {refusal_sentence(refusal)}."
-
-
 def _refusal(outcome: AuditOutcome) -> Iterable[str]:
     if outcome.refusal is not None:
-        yield _it_refuses(outcome.refusal)
+        yield f"It refuses: {refusal_sentence(outcome.refusal)}."
     config = outcome.plan["broker"].get("config") or {}
     if config.get("refused_by"):
         yield (
@@ -325,7 +330,8 @@ def _refusal(outcome: AuditOutcome) -> Iterable[str]:
             " file, or set it and its .bak aside, before any start."
         )
     else:
-        cause = setting_at_fault(outcome) or ("" if outcome.no_repair else "A repair removes the cause.")
+        setting = setting_at_fault(outcome)
+        cause = advice_text(setting) if setting else "" if outcome.no_repair else "A repair removes the cause."
         yield f"A refused start loses nothing. {cause}".rstrip()
     if is_damaged(outcome):
         yield "Bytes of the CommitLog are also damaged or missing."
@@ -372,10 +378,7 @@ def timer_words(outcome: AuditOutcome) -> Iterator[str]:
 
 def verdict_alone(outcome: AuditOutcome) -> str:
     """Return the verdict without the premises at its begin, if these are shown before it."""
-    verdict = outcome.verdict
-    for premise in outcome.premises:
-        verdict = verdict.removeprefix(f"{premise.sentence}. ")
-    return verdict
+    return outcome.verdict[len(outcome.verdict_head) :]
 
 
 def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:

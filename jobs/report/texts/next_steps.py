@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld
+from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld, withheld_by
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.text import count_text
 from jobs.report.texts.words.replicas_words import config_steps
-from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, HEALS, SWITCH_OFF, WITHOUT_DONOR, Code
+from schemas.advice import Advice, Step
+from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
 from store_io.audit.as_master import as_master
 from store_io.audit.outcome.safety import (
@@ -24,11 +25,13 @@ from store_io.audit.outcome.safety import (
     lost_of,
     named_notes,
 )
-from store_io.kinds.config.config_reader import NO_BACKUP, NO_BACKUP_DATABASE
 from store_io.repair.proposals import FIX_CONFIG, proposals
+from store_io.wording.steps import START_DOES, advice_text, next_text
 
-NOTHING = "Nothing to do."
+NOTHING = advice_text(Advice(Step.NOTHING))
 NOTHING_JUDGED = "Nothing to do for what was judged."
+_END_GONE = Advice(Step.SEEK_LOG_END)
+_SAYS_MORE = {Advice(Step.OTHER_COPY): Advice(Step.OTHER_COPY_OR_HEAL), Advice(Step.OWN_CONF): Advice(Step.OWN_CONF_OR_NONE)}
 _NAME_CONF = "To be sure, name its broker.conf with --broker-conf and audit again."
 
 
@@ -61,13 +64,13 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     config = list(filter(None, [config_step(outcome)])) or [*config_steps(outcome.replicas, outcome.name)]
     if judge(outcome).kind == Safety.SAFE:
         before = config
-        before += dict.fromkeys(note.next for note in named_notes(outcome))
+        before += [next_text(step) for step in dict.fromkeys(note.next for note in named_notes(outcome))]
         before += [f"{change}." for change in outcome.unsafe_settings]
         nothing = " ".join(before) or (NOTHING_JUDGED if outcome.not_judged else NOTHING)
         return NextSteps(f"{nothing} {_NAME_CONF}" if outcome.settings_from == DEFAULT else nothing)
     repairs = repair_commands(outcome, words, plan, to)
     emptied = holds_nothing(outcome)
-    withheld = repair_withheld(outcome)
+    withheld, advised = repair_withheld(outcome), withheld_by(outcome)
     by_repair = bool(repairs or emptied or withheld)  # said once, not for each finding
     going = [one for one in proposals(outcome.plan.get("repair")) if one.refused is None]
     config_stays = bool(going) and not any(FIX_CONFIG in one.options for one in going)
@@ -75,30 +78,35 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     first, steps = "", _of_unread(outcome)
     for severity in (LOSS, REBUILDABLE):
         for finding in outcome.findings:
-            if emptied and (finding.code == Code.SEGMENT_MISSING or finding.next in WITHOUT_DONOR):  # a donor gives it nothing
-                continue
+            step = finding.next
+            if step is None or emptied and (finding.code == Code.SEGMENT_MISSING or step.step in WITHOUT_DONOR):
+                continue  # a donor gives it nothing
             cause = severity == LOSS and finding.code == Code.LIVE_COPY  # a note, but it explains the others
-            said = finding.next == withheld or by_repair and finding.next in BY_A_REPAIR
-            if finding.next in SWITCH_OFF.values():
-                first = finding.next
-            elif (cause or finding.severity == severity) and finding.next and not said:
-                step = _offsets(outcome) if repairs and finding.code == Code.CONSUMER_OFFSET_BEYOND_END else ""
-                if finding.next == NO_BACKUP and config_stays:
-                    step = NO_BACKUP_DATABASE
-                steps.setdefault(step or finding.next.removesuffix(HEALS if heals else ""), {}).setdefault(finding.file)
-    for step in [step for step in steps if any(other != step and other.startswith(step) for other in steps)]:
-        files = steps.pop(step)  # one with the same words and more says it
-        next(rest for other, rest in steps.items() if other.startswith(step)).update(files)
+            said = step == advised or by_repair and step in BY_A_REPAIR
+            if step.step == Step.SWITCH_OFF:
+                first = advice_text(step)
+            elif (cause or finding.severity == severity) and not said:
+                if repairs and finding.code == Code.CONSUMER_OFFSET_BEYOND_END:
+                    step = _offsets(outcome) or step
+                elif step.step == Step.RESTORE_OR_FIX and config_stays:
+                    step = Advice(Step.RESTORE)
+                elif step.step == Step.OTHER_COPY_OR_HEAL and heals:
+                    step = Advice(Step.OTHER_COPY)
+                steps.setdefault(step, {}).setdefault(finding.file)
+    for less, more in _SAYS_MORE.items():
+        if less in steps and more in steps:
+            steps[more].update(steps.pop(less))
     optional = bool(repairs) and left_to_a_start(outcome)
     if repairs:  # it does what a start does, too
-        taken = [said for step, said in BY_A_START.items() if steps.pop(step, None) is not None]
+        taken = [said for step, said in START_DOES.items() if steps.pop(step, None) is not None]
         if optional and not first:
             first = f"{' '.join(taken)} A repair is optional."
     for note in named_notes(outcome):
-        steps.setdefault(note.next, {}).setdefault(note.file)
-    others = [(step, list(files)) for step, files in steps.items() if step != END_GONE]
+        if note.next is not None:
+            steps.setdefault(note.next, {}).setdefault(note.file)
     sizes = {finding.next for finding in outcome.findings if finding.code == Code.SETTING_MISMATCH}  # it may cause all others
-    others.sort(key=lambda step: step[0] not in sizes)
+    in_order = sorted((step for step in steps if step != _END_GONE), key=lambda step: step not in sizes)
+    others = [(advice_text(step), list(steps[step])) for step in in_order]
     if outcome.written_by:
         wrote = f"by its files RocketMQ {outcome.written_by} wrote this copy"
         others.insert(0, (f"Name the broker's own release with --release and audit again: {wrote}.", []))
@@ -113,7 +121,9 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
     unshown = not_shown(words, [("--plan", plan)]) if repairs else ""
     if in_use and repairs:
         repairs, unshown, withheld = [], "", in_use
-    return NextSteps("", optional, END_GONE if END_GONE in steps else first, repairs, unshown, withheld, start, others)
+    return NextSteps(
+        "", optional, advice_text(_END_GONE) if _END_GONE in steps else first, repairs, unshown, withheld, start, others
+    )
 
 
 def config_step(outcome: AuditOutcome) -> str:
@@ -122,16 +132,16 @@ def config_step(outcome: AuditOutcome) -> str:
     return absent and f"{absent} is not in this copy: copy it from the broker, or a start knows no {config_unknown(outcome)}."
 
 
-def _of_unread(outcome: AuditOutcome) -> dict[str, dict[str, None]]:
+def _of_unread(outcome: AuditOutcome) -> dict[Advice, dict[str, None]]:
     """Return the steps for files that made the audit incomplete because they were not opened.
 
     They come first: all else may follow from them.
     """
-    steps: dict[str, dict[str, None]] = {}
+    steps: dict[Advice, dict[str, None]] = {}
     unread = {gap.path for gap in outcome.gaps if gap.path}
     for finding in outcome.findings:
         row = CATALOGUE.get(finding.code)
-        if row is not None and row.unread and finding.next and finding.file in unread:
+        if row is not None and row.unread and finding.next is not None and finding.file in unread:
             steps.setdefault(finding.next, {}).setdefault(finding.file)
     return steps
 
@@ -150,12 +160,10 @@ def _lacking(outcome: AuditOutcome) -> str:
     return f"Start {lacking.holder} as master, and make this copy a slave of it."
 
 
-def _offsets(outcome: AuditOutcome) -> str:
+def _offsets(outcome: AuditOutcome) -> Advice | None:
     """Return the step for consumer groups beyond the new ends of their queues."""
     rows = outcome.loss.get("groups", ())
-    groups = count_text(len({row["group"] for row in rows}), "group")
-    lie = "lies past the new queue end" if len(rows) == 1 else "lie past the new queue ends"
-    return f"{count_text(len(rows), 'offset')} of {groups} {lie}: repair with --fix-offsets." if rows else ""
+    return Advice(Step.FIX_OFFSETS, (len(rows), len({row["group"] for row in rows}))) if rows else None
 
 
 def _start(outcome: AuditOutcome) -> str:

@@ -50,6 +50,7 @@ from store_io.audit.outcome.safety import (
     named_notes,
     setting_that_cuts,
 )
+from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
 from store_io.model.facts.missing_messages import missing_text
@@ -127,7 +128,7 @@ def _store(outcome: AuditOutcome, paint: Paint, words: Sequence[str], plan: str,
     for premise in outcome.premises:
         lines += _rows(_PREMISE_WORDS[premise.kind], printable(premise.sentence))
     lines += _rows("Verdict", printable(verdict_alone(outcome)))
-    further = [sentence for sentence in outcome.incomplete if sentence not in outcome.verdict]
+    further = outcome.incomplete[1 if names_first_gap(outcome) else 0 :]
     lines += [_row("Incomplete" if not i else "", printable(sentence)) for i, sentence in enumerate(further[:_LINES])]
     lines += _more(len(further) - _LINES, "reason")
     broker = outcome.plan.get("broker")

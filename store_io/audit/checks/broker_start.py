@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from schemas import commitlog_layout, dledger_layout
-from schemas.advice import Refusal, RefusalKind
+from schemas.advice import Advice, Refusal, RefusalKind, Step
 from schemas.checkpoint_layout import ABORT_FILE
-from schemas.finding_codes import CATALOGUE, NO_QUEUE, SWITCH_OFF, Code
-from schemas.rows import LOSS, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
+from schemas.finding_codes import SETTING_OF_STOP, Code
+from schemas.rows import LOSS, RUN_QUEUE, Finding, QueueKey, Row
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import COMMITLOG, COMPACTION
 from store_io.base.wording import count_text, seen
 from store_io.broker.loading import queue_folder, when_dispatch_ends, why_no_folder
@@ -22,16 +23,9 @@ from store_io.model.evidence import Evidence
 from store_io.model.facts.unjudged import refusal_step
 from store_io.model.loss import Loss
 from store_io.model.queue_runs import matched
-from store_io.wording.refusals import correct_line, refusal_sentence
+from store_io.wording.refusals import refusal_sentence
 
 MAX_KEY_BYTES = 80  # of a key in a finding
-_RESTORE_TABLES = (
-    "Restore {}/ from a backup, or from another broker of the cluster, before a start: a repair does not rebuild it."
-)
-_RESTORE_TOPICS = (
-    "Restore config/topics.json before a start, or repair this copy with --fix-config: a repair without it turns this topic's"
-    " queues into ordinary ones."
-)
 
 
 @dataclass(frozen=True)
@@ -79,20 +73,20 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
 def _refused(evidence: Evidence, refusal: Refusal) -> Finding:
     """What stops the start, and the next step that goes with this cause."""
     config, starting = evidence.copy.config, evidence.copy.start_files
-    actual, step = None, ""
+    actual, step = None, None
     stopping = next((state for state in starting.databases if state.stops and state.refusal == refusal), None)
     held = next((held for held in config.held.values() if held.refusal == refusal), None)
     if held is not None:
-        step = _RESTORE_TABLES.format(held.folder)
+        step = Advice(Step.RESTORE_TABLES, (held.folder,))
         actual = f"key {held.refused_key[:MAX_KEY_BYTES].hex(' ')}" if held.refused_key else None
     elif stopping is not None:
         step = stopping.next_step
-    elif refusal.setting:
-        step = correct_line(refusal)
+    elif refusal.correct_line is not None:
+        step = refusal.correct_line
     elif refusal.path.startswith(COMPACTION + "/"):
-        step = f"See {Code.COMPACTED_FILES_DIFFER} of the same file."
+        step = Advice(Step.SEE_COMPACTED)
     elif refusal.kind == RefusalKind.TOPIC_NOT_NAMED:
-        step = _RESTORE_TOPICS
+        step = Advice(Step.RESTORE_TOPICS)
     elif refusal.path in config.loads:
         late = bool(starting.late_refused_by and not starting.refused_by)
         step = refusal_step(config.loads[refusal.path], evidence.copy.rules, late)
@@ -133,16 +127,17 @@ def _dropped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
         )
 
 
-def _switch_off(evidence: Evidence, prediction: Prediction) -> str:
-    """Return the next step for a setting that was switched on later; "" if that is not the likely cause.
+def _switch_off(evidence: Evidence, prediction: Prediction) -> Advice | None:
+    """Return the next step for a setting that was switched on later; None if that is not the likely cause.
 
     A record without the property that the setting asks for may be damaged if it comes after messages that have it; if it has a
     finding of its own, it is.
     """
     before = prediction.start_segment and prediction.log_end > int(prediction.start_segment)
     at = (f for s in evidence.segments for f in s.findings if f.phy_offset == prediction.log_end)
-    damaged = any((f.severity or CATALOGUE[f.code].severity) == LOSS for f in at)
-    return "" if before or damaged else SWITCH_OFF.get(prediction.stop_reason, "")
+    damaged = any(f.weight == LOSS for f in at)
+    setting = SETTING_OF_STOP.get(prediction.stop_reason)
+    return None if before or damaged or setting is None else Advice(Step.SWITCH_OFF, (setting,))
 
 
 def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator[Finding]:
@@ -164,7 +159,7 @@ def _skipped(evidence: Evidence, prediction: Prediction, loss: Loss) -> Iterator
                 message=_end_unread(queue, count)
                 or _below_minimum(evidence, queue, key, count)
                 or left + (_why_skipped(prediction, queue) or first_left_out) + (f": {lasting}; {again}" if again else ""),
-                next=NO_QUEUE if lasting else _start_without_crash(evidence) if prediction.ledger_cut >= 0 else "",
+                next=Advice(Step.NO_QUEUE) if lasting else _start_without_crash(evidence) if prediction.ledger_cut >= 0 else None,
             )
 
 
@@ -231,11 +226,11 @@ def _cut_by_crash(evidence: Evidence, prediction: Prediction, loss: Loss) -> Ite
         yield Finding(Code.LEDGER_CRASH_CUT, *where, next=step, phy_offset=prediction.ledger_cut, message=message, count=skipped)
 
 
-def _start_without_crash(evidence: Evidence) -> str:
+def _start_without_crash(evidence: Evidence) -> Advice:
     """Return the next step if the rules of an unclean exit alone cut queues of a DLedger broker (dledger.md 7)."""
     assert evidence.copy.loaded.ledger is not None
     checkpoint = f"{evidence.copy.loaded.ledger.folder}/{dledger_layout.CHECKPOINT}"
-    return f"Remove abort and {checkpoint} from the copy before a start: it then cuts nothing and dispatches all of the log."
+    return Advice(Step.REMOVE_CRASH_MARKS, (checkpoint,))
 
 
 def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Iterator[Finding]:
@@ -246,7 +241,9 @@ def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Ite
             Code.CONSUMER_OFFSET_BEYOND_END,
             file,
             *evidence.copy.entry_range(file),
-            severity=REBUILDABLE if (row["topic"], row["queue_id"]) in losing else NOTE,
+            severity=severity_in(
+                Code.CONSUMER_OFFSET_BEYOND_END, Case.NO_MESSAGE_LOST, (row["topic"], row["queue_id"]) not in losing
+            ),
             topic=row["topic"],
             queue_id=row["queue_id"],
             queue_offset=row["offset"],
@@ -258,13 +255,13 @@ def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Ite
 
 def _delays_beyond(evidence: Evidence, beyond: OffsetsBeyond) -> Iterator[Finding]:
     config = evidence.copy.config
-    file = config.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS)
+    file, clamps = config.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS), config_rules(evidence.copy.rules).clamps_delay_offsets
     for row in beyond.delays:
         yield Finding(
             Code.DELAY_OFFSET_BEYOND_END,
             file,
             *evidence.copy.entry_range(file),
-            severity=NOTE if config_rules(evidence.copy.rules).clamps_delay_offsets else REBUILDABLE,
+            severity=severity_in(Code.DELAY_OFFSET_BEYOND_END, Case.START_MENDS, clamps),
             queue_offset=row["offset"],
             expected=f"at most {row['new_max']}",
             actual=str(row["offset"]),

@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_MESSAGE,
     LOSS,
-    NOTE,
     AuditOutcome,
     Finding,
     FurthestRun,
@@ -35,6 +35,7 @@ from schemas.rows import (
     SegmentSummary,
     StoreFile,
 )
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS
@@ -45,11 +46,6 @@ from store_io.source.byte_source import name_of, shown
 from store_io.source.store_dir import is_foreign
 
 TIMER_LOG = "timerlog"
-_LOOK_AT_FOLDER = (
-    "If this folder is only not mounted, or its path is wrong, mend that and audit again. Else copy the store again, or take"
-    " another copy of the same broker."
-)
-_NEW_LOG = "If it was meant to begin again, give the store another name."
 
 
 def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_MESSAGE,)) -> int | None:
@@ -142,12 +138,12 @@ def shrunk_findings(
         Finding(
             Code.COMMITLOG_SHRUNK,
             COMMITLOG,
-            severity="" if same else NOTE,
+            severity=severity_in(Code.COMMITLOG_SHRUNK, Case.OTHER_STORE, not same),
             phy_offset=end,
             expected=until,
             actual=here,
             message=f"{_seen(furthest)}; {now}" + ("" if same else ", and nothing shows that both are of one broker"),
-            next=_LOOK_AT_FOLDER if evidence.copy.no_store else "" if same else _NEW_LOG,
+            next=Advice(Step.LOOK_AT_FOLDER) if evidence.copy.no_store else None if same else Advice(Step.NEW_NAME),
         )
     ]
 
@@ -155,7 +151,7 @@ def shrunk_findings(
 def shows_a_store(findings: Iterable[Finding]) -> bool:
     """Whether these say of a folder without commitlog/ that it was a store."""
     codes = (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
-    return any(finding.code in codes and finding.severity in ("", LOSS) for finding in findings)
+    return any(finding.code in codes and finding.weight == LOSS for finding in findings)
 
 
 def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from schemas.dledger_layout import DATA, INDEX_FILE_BYTES
 from schemas.dledger_layout import INDEX as UNITS
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, REBUILDABLE, Finding, StoreFile
+from schemas.rows import Finding, StoreFile
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.java_compat import parse_number
 from store_io.base.wording import count_text
@@ -69,7 +70,7 @@ def name_findings(tree: Tree, rules: BrokerRules) -> list[Finding]:
 
 
 def _unrecognised(entry: StoreFile, why: str) -> Finding:
-    return Finding(Code.FILE_UNRECOGNISED, entry.path, severity=REBUILDABLE, message=why)
+    return Finding(Code.FILE_UNRECOGNISED, entry.path, severity=severity_in(Code.FILE_UNRECOGNISED, Case.IN_THE_WAY), message=why)
 
 
 def _name_fault(start: int | None) -> str:
@@ -93,7 +94,7 @@ def _topic_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
     for kind, size in ((QUEUES, rules.queue_file_bytes), (BATCH_QUEUES, rules.batch_file_bytes), (EXT, rules.ext_file_bytes)):
         if is_database([name_of(entry.path) for entry in tree.children(kind)]) and not rules.value("rocksdbCQDoubleWriteEnable"):
             message = "a database of queues in RocksDB, which a broker with queues in files leaves alone"
-            found.append(Finding(Code.FILE_UNRECOGNISED, kind, severity=NOTE, message=message))
+            found.append(Finding(Code.FILE_UNRECOGNISED, kind, message=message))
         for topic in tree.children(kind):
             if topic.kind in UNREAD_KINDS or not is_folder(topic) and is_database_name(name_of(topic.path)):
                 continue
@@ -142,14 +143,14 @@ def _log_names(tree: Tree, rules: BrokerRules) -> list[Finding]:
             found.append(_unrecognised(entry, "a directory among the segments" if is_folder(entry) else _name_fault(start)))
             continue
         if entry.size == 0 and not unread:
-            found.append(_sized(Code.SEGMENT_EMPTY, entry, size, REBUILDABLE))
+            found.append(_sized(Code.SEGMENT_EMPTY, entry, size, severity_in(Code.SEGMENT_EMPTY, Case.IN_THE_WAY)))
             continue
         if entry.size != size and not unread:
             found.append(replace(_sized(Code.SEGMENT_WRONG_SIZE, entry, size), message=_length_fault(entry, size)))
         if start % size:
             found.append(Finding(Code.SEGMENT_MISNAMED, entry.path, expected=f"a multiple of {size}", actual=name))
         elif name != f"{start:020d}":
-            severity = REBUILDABLE if in_order else ""
+            severity = severity_in(Code.SEGMENT_MISNAMED, Case.IN_ORDER, in_order)
             message = "a broker takes this name for the same number, and its place among the segments by the name's text"
             found.append(
                 Finding(
@@ -218,7 +219,7 @@ def _queue_names(tree: Tree, folder: str, size: int, kind: str) -> list[Finding]
             continue
         files += 1
         if entry.size == 0 and not unread:
-            found.append(_sized(Code.QUEUE_FILE_EMPTY, entry, size, REBUILDABLE))
+            found.append(_sized(Code.QUEUE_FILE_EMPTY, entry, size, severity_in(Code.QUEUE_FILE_EMPTY, Case.IN_THE_WAY)))
             continue
         if entry.size != size and not unread:
             found.append(_sized(Code.QUEUE_FILE_WRONG_SIZE, entry, size))

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from schemas.finding_codes import END_GONE, Code
-from schemas.rows import EXTENT_DAMAGED, REBUILDABLE, Finding, QueueKey, SegmentSummary
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
+from schemas.rows import EXTENT_DAMAGED, Finding, QueueKey, SegmentSummary
+from schemas.severity_cases import Case, severity_in
 from store_io.base.wording import count_text
 from store_io.broker.releases import BrokerRules
 from store_io.log.records.framing import framing_of
@@ -69,7 +71,7 @@ def lost_findings(
             header = framing_of(rules, segment.path).header_bytes
             if {(start, start + size), (start - header, start + size)} & damaged[segment.path]:
                 continue  # the scan has found this very message damaged
-            severity = REBUILDABLE if live.holes and phy >= log.data_end else ""
+            severity = severity_in(Code.MESSAGE_LOST, Case.LIVE_COPY, bool(live.holes) and phy >= log.data_end)
             lost.append(_LostMessage(segment, start, start + size, severity, kind, result.key, number, size))
     gone = {name: len(messages) for name, messages in sorted(beyond.items()) if all(s.path != name for s in segments)}
     return [*_folded_lost(lost), *live.findings(log), *_segments_gone(gone, log, live)]
@@ -82,14 +84,14 @@ def _segments_gone(counts: Mapping[str, int], log: lm.LogMap, live: LiveCopy) ->
         yield Finding(
             Code.SEGMENT_MISSING,
             name,
-            severity=REBUILDABLE if live.holes else "",
+            severity=severity_in(Code.SEGMENT_MISSING, Case.LIVE_COPY, bool(live.holes)),
             phy_offset=phy_offset,
             expected="a segment",
             actual="no file",
             message="a copy of a running broker: queues and log differ in time"
             if live.holes
             else f"queue entries lead to {count_text(count, 'message')} of this segment",
-            next=END_GONE if phy_offset >= log.end and not live.holes else "",
+            next=Advice(Step.SEEK_LOG_END) if phy_offset >= log.end and not live.holes else None,
             count=count,
         )
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from schemas.finding_codes import CATALOGUE, Code, Part, Stays
 from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile, Row, SegmentSummary
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
@@ -98,7 +99,9 @@ def kept_by_repair(evidence: Evidence, findings: list[Finding]) -> list[Finding]
     same = {code for code, row in now.items() if report.stays.get(code) == row}
     why = f"the repair that made this store on {report.made_at} UTC kept it as it is, and no repair changes it"
     return [
-        replace(f, severity=NOTE, message=f"{f.message.rstrip('.')}: {why}.") if f.severity != NOTE and f.code in same else f
+        replace(f, severity=severity_in(f.code, Case.KEPT_BY_REPAIR), message=f"{f.message.rstrip('.')}: {why}.")
+        if f.severity != NOTE and f.code in same
+        else f
         for f in findings
     ]
 

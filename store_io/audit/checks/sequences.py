@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, MATCH_EQUAL, NOTE, REBUILDABLE, RUN_QUEUE, Finding, SegmentSummary
+from schemas.rows import MATCH_EQUAL, RUN_QUEUE, Finding, SegmentSummary
+from schemas.severity_cases import Case, severity_in
 from store_io.base.ranges import subtract
 from store_io.base.wording import count_text
 from store_io.model.evidence import Evidence
@@ -87,12 +88,12 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
         following = runs[i + 1].first if i + 1 < len(runs) else None
         single = run.single and following != first + run.steps
         if run.single and following is not None and following == expected + run.steps:
-            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_WRONG, LOSS, expected))
+            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_WRONG, None, expected))
             expected, before = expected + run.steps, run.end
             continue
         if run.single and following is not None and following == expected and first < expected:
             # A record out of line: the sequence continues as if it were not there.
-            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_WRONG, LOSS, expected))
+            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_WRONG, None, expected))
             before = run.end
             continue
         if first > expected:
@@ -100,14 +101,18 @@ def _of_queue(evidence: Evidence, view: QueueView, bridged: Sequence[int]) -> li
                 bridged, run.position
             ):
                 old = evidence.copy.rules.refused_appends_use_offsets or not subtract([(expected, first)], answered)
-                found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_GAP, NOTE if old else REBUILDABLE, expected))
+                found.append(
+                    _sequence(view, segments, run, Code.QUEUE_OFFSET_GAP, None if old else Case.MESSAGES_MISSING, expected)
+                )
         elif run.position in known:
             pass
         elif first == 0 and (not single or run.match == MATCH_EQUAL):
             # The queue began anew: a topic deleted and made again, or a ConsumeQueue that was lost (P1).
-            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_BACK, NOTE, expected))
+            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_BACK, Case.BEGINS_AGAIN, expected))
         else:
-            found.append(_sequence(view, segments, run, Code.QUEUE_OFFSET_BACK, LOSS if single else REBUILDABLE, expected))
+            found.append(
+                _sequence(view, segments, run, Code.QUEUE_OFFSET_BACK, None if single else Case.SEVERAL_OFFSETS, expected)
+            )
         expected, before, after_entries = first + run.steps, run.end, first + run.records
     return found
 
@@ -121,7 +126,7 @@ def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Seq
     if not count:
         return []
     last = view.begins_again[-1]
-    note = _sequence(view, segments, next(run for run in runs if run.position == last.position), Code.QUEUE_BEGINS_AGAIN, NOTE, 0)
+    note = _sequence(view, segments, next(run for run in runs if run.position == last.position), Code.QUEUE_BEGINS_AGAIN, None, 0)
     are, them = ("is", "it") if count == 1 else ("are", "them")
     message = (
         f"{count_text(count, 'earlier message')} of topic {view.key[0]}, queue {view.key[1]}, {are} in no queue, and a start"
@@ -132,7 +137,7 @@ def _begins_again(view: QueueView, segments: Sequence[SegmentSummary], runs: Seq
 
 
 def _sequence(
-    view: QueueView, segments: Sequence[SegmentSummary], run: _Run, code: Code, severity: str, expected: int
+    view: QueueView, segments: Sequence[SegmentSummary], run: _Run, code: Code, case: Case | None, expected: int
 ) -> Finding:
     segment = segments[run.segment]
     return Finding(
@@ -140,7 +145,7 @@ def _sequence(
         segment.path,
         run.start,
         run.start + run.size,
-        severity,
+        severity_in(code, case) if case is not None else "",
         segment.base_offset + run.start,
         view.key[0],
         view.key[1],

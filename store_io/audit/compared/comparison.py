@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import AuditOutcome, Comparison, Row, Start
 from store_io.audit.compared.variants import Variant
 from store_io.audit.outcome.safety import end_of_log

@@ -8,8 +8,8 @@ from dataclasses import fields
 
 import numpy as np
 
-from schemas.finding_codes import CATALOGUE, Code
-from schemas.gaps import Gap
+from schemas.advice import Gap
+from schemas.finding_codes import Code
 from schemas.rows import (
     EXTENT_DAMAGED,
     EXTENT_FILLER,
@@ -51,7 +51,7 @@ def segment_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     wrote = {f.file.path: f.wrote for f in p.after_load.log} if p is not None and p.after_load is not None else {}
     scanned = set(p.scanned) if p is not None else set()
     paths = {s.path for s in evidence.segments} | {f.path for f in evidence.unread}  # findings may name a million files
-    blamed = Counter(f.file for f in findings if f.file in paths and (f.severity or CATALOGUE[f.code].severity) != NOTE)
+    blamed = Counter(f.file for f in findings if f.file in paths and f.weight != NOTE)
 
     def of_file(path: str, base_offset: int, size: int) -> Row:
         entry = evidence.copy.listing.get(path)

@@ -56,7 +56,7 @@ def _inside(finding: Finding, listing: StoreListing) -> Finding:
 def completed(finding: Finding) -> Finding:
     """The finding with what it leaves to the catalogue."""
     entry = CATALOGUE[finding.code]
-    severity = finding.severity or entry.severity
+    severity = finding.weight
     next_step, message = finding.next or entry.next_at(severity), finding.message or entry.meaning
     return replace(finding, severity=severity, next=next_step, message=message)
 

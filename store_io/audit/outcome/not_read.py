@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.gaps import Cause, Gap, LeftOut
+from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import Row
 from store_io.model.evidence import Evidence
 

@@ -11,10 +11,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence, Set
 from dataclasses import fields, replace
 
+from schemas.advice import Step
 from schemas.checkpoint_layout import CHECKPOINT_FILE
-from schemas.finding_codes import NO_QUEUE, STOP_REASONS
+from schemas.finding_codes import STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTION, EXT, INDEX, QUEUES
+from store_io.audit.outcome.safety import has_step
 from store_io.base.packed import items_of
 from store_io.base.wording import clause, count_text
 from store_io.broker.queues.queue_state import QueueState
@@ -147,7 +149,7 @@ def _queue_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanSte
         folder = table.database.folder
         steps = _rebuilds(serious, lambda file: folder if file == folder or file.startswith(f"{folder}/") else "")
         return [*steps.values()]
-    rebuilt = _rebuilds([finding for finding in serious if finding.next != NO_QUEUE], _queue_folder)
+    rebuilt = _rebuilds([finding for finding in serious if not has_step(finding, Step.NO_QUEUE)], _queue_folder)
     return [*rebuilt.values(), *_queue_cuts(evidence, rebuilt.keys())]
 
 

@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from schemas.finding_codes import (
-    BY_A_REPAIR,
-    NO_COMPACTED_REPAIR,
-    NO_REPAIR,
-    NO_TWIN_REPAIR,
-    STARTS_DISPATCH,
-    WITHOUT_DONOR,
-    Code,
-)
+from schemas.advice import Advice, Step
+from schemas.finding_codes import BY_A_REPAIR, STARTS_DISPATCH, WITHOUT_DONOR, Code
 from schemas.rows import Finding
 from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
 from store_io.broker.queues.combination import combination
@@ -25,17 +18,17 @@ if TYPE_CHECKING:  # a repair asks here before it loads what audits
     from store_io.model.opened_copy import OpenedCopy
 
 
-def no_repair(copy: OpenedCopy) -> str:
-    """Say why no repair can be made of a store of this kind; "" if one can."""
+def no_repair(copy: OpenedCopy) -> Advice | None:
+    """Return what to do if no repair can be made of a store of this kind; None if one can."""
     if copy.rules.value("enableDLegerCommitLog"):
-        return NO_REPAIR if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else ""
+        return Advice(Step.NO_LEDGER_REPAIR) if len(ledger_peers(copy.rules.value("dLegerPeers"))) > 1 else None
     stopping = next((state for state in copy.start_files.databases if state.stops), None)
     if stopping is not None:
         return stopping.next_step
     beside = _beside_twins(copy)
     if beside:
-        return NO_TWIN_REPAIR.format(beside)
-    return NO_COMPACTED_REPAIR if compacted_log(copy.listing) else ""
+        return Advice(Step.NO_DOUBLE_WRITE_REPAIR, (beside,))
+    return Advice(Step.NO_COMPACTED_REPAIR) if compacted_log(copy.listing) else None
 
 
 def _beside_twins(copy: OpenedCopy) -> str:
@@ -61,12 +54,12 @@ def compacted_log(listing: StoreListing) -> str:
     return next((f.path for f in listing.files if f.kind == "file" and f.size and f.path.startswith(folders)), "")
 
 
-def without_promise(finding: Finding, evidence: Evidence, refused: str) -> Finding:
+def without_promise(finding: Finding, evidence: Evidence, refused: Advice | None) -> Finding:
     """The finding with a next step that can be done with a store of this kind. refused: `no_repair` of it, which reads the whole
     listing and so is asked once for all findings."""
     copy, step = evidence.copy, finding.next
-    if copy.rules.value("enableDLegerCommitLog") or refused:  # and no donor is taken for a DLedger log
-        step = WITHOUT_DONOR.get(step, step)
+    if step is not None and (copy.rules.value("enableDLegerCommitLog") or refused):  # and no donor is taken for a DLedger log
+        step = Advice(WITHOUT_DONOR.get(step.step, step.step), step.values)
     if copy.queue_table is not None and copy.twins is None and _is_dispatched(finding, evidence):
         step = STARTS_DISPATCH
     elif step in BY_A_REPAIR:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-from schemas.finding_codes import BY_A_START, CATALOGUE, NO_QUEUE, SETTING_OF_STOP, STARTS_DISPATCH, SWITCH_OFF, Code, Part
+from schemas.advice import Advice, Step
+from schemas.finding_codes import BY_A_START, CATALOGUE, STARTS_DISPATCH, Code, Part
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.audit.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text, seen
 from store_io.kinds.config.lost_tables import TABLE_NOUNS
-from store_io.wording.refusals import correct_line
 
 
 class Safety(StrEnum):
@@ -121,16 +121,20 @@ def election_hangs(outcome: AuditOutcome) -> bool:
     return bool(counted(outcome, Code.BROKER_HANGS)) and controller.get("election") is not None
 
 
-def setting_at_fault(outcome: AuditOutcome) -> str:
-    """Return the next step if a line of broker.conf stops the start, which no repair changes; else ""."""
-    return correct_line(outcome.refusal) if outcome.refusal is not None and outcome.refusal.setting else ""
+def setting_at_fault(outcome: AuditOutcome) -> Advice | None:
+    """Return the next step if a line of broker.conf stops the start, which no repair changes; else None."""
+    return outcome.refusal.correct_line if outcome.refusal is not None else None
 
 
 def setting_that_cuts(outcome: AuditOutcome) -> str:
     """Return the setting for which a start seems to cut sound messages that lack the property it asks for, or ""."""
-    dropped = (finding for finding in outcome.findings if finding.code == Code.BROKER_DROPS_MESSAGES)
-    reasons = (str(finding.actual) for finding in dropped if finding.next in SWITCH_OFF.values())
-    return next((SETTING_OF_STOP[reason] for reason in reasons), "")
+    steps = (f.next for f in outcome.findings if f.code == Code.BROKER_DROPS_MESSAGES and has_step(f, Step.SWITCH_OFF))
+    return next((str(step.values[0]) for step in steps if step is not None), "")
+
+
+def has_step(finding: Finding, step: Step) -> bool:
+    """Say whether this is the finding's next step."""
+    return finding.next is not None and finding.next.step == step
 
 
 def has_other_losses(outcome: AuditOutcome) -> bool:
@@ -187,7 +191,7 @@ def entries_lost(outcome: AuditOutcome) -> str:
 def left_to_a_start(outcome: AuditOutcome) -> bool:
     """Whether something differs that is no loss, and the next step of all of it is a start."""
     steps = {finding.next for finding in outcome.findings if finding.severity == REBUILDABLE}
-    return bool(steps) and steps <= BY_A_START.keys() and not outcome.counts.get(LOSS)
+    return bool(steps) and steps <= set(BY_A_START) and not outcome.counts.get(LOSS)
 
 
 def mended_by_a_start(outcome: AuditOutcome) -> bool:
@@ -287,7 +291,7 @@ def lost_of(outcome: AuditOutcome) -> tuple[int, int]:
 
 def unqueueable(outcome: AuditOutcome) -> int:
     """Lost messages that no repair brings back to consumers either."""
-    return sum(finding.count for finding in outcome.findings if finding.severity == LOSS and finding.next == NO_QUEUE)
+    return sum(finding.count for finding in outcome.findings if finding.severity == LOSS and has_step(finding, Step.NO_QUEUE))
 
 
 def lacks_of(outcome: AuditOutcome) -> tuple[int, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.emptied import log_end
@@ -17,7 +17,7 @@ from store_io.audit.outcome.not_read import not_read, not_read_gaps
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
-from store_io.audit.outcome.verdict import verdict_sentence
+from store_io.audit.outcome.verdict import verdict_parts
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
@@ -87,7 +87,8 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.unclean = copy.unclean
     out.log_end = log_end(evidence.segments) if evidence.end_is_known else None
     out.furthest, out.replicas = judged.furthest, judged.replicas
-    out.verdict = verdict_sentence(out)
+    out.verdict_head, verdict = verdict_parts(out)
+    out.verdict = out.verdict_head + verdict
     return out
 
 

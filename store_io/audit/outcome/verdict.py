@@ -27,9 +27,16 @@ from store_io.base.wording import count_text, names_text
 from store_io.model.facts.odd_settings import MOST_NAMED
 from store_io.wording.refusals import refusal_sentence
 
+_NOT_KNOWN = (Start.NOT_KNOWN, Start.NOT_KNOWN_OF_DAMAGED)
 
-def verdict_sentence(outcome: AuditOutcome) -> str:
-    """The verdict of an outcome in which all else is set."""
+
+def names_first_gap(outcome: AuditOutcome) -> bool:
+    """Say whether the verdict names the first reason why the audit is incomplete."""
+    return bool(outcome.incomplete) and start_of(outcome) in _NOT_KNOWN and not emptied.verdict(outcome)
+
+
+def verdict_parts(outcome: AuditOutcome) -> tuple[str, str]:
+    """Return (the premises with which the verdict begins, the verdict itself). All else is set in the outcome."""
     broker = outcome.plan["broker"]
     without_log = emptied.verdict(outcome)
     sentence = without_log + _start_without_log(outcome) if without_log else _verdict(outcome) + emptied.verdict_addition(outcome)
@@ -42,13 +49,16 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
     if outcome.inferred_mode and broker is not None and (not broker["starts"] or lost_of(outcome)[0]):
         sentence = f"Taken for {outcome.inferred_mode}, which a broker that has left this mode keeps, too: {sentence}"
     doubts = [premise.sentence for premise in outcome.premises if premise.kind == DOUBT]
+    head = f"{doubts[0]}. " if doubts else ""
     if doubts:
-        sentence = f"{doubts[0]}. With what was named: {sentence}"
+        sentence = f"With what was named: {sentence}"
     taken = [premise.sentence for premise in outcome.premises if premise.kind == TAKEN]
-    if taken:
+    if len(taken) > 1:
         least = "at least " if len(taken) > MOST_NAMED else ""
-        more = f" (and {least}{count_text(len(taken) - 1, 'more line')} of broker.conf)" if len(taken) > 1 else ""
-        sentence = f"{taken[0]}{more}. {sentence}"
+        more = f"(and {least}{count_text(len(taken) - 1, 'more line')} of broker.conf)"
+        head, sentence = "", f"{taken[0]} {more}. {head}{sentence}"
+    elif taken:
+        head = f"{taken[0]}. {head}"
     if outcome.release_from != NAMED and broker is not None:
         why = "no release was named" if outcome.release_from == DEFAULT else f"{outcome.release_from} is not known"
         sentence += f" ({why}: this one is assumed)"
@@ -69,7 +79,7 @@ def verdict_sentence(outcome: AuditOutcome) -> str:
         )
     again = repair_note(outcome).rstrip(".")
     sentence += f". {again}" if again else ""
-    return sentence + ("; not all of this copy was read" if outcome.incomplete and broker is not None else "")
+    return head, sentence + ("; not all of this copy was read" if outcome.incomplete and broker is not None else "")
 
 
 def _start_without_log(outcome: AuditOutcome) -> str:
@@ -96,7 +106,7 @@ def _assumed_settings(outcome: AuditOutcome) -> str:
 
 def _verdict(outcome: AuditOutcome) -> str:
     release, start = outcome.release, start_of(outcome)
-    if start in (Start.NOT_KNOWN, Start.NOT_KNOWN_OF_DAMAGED):
+    if start in _NOT_KNOWN:
         why = outcome.incomplete[0] if outcome.incomplete else "the store is not understood"
         return f"What RocketMQ {release} would do on this copy is not known: {why}"
     if outcome.refusal is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.gaps import Cause, Gap, LeftOut
+from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
 from store_io.base.packed import PackedMap, PackedWhenMany
 from store_io.base.tasks import NotRead, Task, unpacked

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from schemas.advice import Cause, Gap
 from schemas.finding_codes import Code
-from schemas.gaps import Cause, Gap
 from schemas.rows import MappedFile, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES
 from store_io.audit.rounds.collected import Collected, is_whole

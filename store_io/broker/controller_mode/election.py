@@ -20,7 +20,6 @@ from store_io.broker.controller_mode.confirm_offset import ConfirmOffset
 from store_io.broker.controller_mode.epochs import Epoch, elect
 from store_io.broker.dispatch import EVERYTHING, Dispatch
 from store_io.broker.prediction import Fenced, LogFile, Memory, Needs, Prediction, Refused, ScanId
-from store_io.broker.queues.queue_state import QueueRefusal
 from store_io.broker.releases import BrokerRules
 
 
@@ -73,7 +72,7 @@ def elected(broker: FencedBroker) -> Fenced:
     if waits is not None:  # for the dispatching thread, once the new epoch is written
         broker.prediction.hangs_at, broker.prediction.hangs_why = waits.phy_offset, waits
     else:
-        with suppress(QueueRefusal):  # the broker logs it, asks the controller again, and is not fenced then
+        with suppress(Refused):  # the broker logs it, asks the controller again, and is not fenced then
             broker.correct_minimums()
     outcome = elect(broker.epochs, broker.max_offset(), truncated)
     return Fenced(confirm, broker.epochs, outcome, broker.memory(), cut_at)

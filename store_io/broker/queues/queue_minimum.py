@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from schemas.advice import Refusal, RefusalKind
-from store_io.broker.queues.queue_state import CHUNK_ENTRIES, NeedCut, QueueFile, QueueRefusal, QueueState
+from store_io.broker.prediction import Refused
+from store_io.broker.queues.queue_state import CHUNK_ENTRIES, NeedCut, QueueFile, QueueState
 
 
 def correct_minimum(queue: QueueState, min_phy: int) -> None:
-    """correctMinOffset (recovery.md 7.4). Raises QueueRefusal if 5.0.0 to 5.4.0 throw."""
+    """correctMinOffset (recovery.md 7.4). Raises Refused if 5.0.0 to 5.4.0 throw."""
     if queue.batch:
         _by_batch(queue, min_phy)
     elif queue.rules.minimum_by_search:
@@ -72,7 +73,7 @@ def _by_search(queue: QueueState, min_phy: int) -> None:
     if last.wrote < queue.unit:
         if queue.rules.empty_last_queue_file_throws:
             name = last.path or f"{queue.folder}/{last.start:020d}"
-            raise QueueRefusal(Refusal(RefusalKind.QUEUE_FILE_EMPTY, name))
+            raise Refused(Refusal(RefusalKind.QUEUE_FILE_EMPTY, name))
     elif queue.entry(last, last.wrote - queue.unit).phy_offset < min_phy:
         queue.min_logic = last.start + last.wrote
         return

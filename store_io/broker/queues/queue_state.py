@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from schemas import consumequeue_layout as layout
-from schemas.advice import Refusal
 from schemas.rows import MappedFile, QueueEdges, QueueKey, QueueSummary
 from store_io.broker.queues.queue_pieces import FilePieces, Piece, Pieces
 from store_io.broker.releases import BrokerRules
@@ -30,14 +29,6 @@ class DiskEntries(Protocol):
 
     def __call__(self, path: str, first: int, count: int) -> np.ndarray:
         """Entries [first, first + count) of the file as ENTRY_DTYPE or BATCH_DTYPE; fewer at the file's end."""
-
-
-class QueueRefusal(Exception):
-    """load() fails because of this queue."""
-
-    def __init__(self, refusal: Refusal):
-        super().__init__(refusal.kind)
-        self.refusal = refusal
 
 
 class NeedCut(Exception):

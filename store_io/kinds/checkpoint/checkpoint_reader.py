@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from schemas import checkpoint_layout as layout
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, REBUILDABLE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.broker.prediction import Checkpoint
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
@@ -82,28 +83,29 @@ def checkpoint_findings(
     has a checkpoint of another moment.
     """
     if not checkpoint.present:
-        severity = "" if last_store_time else NOTE
+        severity = severity_in(Code.CHECKPOINT_MISSING, Case.NEW_STORE, not last_store_time)
         return [_finding(Code.CHECKPOINT_MISSING, None, severity, f"a file of {layout.FILE_BYTES:,} bytes", "no file")]
     found = []
     if checkpoint.size < layout.FILE_BYTES:
         found.append(_finding(Code.CHECKPOINT_SHORT, None, "", f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
     elif checkpoint.size > layout.FILE_BYTES:
         # What is longer is mapped in part and loses nothing.
-        found.append(_finding(Code.CHECKPOINT_BYTES_BEHIND, None, NOTE, f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
+        found.append(_finding(Code.CHECKPOINT_BYTES_BEHIND, None, "", f"{layout.FILE_BYTES} bytes", f"{checkpoint.size} bytes"))
     values = checkpoint.fields
     times = dict(zip(_TIMES, (values.physic_time, values.logics_time, values.index_time), strict=True))
     for (name, at), time in times.items():
         if time < 0:
             found.append(_finding(Code.CHECKPOINT_DAMAGED, at, "", f"{name} of at least 0", str(time)))
         elif time > last_store_time:
-            severity = NOTE if last_store_time and time - last_store_time <= MARGIN_MS else ""
+            between = bool(last_store_time) and time - last_store_time <= MARGIN_MS
+            severity = severity_in(Code.CHECKPOINT_AHEAD, Case.BETWEEN_FLUSHES, between)
             latest = str(last_store_time) if last_store_time else "0, as there is no message"
             found.append(_finding(Code.CHECKPOINT_AHEAD, at, severity, f"{name} of at most {latest}", str(time)))
         elif 0 < time < first_store_time and name != "indexMsgTimestamp":
             found.append(_finding(Code.CHECKPOINT_BEHIND, at, "", f"{name} of at least {first_store_time}", str(time)))
     if last_store_time and values.logics_time == 0 and not keyed_queues:
         # A broker that stops cleanly has written the time of the last message that it dispatched.
-        severity = NOTE if unclean else REBUILDABLE
+        severity = severity_in(Code.CHECKPOINT_ZERO, Case.AFTER_CLEAN_STOP, not unclean)
         at = layout.LOGICS_MSG_TIMESTAMP_POSITION
         found.append(_finding(Code.CHECKPOINT_ZERO, at, severity, "logicsMsgTimestamp of a message", "0"))
     offsets = values.confirm_phy_offset, values.logics_phy_offset, values.master_flushed_offset
@@ -116,9 +118,7 @@ def checkpoint_findings(
     if checkpoint.after_fields is not None:
         start, end = checkpoint.after_fields
         message = "Bytes after the known fields, from a newer release or stray."
-        found.append(
-            Finding(Code.CHECKPOINT_BYTES_BEHIND, layout.CHECKPOINT_FILE, start, end, NOTE, expected="zeros", message=message)
-        )
+        found.append(Finding(Code.CHECKPOINT_BYTES_BEHIND, layout.CHECKPOINT_FILE, start, end, expected="zeros", message=message))
     return found
 
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas.advice import Gap
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.entries import BATCH_DTYPE
 from schemas.finding_codes import Code
-from schemas.gaps import Gap
-from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
+from schemas.rows import LOSS, Finding, MappedFile, QueueKey
+from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.broker.message_verdict import END, VALID, BufferFrames
 from store_io.broker.releases import BrokerRules
@@ -178,7 +179,7 @@ def _add(found: CompactedFileSummary, finding: Finding) -> None:
         if (last.code, last.file, last.end, last.severity) == (finding.code, finding.file, finding.start, finding.severity):
             found.findings[-1] = replace(last, end=finding.end, count=last.count + finding.count)
             return
-    if len(found.findings) < (2 * MAX_FINDINGS if finding.severity == LOSS else MAX_FINDINGS):
+    if len(found.findings) < (2 * MAX_FINDINGS if finding.weight == LOSS else MAX_FINDINGS):
         found.findings.append(finding)
     else:
         found.findings_dropped[finding.code] = found.findings_dropped.get(finding.code, 0) + finding.count
@@ -271,7 +272,7 @@ class _LogFile:
         if same_but_place(window.read(start, start + size), other) or not self._is_message(other, int(row["queue_offset"])):
             return
         _add(self.found, self._finding(
-            Code.COMPACTED_RECORD_DIFFERS, start, start + size, int(row["queue_offset"]), REBUILDABLE,
+            Code.COMPACTED_RECORD_DIFFERS, start, start + size, int(row["queue_offset"]), "",
             "the CommitLog's message of this queue offset has other bytes",
         ))  # fmt: skip
 
@@ -295,7 +296,7 @@ class _LogFile:
         torn = known and self.task.last and self.task.unclean and (not len(self.places) or start > self.places[-1])
         _add(self.found, self._finding(
             Code.COMPACTED_RECORD_UNLISTED, start, start + int(row["total_size"]), int(row["queue_offset"]),
-            NOTE if torn else REBUILDABLE, "this record has no entry: no consumer gets it",
+            severity_in(Code.COMPACTED_RECORD_UNLISTED, Case.AFTER_CRASH, torn), "this record has no entry: no consumer gets it",
         ))  # fmt: skip
 
     def _unmatched(self, window: SegmentWindow) -> None:
@@ -316,7 +317,12 @@ class _LogFile:
             verdict = self.check.verdict(window, start, self.file.size)
             here = "the CommitLog still holds the message" if kept else "the CommitLog does not hold the message any more"
             finding = self._finding(
-                Code.COMPACTED_RECORD_DAMAGED, start, start + size, offset, REBUILDABLE if kept else LOSS, here
+                Code.COMPACTED_RECORD_DAMAGED,
+                start,
+                start + size,
+                offset,
+                severity_in(Code.COMPACTED_RECORD_DAMAGED, Case.LOG_HOLDS_IT, kept),
+                here,
             )
             actual = verdict.reason or "a record that its entry does not fit"
             _add(self.found, replace(finding, expected="a valid record", actual=actual))
@@ -329,4 +335,14 @@ class _LogFile:
         if start >= self.file.size:
             return
         stop = window.last_nonzero_end(start)
-        _add(self.found, self._finding(Code.COMPACTED_RECORD_UNLISTED, start, stop, None, NOTE, "bytes after the last record"))
+        _add(
+            self.found,
+            self._finding(
+                Code.COMPACTED_RECORD_UNLISTED,
+                start,
+                stop,
+                None,
+                severity_in(Code.COMPACTED_RECORD_UNLISTED, Case.AFTER_LAST_RECORD),
+                "bytes after the last record",
+            ),
+        )

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.base.wording import count_text
 from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.model.evidence import Evidence
 from store_io.wording.refusals import refusal_sentence
-
-_LEFT_OVER = (
-    "Set this file aside before a start: a compaction has replaced it, and all other files of the queue agree without it."
-)
 
 
 def compacted_topics(evidence: Evidence) -> list[Finding]:
@@ -36,7 +33,7 @@ def _files(evidence: Evidence) -> Iterator[Finding]:
         path = refusal.path
         ends = "the broker ends" if refusal in start.refusals else "the broker starts without this queue's log"
         topic, queue_id = _queue_of(path)
-        step = _LEFT_OVER if _left_over(evidence, path, topic, queue_id) else ""
+        step = Advice(Step.SET_REPLACED_ASIDE) if _left_over(evidence, path, topic, queue_id) else None
         yield Finding(
             Code.COMPACTED_FILES_DIFFER,
             path,

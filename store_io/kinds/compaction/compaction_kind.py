@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
-from schemas.gaps import Gap, LeftOut
+from schemas.advice import Gap, LeftOut
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.packed import items_of
 from store_io.base.tasks import Task

@@ -11,7 +11,8 @@ import numpy as np
 
 from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
+from schemas.rows import Finding, QueueKey
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import COMPACTED_QUEUE
 from store_io.base.java_compat import is_blank
 from store_io.base.wording import count_text
@@ -28,13 +29,13 @@ def unput_messages(key: QueueKey, path: str, bases: np.ndarray, messages: LogMes
     bases = np.sort(bases)
     seen = _Unput(key, messages, int(bases[0]), bases)
     found = []
-    for numbers, severity, where in (
-        ([n for n in seen.numbers if n < bases[-1]], REBUILDABLE, "between messages that its log holds"),
-        ([n for n in seen.numbers if n > bases[-1]], NOTE if unclean else REBUILDABLE, "after the last one of its log"),
+    for numbers, case, where in (
+        ([n for n in seen.numbers if n < bases[-1]], None, "between messages that its log holds"),
+        ([n for n in seen.numbers if n > bases[-1]], Case.AFTER_CRASH if unclean else None, "after the last one of its log"),
     ):
         if numbers:
             entry = int(np.searchsorted(bases, numbers[0])) * BATCH_ENTRY_BYTES  # where the first one's would be
-            found.append(seen.finding(path, numbers, severity, where, entry))
+            found.append(seen.finding(path, numbers, case, where, entry))
     return found
 
 
@@ -44,7 +45,7 @@ def without_log(key: QueueKey, messages: LogMessages) -> list[Finding]:
     if not seen.numbers:
         return []
     where = "whose queue has no such log: it is gone, or the topic was made a compacted one after them"
-    return [seen.finding(f"{COMPACTED_QUEUE}/{key[0]}/{key[1]}", seen.numbers, NOTE, where)]
+    return [seen.finding(f"{COMPACTED_QUEUE}/{key[0]}/{key[1]}", seen.numbers, Case.NOT_WRITTEN_YET, where)]
 
 
 class _Unput:
@@ -70,9 +71,10 @@ class _Unput:
                 self.numbers.append(number)
         return True
 
-    def finding(self, path: str, numbers: list[int], severity: str, where: str, entry: int | None = None) -> Finding:
+    def finding(self, path: str, numbers: list[int], case: Case | None, where: str, entry: int | None = None) -> Finding:
         more = f"; only {MAX_LOOKED_AT:,} messages were looked at" if self._looked_at > MAX_LOOKED_AT else ""
         message = f"{count_text(len(numbers), 'message')} of the CommitLog with a key, {where}{more}"
+        severity = severity_in(Code.COMPACTED_MESSAGE_MISSING, case) if case is not None else ""
         return Finding(
             Code.COMPACTED_MESSAGE_MISSING, path, entry, None if entry is None else entry + BATCH_ENTRY_BYTES, severity,
             topic=self.key[0], queue_id=self.key[1], queue_offset=numbers[0], expected="an entry", actual="none",

@@ -9,8 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from schemas import commitlog_layout
+from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
+from schemas.rows import Finding, QueueKey
+from schemas.severity_cases import Case, severity_in
 from store_io.base.packed import PackedMap, items_of
 from store_io.base.wording import count_text, seen
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
@@ -58,9 +60,8 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[Queue
             queues[topic] += 1
     if not messages or not table_is_wrong(evidence.copy, held):
         return
-    step = "Restore the table, or create these topics with their numbers of queues before clients come back."
-    if config_rules(evidence.copy.rules).deletion_cleans_unknown:
-        step += " Until then delete no topic: this release deletes the queues of all unknown topics with it."
+    cleans = config_rules(evidence.copy.rules).deletion_cleans_unknown
+    step = Advice(Step.CREATE_TOPICS_DELETE_NONE) if cleans else None
     names = sorted(messages)
     place = evidence.copy.entry_range(TOPICS)
     for topic in names[:MAX_TOPICS]:
@@ -119,7 +120,7 @@ def delay_levels_lost(copy: OpenedCopy) -> bool:
 def _delays_again(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
     """Levels that begin at their queue's first entry, so that what was delivered is delivered again."""
     copy = evidence.copy
-    severity = REBUILDABLE if delay_levels_lost(copy) else NOTE
+    severity = severity_in(Code.DELAYED_MESSAGES_AGAIN, Case.NOT_WRITTEN_YET, not delay_levels_lost(copy))
     for level in copy.rules.delays:
         count = held.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
         if count and level not in copy.config.delay_offsets:

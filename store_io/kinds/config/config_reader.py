@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas import commitlog_layout
-from schemas.advice import Refusal
+from schemas.advice import Advice, Cause, Gap, Refusal, Step
 from schemas.finding_codes import Code
-from schemas.gaps import Cause, Gap
-from schemas.rows import NOTE, Finding, QueueKey, Row
+from schemas.rows import Finding, QueueKey, Row
+from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_files
@@ -67,13 +67,6 @@ _SEPARATORS = b",:{["  # one for each value
 BACKUP = ".bak"
 MAX_BACKUP_BYTES = 16 << 20  # of one that nobody needs
 _VERSION = re.compile(rb'"dataVersion"\s*:\s*\{[^{}]*?"counter"\s*:\s*([0-9]{1,18})\b')
-
-
-NO_BACKUP_DATABASE = "Restore it from a backup or from another broker of the cluster: there is no .bak that can be used."
-NO_BACKUP = (
-    "Restore it from a backup or from another broker of the cluster, or repair this copy with --fix-config, which writes what the"
-    " log and other files show: there is no .bak that can be used."
-)
 
 
 @dataclass
@@ -343,7 +336,7 @@ def read_config(source: ByteSource, listing: StoreListing, rules: BrokerRules) -
         backup = listing.get(path + BACKUP)
         there = backup is not None and backup.kind == "file" and backup.size > 0 and path + BACKUP not in config.useless_backups
         helps = done.good_backup or there and done.name in (path, path + BACKUP)
-        _find_damaged(config, done, "" if helps else NO_BACKUP_DATABASE if config.database else NO_BACKUP)
+        _find_damaged(config, done, None if helps else Advice(Step.RESTORE if config.database else Step.RESTORE_OR_FIX))
     topics, groups, delays = (config.loads[path] for path in (TOPICS, GROUPS, DELAY_OFFSETS))
     offsets_path = LMQ_OFFSETS if LMQ_OFFSETS in config.loads else CONSUMER_OFFSETS
     config.offsets = config.loads[offsets_path].entries
@@ -435,18 +428,18 @@ def _note(config: StoreConfig, path: str, done: Load) -> None:
         config.read_from[path] = done.name
 
 
-def _find_damaged(config: StoreConfig, done: Load, step: str) -> None:
+def _find_damaged(config: StoreConfig, done: Load, step: Advice | None) -> None:
     """Add findings on files that are not as a broker writes them.
 
     step: the next step if the .bak does not help.
     """
     for bad in done.bad:
-        config.findings.append(_finding(bad, NOTE if done.name else "", step))
+        config.findings.append(_finding(bad, severity_in(Code.CONFIG_DAMAGED, Case.NOT_TAKEN, bool(done.name)), step))
     if done.odd is not None:
-        config.findings.append(_finding(done.odd, "" if done.hollow else NOTE, step))
+        config.findings.append(_finding(done.odd, severity_in(Code.CONFIG_DAMAGED, Case.TAKEN_AS_IT_IS, not done.hollow), step))
 
 
-def _finding(bad: BadFile, severity: str, step: str) -> Finding:
+def _finding(bad: BadFile, severity: str, step: Advice | None) -> Finding:
     """Return the finding on a bad file, from its first byte that no broker writes to its end."""
     message = f"{bad.name}: does not hold what a broker writes ({bad.reason})."
     return Finding(

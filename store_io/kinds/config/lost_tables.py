@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.finding_codes import NO_LIGHT_OFFSETS, Code
-from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
@@ -26,7 +28,7 @@ _MEANING = {
     DELAY_OFFSETS: "a start begins each delay level at its queue's first entry",
 }
 TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}
-_NAME_CONF = "Name this broker's own settings with --broker-conf and audit again: they decide which of the two a start reads."
+_NOT_TAKEN = severity_in(Code.CONFIG_DAMAGED, Case.NOT_TAKEN)
 _MEANING[LMQ_OFFSETS] = _MEANING[CONSUMER_OFFSETS]
 
 
@@ -50,10 +52,10 @@ def lost_tables(evidence: Evidence) -> list[Finding]:
         elif fuller is not None:
             found.append(_fewer(evidence, path, fuller))
         elif path in _MEANING and not of_backup and is_lost(config, path):
-            severity = "" if _in_use(evidence) else NOTE
+            severity = severity_in(Code.CONFIG_TABLE_LOST, Case.NEW_STORE, not _in_use(evidence))
             if config.database and path in DATABASE_TABLES:
                 folder = config.held[path].folder
-                message, step = f"{folder}/: missing, and {_MEANING[path]}", _no_database(folder)
+                message, step = f"{folder}/: missing, and {_MEANING[path]}", Advice(Step.COPY_DATABASE, ("", folder))
                 found.append(Finding(Code.CONFIG_TABLE_LOST, folder, severity=severity, message=message, next=step))
             else:
                 message = f"{path}: {_state(done)}, and {_MEANING[path]}"
@@ -65,16 +67,17 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     """Entries that another form shows and a start does not hold."""
     copy, form = evidence.copy, fuller.form
     named = evidence.request.broker_conf is not None or not fuller.other_setting
-    severity = LOSS
+    severity = severity_in(Code.CONFIG_TABLE_LOST, Case.SHOWN)
     if copy.rules.is_slave or not named:  # its master sends it the tables; its own settings may be others
-        severity = REBUILDABLE if copy.config.loads[path].left_out or is_lost(copy.config, path) else NOTE
+        begins_empty = bool(copy.config.loads[path].left_out) or is_lost(copy.config, path)
+        severity = severity_in(Code.CONFIG_TABLE_LOST, Case.SENT_BY_MASTER, not begins_empty)
     held = copy.config.held.get(path)
     reads = f"{held.folder}/" if held is not None else copy.config.loads[path].name or path
     when = f", of {time_text(form.time_ms)} by its dataVersion," if form.time_from == FROM_VERSION else ""
     shown = f"{count_text(fuller.lacking, TABLE_NOUNS[path])} that {form.name}{when} shows"
     message = f"a start begins without {shown}: it reads {reads}"
     file = form.name if copy.config.database and form.name.removesuffix(BACKUP) == path else path
-    step = _way_back(copy, path, fuller) if named else _NAME_CONF
+    step = _way_back(copy, path, fuller) if named else Advice(Step.NAME_CONF)
     return Finding(
         Code.CONFIG_TABLE_LOST, file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
     )  # fmt: skip
@@ -86,43 +89,42 @@ def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Itera
     if fuller is not None and fuller.lacking > count:
         name, count = fuller.form.name, fuller.lacking
     if count:
-        release, severity = evidence.request.release, REBUILDABLE if evidence.copy.rules.is_slave else LOSS
+        release, severity = (
+            evidence.request.release,
+            severity_in(Code.CONFIG_TABLE_LOST, Case.SHOWN, not evidence.copy.rules.is_slave),
+        )
         message = (
             f"a start begins without {count_text(count, 'offset')} that {name} shows: {release} takes none from {LMQ_OFFSETS}"
         )
         yield Finding(
-            Code.CONFIG_TABLE_LOST, name, *_range(evidence, name), severity, count=count, message=message, next=NO_LIGHT_OFFSETS
+            Code.CONFIG_TABLE_LOST,
+            name,
+            *_range(evidence, name),
+            severity,
+            count=count,
+            message=message,
+            next=Advice(Step.OLDER_LIGHT_OFFSETS),
         )
 
 
-def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:
+def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> Advice:
     """Return the step by which a start holds these entries.
 
     It names the settings with which a start takes the form, or the ways to take the entries over.
     """
     config, form = copy.config, fuller.form
     if not fuller.other_setting:
-        return "Before a start repair this copy with --fix-config, which takes them over."
-    if not config.database:
-        over = "repair this copy with --fix-config, which takes them over"
-        if path == LMQ_OFFSETS and form.name.startswith(CONSUMER_OFFSETS):
-            over += f", or copy {form.name} to {path}"
-        elif form.name.removesuffix("/") in {each.folder for each in all_places(path)[:1]}:
-            over += ", or export them with mqadmin rocksDBConfigToJson"
-    elif config.imports_files and form.name.removesuffix(BACKUP) == path:
-        counter = config.held[path].counter + 1
-        copied = "" if form.name == path else f"copy {form.name} to {path}, and "
-        over = f"{copied}set the counter in the dataVersion of {path} to {counter}: a start takes the file in then alone"
-    else:
-        over = _no_database(config.held[path].folder).removeprefix("Before a start ").rstrip(".")
+        return Advice(Step.TAKE_OVER, ("",))
     setting = setting_of(form.name, path, copy.rules)
-    if not setting:
-        return f"Before a start {over}."
-    return f"Before a start {over}; or, if the broker ran with {setting}, correct broker.conf."
-
-
-def _no_database(folder: str) -> str:
-    return f"Before a start copy {folder}/ of this broker back, or make topics and groups again with mqadmin after a start."
+    if not config.database:
+        if path == LMQ_OFFSETS and form.name.startswith(CONSUMER_OFFSETS):
+            return Advice(Step.TAKE_OVER_OR_COPY, (setting, form.name, path))
+        exported = form.name.removesuffix("/") in {each.folder for each in all_places(path)[:1]}
+        return Advice(Step.TAKE_OVER_OR_EXPORT if exported else Step.TAKE_OVER, (setting,))
+    if config.imports_files and form.name.removesuffix(BACKUP) == path:
+        copied = "" if form.name == path else form.name
+        return Advice(Step.RAISE_COUNTER, (setting, copied, path, config.held[path].counter + 1))
+    return Advice(Step.COPY_DATABASE, (setting, config.held[path].folder))
 
 
 def is_lost(config: StoreConfig, path: str) -> bool:
@@ -165,11 +167,10 @@ def _was_there(config: StoreConfig, path: str) -> bool:
 
 def _backup_taken(evidence: Evidence, path: str, done: Load) -> Finding:
     rules = config_rules(evidence.copy.rules)
-    step = "Copy the .bak over the file before a start"
-    if not rules.backup_is_moved and evidence.copy.listing.is_file(path):
-        step += ": the first write after a start puts the damaged file over this .bak, the only good one"
+    overwritten = not rules.backup_is_moved and evidence.copy.listing.is_file(path)
+    step = Advice(Step.COPY_BACKUP_FIRST) if overwritten else None
     message = f"{path}: {_state(done)}, so a start takes {done.name}, an older state, and only its log says so"
-    return Finding(Code.CONFIG_BACKUP_TAKEN, path, *_range(evidence, path), message=message, next=f"{step}.")
+    return Finding(Code.CONFIG_BACKUP_TAKEN, path, *_range(evidence, path), message=message, next=step)
 
 
 def _state(done: Load) -> str:
@@ -195,10 +196,10 @@ def _older_file(evidence: Evidence) -> Iterator[Finding]:
 def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
     for name, why in evidence.copy.other_forms.unread.items():
         message = f"{name}: a start does not take it, and what it shows is not known: {why}"
-        yield Finding(Code.CONFIG_DAMAGED, name.rstrip("/"), severity=NOTE, message=message)
+        yield Finding(Code.CONFIG_DAMAGED, name.rstrip("/"), severity=_NOT_TAKEN, message=message)
     for name in evidence.copy.config.useless_backups:
         message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
-        yield Finding(Code.CONFIG_DAMAGED, name, *_range(evidence, name), NOTE, message=message)
+        yield Finding(Code.CONFIG_DAMAGED, name, *_range(evidence, name), _NOT_TAKEN, message=message)
 
 
 def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
@@ -208,9 +209,13 @@ def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
         if state.damaged is not None:
             path, reason = state.damaged
             message = f"{path}: bad bytes ({reason}) among the {rule.entries} of {rule.folder}/; {state.count:,} could be read."
-            yield Finding(Code.OPENED_DATABASE_DAMAGED, path, severity="" if rule.opens else NOTE, actual=reason, message=message)
+            severity = severity_in(Code.OPENED_DATABASE_DAMAGED, Case.NOT_TAKEN, not rule.opens)
+            yield Finding(Code.OPENED_DATABASE_DAMAGED, path, severity=severity, actual=reason, message=message)
         elif state.refusal and not rule.opens:
-            yield Finding(Code.OPENED_DATABASE_DAMAGED, rule.folder, severity=NOTE, message=f"{refusal_cause(state.refusal)}.")
+            severity = severity_in(Code.OPENED_DATABASE_DAMAGED, Case.NOT_TAKEN)
+            yield Finding(
+                Code.OPENED_DATABASE_DAMAGED, rule.folder, severity=severity, message=f"{refusal_cause(state.refusal)}."
+            )
         if state.count and not rule.opens:
             message = f"{rule.folder}/: holds {state.count:,} {rule.entries}; a start reads them only with {rule.setting}."
             yield Finding(Code.OPENED_DATABASE_UNUSED, rule.folder, message=message)

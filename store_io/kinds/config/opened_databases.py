@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from store_io.base.errors import StoreError
 from store_io.broker.queues.opened import OpenedDatabase, opened_databases
 from store_io.broker.releases import BrokerRules
@@ -43,13 +42,9 @@ class DatabaseState:
         return self.rule.opens and bool(self.refusal)
 
     @property
-    def next_step(self) -> str:
+    def next_step(self) -> Advice:
         """Return the next step for a database that ends the broker: no repair can read its content."""
-        folder = self.rule.folder
-        return (
-            f"No repair makes {folder}/ anew: restore the folder from a backup of this broker. Or move the folder out of the copy"
-            f" and audit again: a start then makes an empty database, without any {self.rule.entries}."
-        )
+        return Advice(Step.NO_DATABASE_REPAIR, (self.rule.folder, self.rule.entries))
 
 
 def database_states(source: ByteSource, listing: StoreListing, rules: BrokerRules) -> list[DatabaseState]:

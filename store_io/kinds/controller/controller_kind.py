@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Gap, LeftOut
+from schemas.advice import Gap, LeftOut, Refusal, RefusalKind
 from schemas.rows import MappedFile, Row
 from schemas.store_names import IDENTITY_FILE
 from store_io.base.tasks import Task

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Gap
+from schemas.advice import Gap, Refusal, RefusalKind
 from schemas.store_names import EPOCH_FILE
 from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError

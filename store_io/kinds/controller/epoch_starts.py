@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import END, VALID

@@ -17,7 +17,6 @@ from schemas.dledger_layout import DATA, HEADER_BYTES, SIZE_POSITION
 from schemas.rows import WALK_BROKER, FirstRecord, MappedFile, SegmentSummary
 from store_io.broker.dispatch import EVERYTHING, Choice
 from store_io.broker.prediction import LogFile, Refused, ScanId
-from store_io.broker.queues.queue_state import QueueRefusal
 from store_io.broker.recovery import Fold
 from store_io.broker.settings.ledger_files import LedgerFiles
 from store_io.broker.start_segment import StartSearch
@@ -199,7 +198,7 @@ class LedgerFold(Fold):
         # Whatever duplicationEnable says: DLedgerCommitLog.getConfirmOffset is the end of what is committed.
         self.prediction.hangs_at = self.dispatch_on(begin)
         self.dispatch.puts.settle()
-        with contextlib.suppress(QueueRefusal):  # the handler of the role change logs what is thrown; minimums stay as they are
+        with contextlib.suppress(Refused):  # the handler of the role change logs what is thrown; minimums stay as they are
             self.correct_minimums()
 
 

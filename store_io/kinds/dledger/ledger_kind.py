@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from schemas import dledger_layout as layout
-from schemas.gaps import Cause, Gap, LedgerRows
+from schemas.advice import Cause, Gap, LedgerRows
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from schemas.advice import Refusal
-from schemas.gaps import Gap
+from schemas.advice import Gap, Refusal
 from schemas.rows import Finding
 
 MAX_STRETCHES = 1000

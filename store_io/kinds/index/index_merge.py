@@ -15,7 +15,8 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas import index_layout as layout
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, Extent, Finding
+from schemas.rows import Extent, Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
@@ -422,7 +423,7 @@ class IndexMerge:
                     ref.path,
                     at,
                     at + 8,
-                    severity=NOTE if torn else "",
+                    severity=severity_in(Code.INDEX_HEADER_WRONG, Case.AFTER_CRASH, torn),
                     phy_offset=phy,
                     expected=str(stored),
                     actual=str(time),

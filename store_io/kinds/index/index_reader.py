@@ -13,10 +13,11 @@ from dataclasses import astuple, dataclass, field
 import numpy as np
 
 from schemas import index_layout as layout
+from schemas.advice import Cause, Gap
 from schemas.entries import INDEX_DTYPE, STORED_INDEX_DTYPE
 from schemas.finding_codes import Code
-from schemas.gaps import Cause, Gap
-from schemas.rows import NOTE, Finding, IndexFileSummary
+from schemas.rows import Finding, IndexFileSummary
+from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
 from store_io.broker.index_state import IndexHeader
@@ -192,7 +193,8 @@ class _Scan:
         last = (last_data - 1 - self.table) // layout.ENTRY_BYTES if last_data > self.table else 0
         count = self._entry_count(slots, last)
         if self._first_data(self.table, self.table + layout.ENTRY_BYTES) is not None:
-            self._add(_Fault(Code.INDEX_ENTRIES_BEYOND_COUNT, *self._range(0), "zeros", "data", severity=NOTE))
+            severity = severity_in(Code.INDEX_ENTRIES_BEYOND_COUNT, Case.FIRST_SLOT)
+            self._add(_Fault(Code.INDEX_ENTRIES_BEYOND_COUNT, *self._range(0), "zeros", "data", severity=severity))
         stray = self._first_data(self._range(count)[1], last_data)
         if stray is not None:
             first = (stray - self.table) // layout.ENTRY_BYTES
@@ -326,7 +328,7 @@ class _Scan:
         if used >= 0 and slots != used:
             if slots == count:
                 # 4.7.0 and before count every entry: not damage.
-                self._add(_Fault(Code.INDEX_SLOT_OVERCOUNT, at, at + 4, f"{used} slots in use", str(slots), severity=NOTE))
+                self._add(_Fault(Code.INDEX_SLOT_OVERCOUNT, at, at + 4, f"{used} slots in use", str(slots)))
             else:
                 torn = not self.one_moment or self.torn_count > 0 or slots == used - 1
                 self._disagree(_Fault(Code.INDEX_HEADER_WRONG, at, at + 4, f"{used} slots in use", str(slots)), torn)
@@ -410,7 +412,7 @@ class _Scan:
         if self.torn:
             start, end = min(r[0] for r in self.torn), max(r[1] for r in self.torn)
             expected, actual = "all pages of one moment", "pages of several"
-            self._add(_Fault(Code.INDEX_PART_FLUSHED, start, end, expected, actual, self.torn_count, NOTE))
+            self._add(_Fault(Code.INDEX_PART_FLUSHED, start, end, expected, actual, self.torn_count))
 
 
 def _data_end(data: np.ndarray) -> int:

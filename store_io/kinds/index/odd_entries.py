@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from schemas.commitlog_layout import SYS_ROLLBACK, SYS_TRANSACTION_MASK
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, Finding
+from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.broker.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
 from store_io.broker.message_verdict import VALID, Verdict
 from store_io.kinds.index.index_files import IndexFileRef, SegmentPlace
@@ -167,20 +168,18 @@ class OddEntries:
 
     def _finding(self, code: Code, group: list[tuple[int, int, int, int]]) -> Finding:
         ref = self._refs[group[0][0]]
-        severity = ""
         text = {
             Code.INDEX_ENTRY_DUPLICATE: "keys that a message already has in the index",
             Code.INDEX_ENTRY_WRONG: "entries for keys that their message does not have",
             Code.INDEX_ENTRY_BEYOND_END: "entries beyond the last message",
         }.get(code, "entries that lead to no message")
-        if code == Code.INDEX_ENTRY_DUPLICATE and len({entry[2] for entry in group}) > 1:
-            severity = REBUILDABLE  # a restart puts one message's keys again, not those of several
+        several = code == Code.INDEX_ENTRY_DUPLICATE and len({entry[2] for entry in group}) > 1
         return Finding(
             code,
             ref.path,
             ref.position(group[0][1]),
             ref.position(group[-1][1] + 1),
-            severity=severity,
+            severity=severity_in(code, Case.SEVERAL_MESSAGES, several),
             phy_offset=group[0][2],
             message=f"{text}: {len(group):,}",
             count=len(group),

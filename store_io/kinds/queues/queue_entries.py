@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 
-from schemas.finding_codes import NO_QUEUE, STARTS_DISPATCH, Code
-from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, NOTE, Finding
+from schemas.advice import Advice, Step
+from schemas.finding_codes import STARTS_DISPATCH, Code
+from schemas.rows import MATCH_MISSING, MATCH_SHIFTED, Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, subtract, union
 from store_io.broker.loading import why_no_folder
@@ -50,7 +52,8 @@ def _not_flushed(evidence: Evidence, view: QueueView) -> bool:
 
 
 def _put_again(missing: list[Finding], view: QueueView) -> list[Finding]:
-    return missing if view.deleted_topic else [replace(found, severity=NOTE, next=STARTS_DISPATCH) for found in missing]
+    mended = severity_in(Code.QUEUE_ENTRY_MISSING, Case.START_MENDS)
+    return missing if view.deleted_topic else [replace(found, severity=mended, next=STARTS_DISPATCH) for found in missing]
 
 
 def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) -> list[Finding]:
@@ -65,7 +68,8 @@ def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) 
     since = minimum.queue_offset if minimum is not None and minimum.phy_offset == 0 else 0
     if not table.ends.mark and not table.ends.maxima:
         since = view.missing[-1][1]
-    return [replace(f, severity=NOTE) if (f.queue_offset or 0) + f.count <= since else f for f in missing]
+    unwritten = severity_in(Code.QUEUE_ENTRY_MISSING, Case.NOT_WRITTEN_YET)
+    return [replace(f, severity=unwritten) if (f.queue_offset or 0) + f.count <= since else f for f in missing]
 
 
 def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_back: int | None = None) -> list[Finding]:
@@ -78,7 +82,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
     size -= size % view.unit
     by_start = {f.start: f for f in view.files}
     why = "" if view.keyed else why_no_folder(view.key[0])
-    severity = NOTE if view.deleted_topic or why else ""
+    severity = severity_in(Code.QUEUE_ENTRY_MISSING, Case.NO_SUCH_QUEUE, bool(why) and not view.deleted_topic)
     code = Code.QUEUE_TOPIC_UNKNOWN if view.deleted_topic else Code.QUEUE_ENTRY_MISSING
     ranges = subtract(view.missing, union(wrong))
     run_at = _MissingRuns(view) if ranges else None
@@ -107,7 +111,7 @@ def missing_findings(view: QueueView, rules: BrokerRules, wrong: Ranges, held_ba
                     actual="no entry" if known or view.keyed else "no file",
                     count=end - at,
                     message=f"no start finds such a queue: {why}" if why else "",
-                    next=NO_QUEUE if why else "",
+                    next=Advice(Step.NO_QUEUE) if why else None,
                 )
             )
             at = end

@@ -177,7 +177,8 @@ def note_places(plan: QueuePlan, runs: Sequence[QueueRun]) -> None:
         if run.place is None:
             plan.shifts.append(Shift(run.first, run.last, None))
             reason = IN_NO_QUEUE if run.earlier else EARLIER
-            plan.unserved.append({**queue_row(plan.key, run.offset, run.end_offset, run.first), "reason": reason})
+            row = queue_row(plan.key, run.offset, run.end_offset, run.first)
+            plan.unserved.append({**row, "reason": reason, "had_entry": not run.earlier})
         elif run.place != run.offset:
             plan.shifts.append(Shift(run.first, run.last, run.place - run.offset))
             plan.moved.append({**queue_row(plan.key, run.place, run.place + run.records, run.first), "stored": run.offset})
@@ -233,10 +234,12 @@ def _plan_batch(
     """
     for run in runs:
         if not run.counted:
-            plan.unserved.append({**queue_row(view.key, run.offset, run.offset, run.first), "reason": NEVER_PUT})
+            row = queue_row(view.key, run.offset, run.offset, run.first)
+            plan.unserved.append({**row, "reason": NEVER_PUT, "had_entry": False})
         elif run.earlier and not log.with_earlier:
             plan.shifts.append(Shift(run.first, run.last, None))
-            plan.unserved.append({**queue_row(view.key, run.offset, run.end_offset, run.first), "reason": IN_NO_QUEUE})
+            row = queue_row(view.key, run.offset, run.end_offset, run.first)
+            plan.unserved.append({**row, "reason": IN_NO_QUEUE, "had_entry": False})
     runs = [run for run in runs if run.counted and (log.with_earlier or not run.earlier)]
     count = sum(run.records for run in runs)
     if regular and not plan.reasons and total(view.covered) == count:

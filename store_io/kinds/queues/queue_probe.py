@@ -19,9 +19,9 @@ from schemas.rows import (
     MATCH_MISSING,
     MATCH_NONE,
     MATCH_SHIFTED,
-    NOTE,
     QueueKey,
 )
+from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import decode_utf8, int64, string_hash
 from store_io.broker.releases import DEFAULT_DELAY_LEVELS, parse_delay_levels
@@ -263,7 +263,8 @@ class QueueProbe:
         span = self._span(ref, number, layout.ENTRY_TAGS_CODE_POSITION)
         self._findings.add(
             message_finding(
-                Code.QUEUE_ENTRY_WRONG, span, item, key, severity=NOTE, phy_offset=None,
+                Code.QUEUE_ENTRY_WRONG, span, item, key,
+                severity=severity_in(Code.QUEUE_ENTRY_WRONG, Case.SETTING_CHANGED), phy_offset=None,
                 expected=f"deliver time {int(item['tags_code'])}", actual=f"deliver time {int(item['store_time']) + delay}",
                 message=f"no delay level has the delay of this entry, {delay:,} ms: was messageDelayLevel changed?",
             )

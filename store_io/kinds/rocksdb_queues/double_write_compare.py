@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas import consumequeue_layout as layout
+from schemas.advice import Gap
 from schemas.entries import ENTRY_DTYPE
-from schemas.gaps import Gap
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.kinds.queues.queue_store import FileQueueStore, QueuePaths, is_used

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.finding_codes import STARTS_DISPATCH, Code
-from schemas.rows import NOTE, Finding, QueueKey
+from schemas.rows import Finding, QueueKey
+from schemas.severity_cases import Case, severity_in
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.packed import keys_of
 from store_io.base.ranges import intersect
@@ -45,7 +46,8 @@ def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:
     message = (
         f"{folder}/ has none of the {count_text(count, 'entry', 'entries')}: this kind of queues was never written, or is gone"
     )
-    return Finding(Code.QUEUE_TWIN_MISSING, folder, severity=NOTE, actual="no entry", message=message, count=count)
+    severity = severity_in(Code.QUEUE_TWIN_MISSING, Case.NOT_WRITTEN_YET)
+    return Finding(Code.QUEUE_TWIN_MISSING, folder, severity=severity, actual="no entry", message=message, count=count)
 
 
 def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
@@ -63,11 +65,12 @@ def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
         )
     elif not healed and evidence.prediction is not None and evidence.prediction.starts:
         message = f"entries that a start does not put, at least not all: whoever is served from {where} lacks these messages"
+    case = Case.NOT_WRITTEN_YET if later else Case.AFTER_CRASH
     return Finding(
         Code.QUEUE_TWIN_MISSING,
         _folder(evidence, gap.key),
-        severity=NOTE if later or healed and evidence.copy.unclean else "",
-        next=STARTS_DISPATCH if healed else "",
+        severity=severity_in(Code.QUEUE_TWIN_MISSING, case, later or healed and evidence.copy.unclean),
+        next=STARTS_DISPATCH if healed else None,
         message=message,
         phy_offset=gap.phy_first,
         topic=gap.key[0],
@@ -93,7 +96,7 @@ def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
         yield Finding(
             Code.QUEUE_TWIN_DIFFERS,
             _folder(evidence, gap.key),
-            severity="" if gap.kind == DIFFERS else NOTE,
+            severity=severity_in(Code.QUEUE_TWIN_DIFFERS, Case.OTHER_KIND_ALONE, gap.kind != DIFFERS),
             phy_offset=gap.phy_first,
             topic=gap.key[0],
             queue_id=gap.key[1],
@@ -122,7 +125,7 @@ def _made_anew(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 Code.QUEUE_TWIN_DIFFERS,
                 _folder(evidence, key),
-                severity=NOTE,
+                severity=severity_in(Code.QUEUE_TWIN_DIFFERS, Case.OTHER_KIND_ALONE),
                 topic=key[0],
                 queue_id=key[1],
                 expected=f"in files maximum {in_files:,}",

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rows import RUN_LMQ, FirstRecord, QueueKey, SegmentSummary
 from store_io.broker.dispatch import Dispatch, Puts
 from store_io.broker.loading import queue_folder

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.packed import items_of
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable
@@ -40,7 +41,10 @@ def _older(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
     """
     for path in table.unnamed:
         yield Finding(
-            Code.QUEUE_DATABASE_OLDER, path, severity=NOTE if evidence.copy.unclean else "", actual="not in the MANIFEST"
+            Code.QUEUE_DATABASE_OLDER,
+            path,
+            severity=severity_in(Code.QUEUE_DATABASE_OLDER, Case.AFTER_CRASH, evidence.copy.unclean),
+            actual="not in the MANIFEST",
         )
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import rocksdb_layout as layout
+from schemas.advice import Gap
 from schemas.finding_codes import Code
-from schemas.gaps import Gap
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.errors import StoreError
 from store_io.kinds.rocksdb_queues.queue_keys import queue_of_prefix

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from schemas import rocksdb_layout as layout
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Gap
+from schemas.advice import Gap, Refusal, RefusalKind
 from schemas.rows import QueueKey, StoreFile
 from store_io.base.errors import StoreError
 from store_io.kinds.rocksdb_queues.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix

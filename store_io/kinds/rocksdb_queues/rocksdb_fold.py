@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import commitlog_layout
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rocksdb_layout import CURRENT
 from schemas.rows import QueueKey
 from store_io.broker.dispatch import Choice, Dispatch

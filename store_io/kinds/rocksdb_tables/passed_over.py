@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from schemas.finding_codes import Code
 from schemas.rocksdb_layout import HALF_TOPIC, TABLES_FOLDER
-from schemas.rows import NOTE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.model.evidence import Evidence
@@ -21,7 +22,7 @@ def passed_over(evidence: Evidence) -> list[Finding]:
         Finding(
             Code.TRANSACTION_ENTRY_MISSING,
             TABLES_FOLDER,
-            severity=NOTE,
+            severity=severity_in(Code.TRANSACTION_ENTRY_MISSING, Case.NOT_ASKED),
             phy_offset=table.first_passed_over,
             topic=HALF_TOPIC,
             message=f"{text}: 5.5.0 passes over such, and never asks the producer",

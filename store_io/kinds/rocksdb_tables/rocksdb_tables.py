@@ -9,15 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from schemas.finding_codes import (
-    LOG_LACKS,
-    STARTS_DISPATCH,
-    SWITCHED_ON,
-    Code,
-    Cure,
-)
+from schemas.advice import Advice, Step
+from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
-from schemas.rows import NOTE, REBUILDABLE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.members import among
 from store_io.base.times import iso_time
 from store_io.base.wording import count_text
@@ -33,10 +29,12 @@ from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
 
 LATE_MS = 60_000  # before the end of the log: transactions are stopped before the last messages are dispatched
-STEP = Cure.REBUILD_TABLES.value
-HEADER_CHANGED = "Look for these messages in another copy of the same broker: their headers differ from what was indexed."
-ENDED_BY_PRODUCERS = "Nothing, where producers end their transactions themselves."
-ANSWERED = "Nothing, where producers answer to questions about transactions that are done."
+STEP = Advice(Step.REBUILD_TABLES)
+LOG_LACKS = Advice(Step.SEEK_INDEXED_MESSAGES)
+SWITCHED_ON = Advice(Step.SWITCHED_ON_LATER)
+ENDED_BY_PRODUCERS = Advice(Step.ENDED_BY_PRODUCERS)
+_UNWRITTEN = severity_in(Code.INDEX_ENTRY_MISSING, Case.NOT_WRITTEN_YET)
+_NOT_ASKED = severity_in(Code.TRANSACTION_ENTRY_MISSING, Case.NOT_ASKED)
 FIRST_WITH_TABLES = parse_known("5.4.0")
 
 
@@ -163,12 +161,24 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
     unheld = look.unheld + differs.unheld
     if unheld:
         text = f"{_entries(unheld)} of the index in RocksDB name messages that the log lacks"
-        yield Finding(Code.INDEX_ENTRY_DANGLING, TABLES_FOLDER, severity=NOTE, message=text, next=LOG_LACKS, count=unheld)
+        yield Finding(
+            Code.INDEX_ENTRY_DANGLING,
+            TABLES_FOLDER,
+            severity=severity_in(Code.INDEX_ENTRY_DANGLING, Case.LOG_LACKS),
+            message=text,
+            next=LOG_LACKS,
+            count=unheld,
+        )
     if look.other_time:
         text = f"{_entries(look.other_time)} of the index in RocksDB are right but for the header of their message: it has"
         text += " another store time, or says that it was rolled back; no checksum covers it, so it is damaged"
         yield Finding(
-            Code.INDEX_ENTRY_WRONG, TABLES_FOLDER, severity=NOTE, message=text, next=HEADER_CHANGED, count=look.other_time
+            Code.INDEX_ENTRY_WRONG,
+            TABLES_FOLDER,
+            severity=severity_in(Code.INDEX_ENTRY_WRONG, Case.HEADER_CHANGED),
+            message=text,
+            next=Advice(Step.SEEK_HEADERS),
+            count=look.other_time,
         )
     yield from _index_ends(evidence, used, index, look, differs, step)
     hours = look.hours + differs.hours
@@ -176,15 +186,15 @@ def _index(evidence: Evidence, used: TablesInUse, index: IndexTable) -> Iterator
         yield _hours_finding(hours, index, _ran_until(evidence), step)
     if index.beyond:
         text = f"{_entries(index.beyond)} of the index in RocksDB lead beyond the end of the log"
-        severity = NOTE if unclean else REBUILDABLE
-        step = step if not unclean else "Nothing to do: after a power loss the index may be ahead of the log."
+        severity = severity_in(Code.INDEX_ENTRY_BEYOND_END, Case.AFTER_CRASH, unclean)
+        step = step if not unclean else Advice(Step.INDEX_AHEAD)
         yield _table_finding(Code.INDEX_ENTRY_BEYOND_END, text, index.beyond, step, severity, index.first_beyond)
     what = "messages that are sent get no entry in the index in RocksDB"
     yield from _stands_still(evidence, index.mark, Code.INDEX_ENTRY_BEYOND_END, what, step)
 
 
 def _index_ends(
-    evidence: Evidence, used: TablesInUse, index: IndexTable, look: IndexLook, differs: IndexDifference, step: str
+    evidence: Evidence, used: TablesInUse, index: IndexTable, look: IndexLook, differs: IndexDifference, step: Advice
 ) -> Iterator[Finding]:
     """Yield findings on entries that are missing before the first entry and after the mark."""
     before, after_mark = look.before + differs.before, look.after_mark + differs.after_mark
@@ -195,26 +205,26 @@ def _index_ends(
     if before:
         text = f"the index in RocksDB lacks {_entries(before)} of messages before its first one: it was switched on later, or"
         text += " retention removed them"
-        yield _table_finding(code, text, before, SWITCHED_ON, NOTE)
+        yield _table_finding(code, text, before, SWITCHED_ON, _UNWRITTEN)
     if same_hour:
         text = f"the index in RocksDB lacks {_entries(same_hour)} of messages before its first one, of hours that have entries:"
         text += " it was switched on within the hour, or lost them, as retention removes whole hours"
-        yield _table_finding(code, text, same_hour, SWITCHED_ON, NOTE)
+        yield _table_finding(code, text, same_hour, SWITCHED_ON, _UNWRITTEN)
     if not after_mark:
         return
     starts = "a start puts them" if put else "no start puts all of them" if evidence.copy.unclean else "no start puts them"
     if used.database.absent and _none_yet(evidence, log):
         text = f"there is no {TABLES_FOLDER}/, which every broker from 5.4.0 on makes, and so no index in RocksDB yet, to which"
         text += f" {_entries(after_mark)} would belong; {starts}"
-        yield _table_finding(code, text, after_mark, STARTS_DISPATCH if put else SWITCHED_ON, NOTE)
+        yield _table_finding(code, text, after_mark, STARTS_DISPATCH if put else SWITCHED_ON, _UNWRITTEN)
     elif used.database.absent:
         yield _table_finding(code, f"the index in RocksDB is gone, with {_entries(after_mark)}", after_mark, step)
     elif _empty(index):
         text = f"the index in RocksDB has neither entries nor a mark, and lacks {_entries(after_mark)}; {starts}"
-        yield _table_finding(code, text, after_mark, STARTS_DISPATCH if put else SWITCHED_ON, NOTE)
+        yield _table_finding(code, text, after_mark, STARTS_DISPATCH if put else SWITCHED_ON, _UNWRITTEN)
     else:
         text = f"the index in RocksDB ends at physical offset {index.mark}, and lacks {_entries(after_mark)} of later messages"
-        severity = NOTE if put else REBUILDABLE
+        severity = severity_in(code, Case.START_MENDS, put)
         yield _table_finding(code, f"{text}; {starts}", after_mark, STARTS_DISPATCH if put else step, severity)
 
 
@@ -222,14 +232,14 @@ def _empty(index: IndexTable) -> bool:
     return index.first < 0 and index.mark <= 0
 
 
-def _hours_finding(hours: AbsentHours, index: IndexTable, ran_until: int, step: str) -> Finding:
+def _hours_finding(hours: AbsentHours, index: IndexTable, ran_until: int, step: Advice) -> Finding:
     """Entries up to the mark, of hours of which none is there."""
     text = (
         f"the index in RocksDB lacks {_entries(hours.count)}, all of the hours from {_hour(hours.first)} to {_hour(hours.last)}"
     )
     if hours.by_retention(index.hours, ran_until):
         text += ": as retention leaves it where the CommitLog's first file is younger than its messages"
-        return _table_finding(Code.INDEX_ENTRY_MISSING, text, hours.count, SWITCHED_ON, NOTE)
+        return _table_finding(Code.INDEX_ENTRY_MISSING, text, hours.count, SWITCHED_ON, _UNWRITTEN)
     if index.first < 0:
         text = f"the index in RocksDB has no entry of the log, and by its mark all up to physical offset {index.mark}:"
         text += f" {_entries(hours.count)} are missing; no start puts them"
@@ -244,7 +254,7 @@ def _entries(count: int) -> str:
     return count_text(count, "entry", "entries")
 
 
-def _named(code: Code, count: int, first: list[NamedEntry], what: str, step: str) -> Iterator[Finding]:
+def _named(code: Code, count: int, first: list[NamedEntry], what: str, step: Advice) -> Iterator[Finding]:
     for number, entry in enumerate(first):
         more = count - len(first) if number == len(first) - 1 else 0
         text = f"the entry {entry.text[:200]!r} {what}"
@@ -263,8 +273,8 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
     beyond = rows["phy_offset"] >= places.data_end
     if beyond.any():
         text = f"{count_text(int(beyond.sum()), 'entry', 'entries')} of transactions in RocksDB lead beyond the end of the log"
-        severity = NOTE if unclean else REBUILDABLE
-        step = STEP if not unclean else "Nothing to do: after a power loss RocksDB may be ahead of the log."
+        severity = severity_in(Code.TRANSACTION_ENTRY_WRONG, Case.AFTER_CRASH, unclean)
+        step = STEP if not unclean else Advice(Step.TRANSACTIONS_AHEAD)
         yield _table_finding(
             Code.TRANSACTION_ENTRY_WRONG, text, int(beyond.sum()), step, severity, int(rows["phy_offset"][beyond][0])
         )
@@ -284,11 +294,20 @@ def _transactions(evidence: Evidence, used: TablesInUse, log: LogTable, table: T
     unheld = ~there & ~held
     if unheld.any():
         text = f"{_entries(int(unheld.sum()))} of transactions in RocksDB name half messages that the log lacks"
-        yield _half_finding(Code.TRANSACTION_ENTRY_WRONG, text, inside["phy_offset"][unheld], LOG_LACKS, NOTE)
+        yield _half_finding(
+            Code.TRANSACTION_ENTRY_WRONG,
+            text,
+            inside["phy_offset"][unheld],
+            LOG_LACKS,
+            severity_in(Code.TRANSACTION_ENTRY_WRONG, Case.LOG_LACKS),
+        )
     kept = among(inside["phy_offset"], done["of"][(done["phy_offset"] < table.mark) | (not unclean)])
     if kept.any():
+        severity = severity_in(Code.TRANSACTION_ENTRY_WRONG, Case.DONE_ALREADY)
         text = f"{count_text(int(kept.sum()), 'transaction')} in RocksDB done already: the broker asks their producers again"
-        yield _half_finding(Code.TRANSACTION_ENTRY_WRONG, text, inside["phy_offset"][kept], ANSWERED, NOTE, DONE_TOPIC)
+        yield _half_finding(
+            Code.TRANSACTION_ENTRY_WRONG, text, inside["phy_offset"][kept], Advice(Step.ASKED_AGAIN), severity, DONE_TOPIC
+        )
     yield from _halves_without(evidence, used, table, halves[~among(halves["phy_offset"], done["of"])])
     what = "half messages that are sent get no entry in RocksDB, and no producer is asked about them"
     yield from _stands_still(evidence, table.mark, Code.TRANSACTION_ENTRY_WRONG, what, STEP)
@@ -301,7 +320,7 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
     large = without["size"] > int(evidence.copy.rules.value("maxMessageSize"))
     if large.any():
         text = f"{_halves(large)} not in RocksDB: larger than maxMessageSize, so the broker never asks about them"
-        yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][large], ENDED_BY_PRODUCERS, NOTE)
+        yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][large], ENDED_BY_PRODUCERS, _NOT_ASKED)
         without = without[~large]
     put, begins = without["phy_offset"] <= table.mark, _put_from(evidence, table.mark)
     starts = without["phy_offset"] >= begins if begins is not None else np.zeros(len(put), bool)
@@ -316,14 +335,25 @@ def _halves_without(evidence: Evidence, used: TablesInUse, table: TransactionTab
     if old.any():
         text = f"{_halves(old)} not in RocksDB: given up after all questions to the producer, or lost"
         text += "" if clock is not None else "; this copy does not show how long the broker ran on"
-        yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][old], ENDED_BY_PRODUCERS, NOTE)
-    for chosen, why, step in (
-        (later & starts, "a start puts them", STARTS_DISPATCH),
-        (later & ~starts, "of the last minute, which a stop may leave out; no start puts them", ENDED_BY_PRODUCERS),
+        yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][old], ENDED_BY_PRODUCERS, _NOT_ASKED)
+    for chosen, why, step, case in (
+        (later & starts, "a start puts them", STARTS_DISPATCH, Case.START_MENDS),
+        (
+            later & ~starts,
+            "of the last minute, which a stop may leave out; no start puts them",
+            ENDED_BY_PRODUCERS,
+            Case.NOT_ASKED,
+        ),
     ):
         if chosen.any():
             text = f"{_halves(chosen)} not in RocksDB: {why}"
-            yield _half_finding(Code.TRANSACTION_ENTRY_MISSING, text, without["phy_offset"][chosen], step, NOTE)
+            yield _half_finding(
+                Code.TRANSACTION_ENTRY_MISSING,
+                text,
+                without["phy_offset"][chosen],
+                step,
+                severity_in(Code.TRANSACTION_ENTRY_MISSING, case),
+            )
 
 
 def given_up_halves(evidence: Evidence) -> np.ndarray:
@@ -361,7 +391,7 @@ def _given_up_after(evidence: Evidence) -> int:
 
 
 def _half_finding(
-    code: Code, message: str, places: np.ndarray, step: str, severity: str = REBUILDABLE, topic: str = HALF_TOPIC
+    code: Code, message: str, places: np.ndarray, step: Advice, severity: str = "", topic: str = HALF_TOPIC
 ) -> Finding:
     first = int(places[0])
     return Finding(
@@ -382,7 +412,7 @@ def _open_halves(evidence: Evidence) -> bool:
 # ---- both ----------------------------------------------------------------------------------------------------------
 
 
-def _stands_still(evidence: Evidence, mark: int, code: Code, what: str, step: str) -> Iterator[Finding]:
+def _stands_still(evidence: Evidence, mark: int, code: Code, what: str, step: Advice) -> Iterator[Finding]:
     """Yield a finding on a mark beyond the end of the log after a start.
 
     The broker passes over all that is stored before the mark.
@@ -393,13 +423,13 @@ def _stands_still(evidence: Evidence, mark: int, code: Code, what: str, step: st
         yield _table_finding(code, f"{text} {prediction.end}: until it is as long again, {what}", 1, step, phy_offset=mark)
 
 
-def _odd(code: Code, count: int, first: str, what: str, step: str) -> Iterator[Finding]:
+def _odd(code: Code, count: int, first: str, what: str, step: Advice) -> Iterator[Finding]:
     if count:
         text = f"a key or a value among {what} in RocksDB that no broker writes: {first}"
         yield _table_finding(code, text, count, step)
 
 
 def _table_finding(
-    code: Code, message: str, count: int, step: str, severity: str = REBUILDABLE, phy_offset: int | None = None
+    code: Code, message: str, count: int, step: Advice, severity: str = "", phy_offset: int | None = None
 ) -> Finding:
     return Finding(code, TABLES_FOLDER, severity=severity, phy_offset=phy_offset, message=message, next=step, count=count)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
 from schemas.rows import WALK_AUDIT, SegmentSummary
 from store_io.base.errors import StoreError

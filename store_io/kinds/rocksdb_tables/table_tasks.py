@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rocksdb_layout import HOUR_MS
 from store_io.base.errors import StoreError
 from store_io.base.prints import Prints, Stretches

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import rocksdb_layout as layout
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import StoreFile
 from store_io.base import prints
 from store_io.base.compiled.native import compiled_helper, kept

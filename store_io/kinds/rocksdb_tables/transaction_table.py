@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas import rocksdb_layout as layout
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from store_io.base.errors import StoreError
 from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.rocksdb.database import DatabaseDamaged, stored_number

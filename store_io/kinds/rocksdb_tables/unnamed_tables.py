@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from schemas.finding_codes import Code, Cure
-from schemas.rows import NOTE, Finding
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.model.evidence import Evidence
-
-_NOTHING = "Nothing: a broker that was killed may leave a table that it was writing, or that it no longer used."
 
 
 def unnamed_tables(evidence: Evidence) -> list[Finding]:
@@ -23,12 +23,14 @@ def unnamed_tables(evidence: Evidence) -> list[Finding]:
     paths = tables.unnamed or (transactions.unnamed if transactions is not None else ())
     if not in_use:
         return []
-    step = _NOTHING if copy.unclean else "" if tables.used is not None else Cure.REBUILD_TIMERS.value
+    step = None if tables.used is not None else Advice(Step.REBUILD_TIMERS)
+    if copy.unclean:
+        step = Advice(Step.UNUSED_TABLE)
     return [
         Finding(
             Code.ROCKSDBSTORE_DAMAGED,
             path,
-            severity=NOTE if copy.unclean else "",
+            severity=severity_in(Code.ROCKSDBSTORE_DAMAGED, Case.AFTER_CRASH, copy.unclean),
             actual="not in the MANIFEST",
             message="the database in rocksdbstore/ knows nothing of this table file: it may be an older state of it",
             next=step,

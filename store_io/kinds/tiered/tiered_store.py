@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from schemas.finding_codes import Code
-from schemas.rows import NOTE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import TIERED_METADATA
 from store_io.base.errors import Unreadable
 from store_io.base.wording import count_text
@@ -26,7 +27,9 @@ def tiered_store(evidence: Evidence) -> list[Finding]:
     if read.fault or read.odd:
         reason = read.fault or f"{count_text(read.odd, 'row')} of another form"
         message = f"{TIERED_METADATA}: not the metadata that a broker writes ({reason})."
-        severity = "" if copy.rules.tiered else NOTE  # a broker that does not open the store never reads it
+        severity = severity_in(
+            Code.CONFIG_DAMAGED, Case.NOT_TAKEN, not copy.rules.tiered
+        )  # a broker that does not open the store never reads it
         damaged = [Finding(Code.CONFIG_DAMAGED, TIERED_METADATA, 0, entry.size, severity, message=message)]
     else:
         damaged = []

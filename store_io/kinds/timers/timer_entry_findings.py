@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemas.finding_codes import Code, Cure
+from schemas.advice import Advice, Step
+from schemas.finding_codes import Code
 from schemas.rocksdb_layout import TABLES_FOLDER
-from schemas.rows import LOSS, NOTE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
@@ -28,9 +30,16 @@ def timer_entry_findings(evidence: Evidence) -> list[Finding]:
     found = []
     damaged = parts.table.damaged or (view.entries.damaged if view is not None else None)
     if damaged is not None:
-        step = "" if evidence.copy[TABLES].used is not None else Cure.REBUILD_TIMERS.value
+        step = None if evidence.copy[TABLES].used is not None else Advice(Step.REBUILD_TIMERS)
         found.append(
-            Finding(Code.ROCKSDBSTORE_DAMAGED, damaged[0], severity=LOSS, actual=damaged[1], message="timers", next=step)
+            Finding(
+                Code.ROCKSDBSTORE_DAMAGED,
+                damaged[0],
+                severity=severity_in(Code.ROCKSDBSTORE_DAMAGED, Case.OF_TIMERS),
+                actual=damaged[1],
+                message="timers",
+                next=step,
+            )
         )
     if view is None:
         return found
@@ -71,10 +80,20 @@ def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
             count=1 + more,
         )
     if faults.beyond.count:
-        yield _far(faults.beyond, view.log.data_end, "the CommitLog's last message", NOTE if unclean else "")
+        yield _far(
+            faults.beyond,
+            view.log.data_end,
+            "the CommitLog's last message",
+            severity_in(Code.TIMER_UNIT_BEYOND_END, Case.AFTER_CRASH, unclean),
+        )
     if faults.stale.count > faults.beyond.count:
         assert view.truncate_at is not None
-        yield _far(faults.stale, view.truncate_at, "where a start ends the CommitLog", NOTE)
+        yield _far(
+            faults.stale,
+            view.truncate_at,
+            "where a start ends the CommitLog",
+            severity_in(Code.TIMER_UNIT_BEYOND_END, Case.START_CUTS),
+        )
 
 
 def _far(entries: FarEntries, end: int, where: str, severity: str) -> Finding:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from schemas import rocksdb_layout
 from schemas import timer_layout as layout
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rows import MappedFile
 from schemas.store_names import QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError

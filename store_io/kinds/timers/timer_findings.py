@@ -11,9 +11,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from schemas import timer_layout as layout
+from schemas.advice import Advice, Step
 from schemas.finding_codes import Code
 from schemas.rocksdb_layout import TABLES_FOLDER
-from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from schemas.store_names import TIMER_LOG
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
@@ -25,9 +27,6 @@ from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
 from store_io.source.byte_source import name_of
 
-USE_ROCKSDB_TIMERS = (
-    "Set timerRocksDBEnable=true in broker.conf, for RocketMQ 5.4.0 or later, and audit again: the timers lie in rocksdbstore/."
-)
 _READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
 
 
@@ -80,7 +79,8 @@ def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
     start, end = finding.start or 0, view.files.units_end
     if finding.code == Code.TIMER_UNIT_DAMAGED and unclean:
         base = int(name_of(finding.file))
-        return replace(finding, severity=NOTE) if base + start >= end else finding
+        softened = severity_in(Code.TIMER_UNIT_DAMAGED, Case.AFTER_CRASH)
+        return replace(finding, severity=softened) if base + start >= end else finding
     return finding
 
 
@@ -112,7 +112,7 @@ def _wheel(view: TimerView) -> Iterator[Finding]:
         yield Finding(
             Code.TIMER_UNIT_WRONG,
             TIMER_LOG,
-            severity=NOTE,
+            severity=severity_in(Code.TIMER_UNIT_WRONG, Case.NOT_LOOKED_AT),
             expected="links to earlier units of the same time",
             actual=f"{count_text(view.files.links_unread, 'link')} not looked at",
             message="the timer log has more links to older units than are looked at",
@@ -139,10 +139,22 @@ def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
             count=1 + more,
         )
     if faults.beyond.count:
-        yield _beyond(view, faults.beyond, view.log.data_end, "the CommitLog's last message", NOTE if unclean else "")
+        yield _beyond(
+            view,
+            faults.beyond,
+            view.log.data_end,
+            "the CommitLog's last message",
+            severity_in(Code.TIMER_UNIT_BEYOND_END, Case.AFTER_CRASH, unclean),
+        )
     if faults.stale.count > faults.beyond.count:
         assert view.truncate_at is not None
-        yield _beyond(view, faults.stale, view.truncate_at, "where a start ends the CommitLog", NOTE)
+        yield _beyond(
+            view,
+            faults.stale,
+            view.truncate_at,
+            "where a start ends the CommitLog",
+            severity_in(Code.TIMER_UNIT_BEYOND_END, Case.START_CUTS),
+        )
 
 
 def _beyond(view: TimerView, units: Beyond, end: int, where: str, severity: str) -> Finding:
@@ -193,7 +205,8 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
         end = view.parts.files[-1].start + view.parts.files[-1].size
         if check.flush_position != end:
             yield Finding(
-                Code.TIMER_CHECKPOINT_WRONG, path, *_FLUSHED, severity=NOTE if unclean else "",
+                Code.TIMER_CHECKPOINT_WRONG, path, *_FLUSHED,
+                severity=severity_in(Code.TIMER_CHECKPOINT_WRONG, Case.AFTER_CRASH, unclean),
                 expected=f"at most {view.files.units_end}", actual=str(check.flush_position),
                 message="the timer log was flushed beyond its last unit",
             )  # fmt: skip
@@ -206,7 +219,7 @@ def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
             Code.TIMER_OFFSET_BEYOND_END,
             path,
             *_QUEUE_OFFSET,
-            severity=REBUILDABLE if stands_still > 0 else NOTE,
+            severity=severity_in(Code.TIMER_OFFSET_BEYOND_END, Case.STANDS_STILL, stands_still > 0),
             topic=TIMER_QUEUE[0],
             queue_id=TIMER_QUEUE[1],
             queue_offset=check.queue_offset,
@@ -221,7 +234,8 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     if fates is None:
         return
     # A slave's log may end before the read time that it has from its master.
-    softer = NOTE if evidence.copy.unclean or evidence.copy.rules.is_slave else LOSS
+    may_lie_beyond = evidence.copy.unclean or evidence.copy.rules.is_slave
+    softer = severity_in(Code.TIMER_MESSAGE_LOST, Case.COPY_ENDS_BEFORE, may_lie_beyond)
     keyed = view.parts.table is not None
     gone = any(finding.code == Code.TIMER_LOG_MISSING for finding in _missing(view))
     # A message that was taken out of its queue and is due after the copy's last message was copied by nobody: no later part of
@@ -229,19 +243,19 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
     due_later = not evidence.copy.rules.is_slave and fates.no_unit.last_time > view.last_store_time
     unused = unused_entries(evidence.copy.source, evidence.copy.listing, evidence.copy.rules) if fates.no_unit.messages else 0
     for count, why, severity in (
-        (fates.cut, "their delivered copies are cut away", LOSS),
-        (fates.never, "no copy of them was ever delivered", LOSS),
+        (fates.cut, "their delivered copies are cut away", ""),
+        (fates.never, "no copy of them was ever delivered", ""),
         (
             fates.after_end,
             "their time came after the copy's last message, so that their copies may lie in what was not copied",
             softer,
         ),
-        (fates.unreached, "no slot of the timer wheel leads to their units after a start", LOSS),
+        (fates.unreached, "no slot of the timer wheel leads to their units after a start", ""),
         (
             fates.no_unit,
             f"they were taken out of their queue, and {'RocksDB has no entry' if keyed else 'the timer log has no unit'} of them"
             + (f"; rocksdbstore/ has {count_text(unused, 'timer')}, which these settings do not read" if unused else ""),
-            LOSS if gone or due_later else softer,
+            "" if gone or due_later else softer,
         ),
     ):
         if count.messages:
@@ -256,7 +270,7 @@ def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
                 expected="a delivered copy, or a time that is still to come",
                 actual=f"read up to {time_text(view.keyed_read_time if keyed else view.parts.check.read_time)}",
                 message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
-                next=USE_ROCKSDB_TIMERS if unused and count is fates.no_unit else "",
+                next=Advice(Step.ROCKSDB_TIMERS) if unused and count is fates.no_unit else None,
                 count=count.messages,
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
 from store_io.kinds.rocksdb_tables.timer_table import TimerEntries, TimerEntriesTask

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.base.errors import StoreError
 from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase

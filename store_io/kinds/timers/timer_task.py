@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import timer_layout as layout
+from schemas.advice import Gap
 from schemas.finding_codes import Code
-from schemas.gaps import Gap
-from schemas.rows import NOTE, Finding, MappedFile
+from schemas.rows import Finding, MappedFile
+from schemas.severity_cases import Case, severity_in
 from schemas.timer_rows import UNIT_DTYPE
 from store_io.base.errors import StoreError
 from store_io.kinds.timers.timer_check import TimerCheck
@@ -315,7 +316,7 @@ class _Reading:
             Code.TIMER_SLOT_WRONG,
             self.task.wheel,
             (at, at + layout.SLOT_BYTES),
-            severity=NOTE if harmless else "",
+            severity=severity_in(Code.TIMER_SLOT_WRONG, Case.NOBODY_WAITS, harmless),
             expected=expected,
             actual=actual,
             message="a slot of the timer wheel",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text

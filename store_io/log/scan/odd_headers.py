@@ -8,7 +8,8 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, Finding, QueueKey, TornProperties
+from schemas.rows import Finding, QueueKey, TornProperties
+from schemas.severity_cases import Case, severity_in
 from store_io.broker import header_faults as faults
 from store_io.log.records import bridges
 from store_io.log.records.message_columns import HAS_INNER, INNER_ALONE
@@ -51,7 +52,8 @@ def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) ->
         actual = read(fault.field, signed=False)
         found.append(
             message_finding(
-                Code.MESSAGE_HEADER_ODD, Span(path, low, high), row, key, severity=LOSS if fault.unreadable else "",
+                Code.MESSAGE_HEADER_ODD, Span(path, low, high), row, key,
+                severity=severity_in(Code.MESSAGE_HEADER_ODD, Case.UNREADABLE, fault.unreadable),
                 actual=f"0x{actual:0{2 * (high - low)}x}", message=f"the header of a message holds {fault.text}",
             )
         )  # fmt: skip

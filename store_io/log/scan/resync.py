@@ -15,7 +15,8 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
-from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, LOSS, Extent, Finding
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_UNWRITTEN, Extent, Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.base.compiled.native import kept
 from store_io.base.wording import count_text
 from store_io.broker.message_verdict import VALID, Verdict
@@ -191,7 +192,7 @@ class Resync:
         finding = self._finding(
             Code.COMMITLOG_TORN_TAIL, start, end, verdict, f"the last message was cut short after {end - start:,} bytes"
         )
-        finding = finding if self._unclean else replace(finding, severity=LOSS)
+        finding = replace(finding, severity=severity_in(finding.code, Case.AFTER_CLEAN_STOP, not self._unclean))
         return ResyncResult([Extent(EXTENT_DAMAGED, start, end, reason=verdict.reason)], [finding], end)
 
     def _filler(self, start: int) -> ResyncResult:

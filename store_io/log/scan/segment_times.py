@@ -9,7 +9,8 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, NOTE, Finding
+from schemas.rows import Finding
+from schemas.severity_cases import Case, severity_in
 from store_io.log.records.message_columns import ROW_DTYPE
 from store_io.log.scan.segment_findings import Findings
 from store_io.log.scan.segment_runs import TOLERANCE_MS
@@ -70,13 +71,14 @@ class StoreTimes:
         elif after is None and fall > CLOCK_STEP_MS:
             self._odd(low)
         else:
-            self._add(
-                Code.STORE_TIME_BACK, NOTE, low, f"store times are {fall:,} ms earlier from here on: the clock was set back"
-            )
+            self._add(Code.STORE_TIME_BACK, "", low, f"store times are {fall:,} ms earlier from here on: the clock was set back")
 
     def _odd(self, row: np.void) -> None:
         self._add(
-            Code.STORE_TIME_ODD, LOSS, row, "a message's store time fits neither the message before it nor the one after it"
+            Code.STORE_TIME_ODD,
+            severity_in(Code.STORE_TIME_ODD, Case.NEIGHBOURS_AGREE),
+            row,
+            "a message's store time fits neither the message before it nor the one after it",
         )
 
     def _add(self, code: Code, severity: str, row: np.void, text: str) -> None:

@@ -15,7 +15,9 @@ from itertools import chain
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas.advice import Advice, Step
 from schemas.rows import NOTE, Finding, SegmentSummary, TornProperties
+from schemas.severity_cases import Case, severity_in
 from store_io.base.java_compat import decode_utf8
 
 
@@ -42,6 +44,10 @@ def told_once(segments: Sequence[SegmentSummary]) -> Iterator[Finding]:
 
 
 def _consequence(finding: Finding, origin: int) -> Finding:
-    where = f"the message at physical offset {origin}"
-    text = f"{finding.message}: a copy that the broker made of {where}"
-    return replace(finding, severity=NOTE, message=text, next=f"Look at {where}: the damage came from there.")
+    text = f"{finding.message}: a copy that the broker made of the message at physical offset {origin}"
+    return replace(
+        finding,
+        severity=severity_in(finding.code, Case.COPIED_BY_BROKER),
+        message=text,
+        next=Advice(Step.LOOK_AT_ORIGIN, (origin,)),
+    )

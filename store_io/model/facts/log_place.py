@@ -9,8 +9,8 @@ import posixpath
 import re
 from typing import NamedTuple
 
+from schemas.advice import Cause, Gap
 from schemas.dledger_layout import DATA
-from schemas.gaps import Cause, Gap
 from schemas.store_names import COMMITLOG
 from store_io.base.java_compat import parse_number
 from store_io.broker.releases import BrokerRules

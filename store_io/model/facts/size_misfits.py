@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from schemas import consumequeue_layout
+from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, Code, Part
 from schemas.rows import Finding
 from store_io.base.java_compat import parse_number
@@ -15,10 +16,7 @@ from store_io.model.facts.odd_settings import UnknownName, shown_name
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import StoreListing
 
-_STEP = "Find this store's own broker.conf and audit again."
-_OR_WITHOUT = (
-    f"{_STEP} Without --broker-conf the audit takes sizes from the files; a broker that starts with this broker.conf does not."
-)
+_STEP = Advice(Step.OWN_CONF)
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Misfit:
     part: Part
     sentence: str
     alone: bool = False
-    step: str = _STEP
+    step: Advice = _STEP
 
 
 def size_misfits(
@@ -86,8 +84,7 @@ def size_misfits(
         step, right = _STEP, [line for line in misnamed if line.meant in keys]
         if right and _made_by(right, keys, settings) == size:
             why = f"{_both(shown_name(line.key) for line in right)} would fit under the right name"
-            correct = _both(f"{line.meant} in place of {shown_name(line.key)}" for line in right)
-            step = f"Correct the name in broker.conf, {correct}, and audit again."
+            step = Advice(Step.CORRECT_NAMES, tuple(name for line in right for name in (line.meant, shown_name(line.key))))
         found.append(
             Misfit(
                 same[0].path,
@@ -101,7 +98,7 @@ def size_misfits(
         )
     if left_out is None or not found or any(misfit.alone for misfit in found) or not _shown(listing, settings, left_out(), wrong):
         return found
-    return [replace(misfit, step=_OR_WITHOUT) if misfit.step == _STEP else misfit for misfit in found]
+    return [replace(misfit, step=Advice(Step.OWN_CONF_OR_NONE)) if misfit.step == _STEP else misfit for misfit in found]
 
 
 def _shown(listing: StoreListing, settings: Mapping[str, Setting], left_out: Mapping[str, Setting], wrong: Set[str]) -> bool:
@@ -147,6 +144,6 @@ def with_cause(findings: Iterable[Finding], misfits: Sequence[Misfit]) -> Iterat
     return (_with_step(finding, steps) for finding in findings)
 
 
-def _with_step(finding: Finding, steps: Mapping[Part, str]) -> Finding:
+def _with_step(finding: Finding, steps: Mapping[Part, Advice]) -> Finding:
     caused = [step for part, step in steps.items() if CATALOGUE[finding.code].wrong_size_of & part]
-    return replace(finding, next=caused[0]) if caused and not finding.next else finding
+    return replace(finding, next=caused[0]) if caused and finding.next is None else finding

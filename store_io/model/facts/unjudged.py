@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Overwritten, Refusal, RefusalKind, Step
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
 from store_io.base.errors import StoreError
@@ -33,28 +32,25 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
-_BEFORE = "before any start: one that fails here overwrites other files in config/"
-NEXT_STEP = f"Restore the file or its .bak, or set both aside, {_BEFORE}"
-NEXT_STEP_ALONE = f"Restore the file itself, as its .bak is not read in its place, or set both aside, {_BEFORE}"
-NEXT_STEP_BACKUP = f"Copy its .bak over the file, as this start does not take the .bak itself, {_BEFORE}"
 
 
-def refusal_step(done: Load, rules: BrokerRules, late: bool) -> str:
+def refusal_step(done: Load, rules: BrokerRules, late: bool) -> Advice:
     """Return the next step for a file that ends the broker (config.md 5, 6).
 
     It names the tables that a start destroys before that step.
     """
     own = config_rules(rules)
     if own.refusal_saves_all and not late:
-        lost = "topics, groups, offsets and filters, and the second one starts without them"
+        lost = Overwritten.ALL_TABLES
     elif late:
-        lost = "the offsets of delay levels"
+        lost = Overwritten.DELAY_OFFSETS
     elif own.topics_of_transactions:
-        lost = "config/consumerFilter.json"
+        lost = Overwritten.FILTERS
     else:
-        lost = "consumer offsets and filters, the second one their .bak too"
-    step = NEXT_STEP if not done.refused else NEXT_STEP_BACKUP if done.good_backup else NEXT_STEP_ALONE
-    return f"{step}: {lost}."
+        lost = Overwritten.OFFSETS
+    if not done.refused:
+        return Advice(Step.RESTORE_REFUSED, (lost,))
+    return Advice(Step.COPY_REFUSED_BACKUP if done.good_backup else Step.RESTORE_REFUSED_ALONE, (lost,))
 
 
 @dataclass

@@ -107,7 +107,7 @@ def _plan_queues(
             continue
         if why := why_no_folder(key[0]):
             made.unfindable[key] = [
-                {**queue_plan.queue_row(key, run.offset, run.end_offset, run.first), "reason": why}
+                {**queue_plan.queue_row(key, run.offset, run.end_offset, run.first), "reason": why, "had_entry": False}
                 for run in runs_of(view, audit.segments, RUN_QUEUE)
             ]
             continue

@@ -13,7 +13,7 @@ from jobs.audit.run_audit import run_with
 from jobs.audit.runner import Runner
 from jobs.command_line.options import AuditOptions, StoreArgument
 from jobs.session import Session
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import read_plan

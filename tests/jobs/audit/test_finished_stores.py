@@ -23,8 +23,8 @@ from jobs.audit.finished_stores import FinishedStores
 from jobs.command_line.options import AuditOptions
 from jobs.command_line.stores import StoreArgument
 from jobs.output import KEPT, OutputFolder
+from schemas.advice import Cause
 from schemas.finding_codes import Code
-from schemas.gaps import Cause
 from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment, Finding
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed

@@ -19,7 +19,7 @@ from jobs.command_line.stores import StoreArgument
 from jobs.environment import setup as environment
 from jobs.session import Session
 from jobs.tables.delta_query import DeltaQuery
-from schemas.gaps import Cause, exit_code_of
+from schemas.advice import Cause, exit_code_of
 from schemas.tables import TABLES
 from store_io.audit.open_copy import open_copy
 from store_io.audit.rounds.task_making import TaskMaker

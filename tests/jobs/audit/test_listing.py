@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.audit.listing import listing_problems
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 
 
 def audit(*segments: tuple[str, str, int]) -> Any:

@@ -11,7 +11,7 @@ from jobs.command_line.stores import StoreArgument
 from jobs.report.files.result_json import RunInfo, result_json
 from jobs.report.texts.summary_text import summary_text
 from jobs.tables.delta_tables import run_rows
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.base import packed
 from tests.support.handmade import samples

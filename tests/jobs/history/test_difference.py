@@ -11,7 +11,7 @@ from pyspark import SparkContext
 from jobs.history import difference, reading
 from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import difference_text, fleet_text
-from schemas.gaps import Cause, exit_code_of
+from schemas.advice import Cause, exit_code_of
 from tests.support.handmade.history_rows import (
     BEFORE,
     A,

@@ -20,6 +20,7 @@ from jobs.history.reading import History, collect
 from jobs.tables import delta_tables as tables_module
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import Tables, arrow_table
+from schemas.advice import Advice, Step
 from schemas.rows import AuditOutcome, Finding
 from schemas.tables import TABLES
 from store_io.base.errors import StoreError
@@ -51,7 +52,16 @@ def outcome(name: str, code: int = 0, findings: list[Finding] | None = None, **c
 
 
 def damage(start: int, end: int, count: int = 1) -> Finding:
-    return Finding("commitlog_damaged", "commitlog/" + "0" * 20, start, end, "loss", message="damaged", next="n", count=count)
+    return Finding(
+        "commitlog_damaged",
+        "commitlog/" + "0" * 20,
+        start,
+        end,
+        "loss",
+        message="damaged",
+        next=Advice(Step.OTHER_COPY),
+        count=count,
+    )
 
 
 @pytest.fixture(scope="module")

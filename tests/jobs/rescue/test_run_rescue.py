@@ -17,7 +17,7 @@ import pytest
 from jobs import cli
 from jobs.rescue import first_look, run_rescue
 from jobs.rescue.hand_over import SUFFIXES
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Step
 from store_io.kinds.config.rebuild import config_changes
 from store_io.kinds.config.texts.table_forms import Form
 from store_io.repair import ways
@@ -241,13 +241,15 @@ def test_a_kind_without_a_repair_is_refused_before_any_is_worked_out(
 
     def audit(*asked: Any) -> Any:
         outcome, compared = own(*asked)
-        outcome.no_repair = "No repair is written for it: compare by hand."
+        outcome.no_repair = Advice(Step.NO_LEDGER_REPAIR)
         return outcome, compared
 
     monkeypatch.setattr(run_rescue, "_audit", audit)
     assert typed(store, "--yes") == 3
     said = capsys.readouterr().out
-    assert "Not rescued: no repair is written for this kind of store." in said and "compare by hand" in said
+    assert "Not rescued: no repair is written for this kind of store." in said and "compare committedIndex" in " ".join(
+        said.split()
+    )
     assert not (store / "store-rescued").exists() and (store / "store-rescued.rescue" / "store" / "report.html").exists()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome, FurthestRun
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
 from store_io.base import packed

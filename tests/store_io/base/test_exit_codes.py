@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.base import exit_codes
 

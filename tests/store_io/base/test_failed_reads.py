@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.base.errors import Denied, NotAFile, StoreChanged, StoreError, UnfitDonor, Unreadable, UsageError
 from store_io.base.failed_reads import (
     MOST_NOTED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import EXTENT_UNWRITTEN, Extent, IndexFileSummary, QueueSummary
 from store_io.model.evidence import Evidence
 from store_io.model.queue_leftovers import LeftoverResult

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.model.found_gaps import Gaps
 
 A, B, C = (Gap(Cause.NOT_LISTED, path) for path in "abc")

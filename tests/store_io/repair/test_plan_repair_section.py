@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError, UsageError

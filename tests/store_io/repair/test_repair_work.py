@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.base.errors import StoreError
 from tests.support.stores.small_repairs import copied, small_store
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs.bench.store import write_store
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest

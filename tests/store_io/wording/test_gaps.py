@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.gaps import Cause, Gap, LedgerRows, LeftOut
+from schemas.advice import Cause, Gap, LedgerRows, LeftOut
 from store_io.wording.gaps import distinct, gap_rows, gap_text, incomplete_texts
 
 PATH = "commitlog/{0}"  # a name found in a store may hold anything

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from store_io.base.wording import Sentence
 from store_io.wording.gaps import gap_text
-from store_io.wording.refusals import correct_line, refusal_cause, refusal_row, refusal_sentence
+from store_io.wording.refusals import refusal_cause, refusal_row, refusal_sentence
 from tests import ROOT
 
 CASES = [Refusal(kind, "commitlog/{x}: y", 1_000, 2_000, "a=b", 30, 4_000, ("T:0", 7)) for kind in RefusalKind]
@@ -55,7 +54,7 @@ def test_what_may_be_a_refusal_is_said_with_its_doubt() -> None:
 
 
 def test_the_line_to_correct_is_the_refusals_own() -> None:
-    assert correct_line(Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="k=v")).endswith("the copy is not at fault: k=v.")
+    assert Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="k=v").correct_line == Advice(Step.CORRECT_LINE, ("k=v",))
 
 
 READERS = (

@@ -23,7 +23,8 @@ def report(**more: Any) -> dict[str, Any]:
         "messages_after": 1700, "lost": {"messages": 0, "bytes": 0}, "log_end": 9000, "unblocked": [], "bridges": [],
         "given_up": {"messages": 0, "missing": 0, "cut": 0, "earlier": 0, "signs": []}, "dropped": [], "unserved": [],
         "removed": [], "queues": [], "index": {"reasons": []}, "moved": [], "not_copied": [], "needed_bytes": 1, "kept": [],
-        "answered": [], "donor": None, "steps": steps.rows, "config": [], "config_written": False, "timers": None,
+        "answered": [], "donor": None, "steps": steps.rows, "config": [], "config_in_copy": True,
+        "config_written": False, "timers": None,
         "problems": [], "made_at": "2026-11-20 21:20:30", "positions_set_back": 0, "offsets": [], "healed": None,
     }  # fmt: skip
     return base | more

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jobs.report.files.result_json import RunInfo
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
+from schemas.finding_codes import CATALOGUE
 from schemas.rows import AuditOutcome, Finding, FurthestRun, Row
 from store_io.wording.gaps import gap_rows, gap_text
 from store_io.wording.refusals import refusal_row
@@ -51,16 +51,17 @@ def damaged() -> AuditOutcome:
     findings = [
         Finding(
             "commitlog_damaged", "commitlog/00000000000000001024", 100, 300, "loss", 1124, expected="0x1", actual="0x2",
-            message="the body's checksum does not fit", next="Compare with another copy.",
+            message="the body's checksum does not fit", next=CATALOGUE["commitlog_damaged"].next,
         ),
         *(
             Finding(
                 "queue_entry_wrong", f"consumequeue/{HOSTILE}/0/00000000000000000000", 20 * i, 20 * i + 20, "rebuildable",
-                topic=HOSTILE, queue_id=0, queue_offset=i, message=f"entry of {HOSTILE}", next="Rebuild this queue.", count=2,
+                topic=HOSTILE, queue_id=0, queue_offset=i, message=f"entry of {HOSTILE}", count=2,
+                next=Advice(Step.REBUILD_QUEUE),
             )
             for i in range(25)
         ),
-        Finding("checkpoint_zero", "abort", severity="note", message="the abort marker is there", next="Nothing to do."),
+        Finding("checkpoint_zero", "abort", severity="note", message="the abort marker is there", next=Advice(Step.NOTHING)),
     ]  # fmt: skip
     return AuditOutcome(
         "hurt-\u202e",
@@ -171,7 +172,14 @@ def empty() -> AuditOutcome:
         "This copy holds no message, and nothing in it shows that it ever held one; RocketMQ 5.3.3 would start on it"
     )
     outcome.findings = [
-        Finding("commitlog_empty", "commitlog", severity="note", actual="no message", message="no message", next="Look.")
+        Finding(
+            "commitlog_empty",
+            "commitlog",
+            severity="note",
+            actual="no message",
+            message="no message",
+            next=CATALOGUE["commitlog_empty"].next,
+        )
     ]
     return outcome
 
@@ -184,8 +192,12 @@ def emptied() -> AuditOutcome:
     outcome.queues = [{"topic": "t", "queue_id": 0, "disk_entries": 9}]
     outcome.verdict = "Nothing to lose is left here: the CommitLog holds no message, but this copy held some"
     outcome.findings = [
-        Finding("commitlog_emptied", "commitlog", severity="loss", message="it held some", next="Copy the store again."),
-        Finding("commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next="Find the copy of that audit."),
+        Finding(
+            "commitlog_emptied", "commitlog", severity="loss", message="it held some", next=CATALOGUE["commitlog_emptied"].next
+        ),
+        Finding(
+            "commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next=CATALOGUE["commitlog_shrunk"].next
+        ),
     ]
     return outcome
 
@@ -196,7 +208,9 @@ def shrunk() -> AuditOutcome:
     outcome.name, outcome.exit_code, outcome.counts = "short", 20, {"loss": 1}
     outcome.furthest = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000)
     outcome.findings = [
-        Finding("commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next="Find the copy of that audit.")
+        Finding(
+            "commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next=CATALOGUE["commitlog_shrunk"].next
+        )
     ]
     return outcome
 
@@ -209,7 +223,16 @@ def already_damaged() -> AuditOutcome:
         "RocketMQ 5.3.3 would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
     )
     outcome.findings = [
-        Finding("commitlog_damaged", f"commitlog/{0:020}", 100, 300, "loss", 100, message="damaged", next="Compare.")
+        Finding(
+            "commitlog_damaged",
+            f"commitlog/{0:020}",
+            100,
+            300,
+            "loss",
+            100,
+            message="damaged",
+            next=CATALOGUE["commitlog_damaged"].next,
+        )
     ]
     return outcome
 
@@ -248,9 +271,15 @@ def refused() -> AuditOutcome:
             "commitlog/x.swp",
             severity="rebuildable",
             message="a name that stops the broker",
-            next="Remove it.",
+            next=Advice(Step.REMOVE_FILE),
         ),
-        Finding("broker_refuses", "commitlog/x.swp", severity="loss", message="it has no number", next="Remove the cause."),
+        Finding(
+            "broker_refuses",
+            "commitlog/x.swp",
+            severity="loss",
+            message="it has no number",
+            next=CATALOGUE["broker_refuses"].next,
+        ),
     ]
     return outcome
 
@@ -331,8 +360,9 @@ def hostile_outcome(name: str) -> AuditOutcome:
     outcome = damaged()
     outcome.name = outcome.location_text = outcome.verdict = outcome.replica_group = name
     outcome.incomplete = [name]
+    step = Advice(Step.TAKE_OVER_OR_COPY, (name, name, name))
     outcome.findings = [
-        Finding(code, f"consumequeue/{name}/0/0", 0, 20, severity, 5, name, 0, 7, name, name, name, name, 3)
+        Finding(code, f"consumequeue/{name}/0/0", 0, 20, severity, 5, name, 0, 7, name, name, name, step, 3)
         for code, severity in (("queue_entry_wrong", "rebuildable"), ("commitlog_damaged", "loss"), ("file_unrecognised", "note"))
     ]
     outcome.queues = [{"topic": name, "queue_id": 0, "wrong": 3, "problem": name, "log_end_offset": 9, "dispatch_max_offset": 1}]

@@ -6,8 +6,10 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from schemas.finding_codes import CATALOGUE, CURED, STOP_REASONS, SWITCH_OFF, FindingCode, Part, Stays
+from schemas.advice import Advice, Step
+from schemas.finding_codes import CATALOGUE, CURED, SETTING_OF_STOP, STOP_REASONS, FindingCode, Part, Stays
 from schemas.rows import LOSS, NOTE, REBUILDABLE
+from store_io.wording.steps import advice_text
 
 FINDING, STOP_REASON = "finding", "stop reason"
 _FOLLOWS = {
@@ -112,10 +114,10 @@ def _of_finding(row: FindingCode) -> CodeWords:
     own = f"{row.follows} {_AS_A_NOTE}" if row.follows and row.severity == NOTE else row.follows
     follows = [_UNREAD if row.unread else own or _FOLLOWS[row.severity]]
     follows += [sentence for _, sentence in parts]
-    act = [row.next]
+    act = [advice_text(row.next)]
     if row.raised_step:
         follows.append("Some findings with this code are graver than a note: findings.jsonl has the severity of each.")
-        act.append(f"Above a note: {row.raised_step}")
+        act.append(f"Above a note: {advice_text(row.next_at(LOSS))}")
     if row.wrong_size_of:
         act.append("First compare the file sizes in broker.conf with the copy's: a wrong one causes this finding, too.")
     after = [_CURED] if row.code in CURED else []
@@ -134,7 +136,10 @@ def _of_finding(row: FindingCode) -> CodeWords:
 
 def _stop_reasons(reasons: Mapping[str, str]) -> dict[str, CodeWords]:
     others = {code: (_ENDS, _NO_ACT) if code in _NO_DAMAGE else (_CUTS, _LOOK) for code in reasons}
-    others |= {code: (_CUTS, _LATER_SETTING.format(step)) for code, step in SWITCH_OFF.items()}
+    others |= {
+        code: (_CUTS, _LATER_SETTING.format(advice_text(Advice(Step.SWITCH_OFF, (setting,)))))
+        for code, setting in SETTING_OF_STOP.items()
+    }
     return {code: CodeWords(code, STOP_REASON, meaning, *{**others, **_NO_FILES}[code]) for code, meaning in reasons.items()}
 
 

@@ -35,6 +35,7 @@ _UNPROVEN = {
     DELAY_OFFSETS: "deliveries whose copies are no longer in the log: those messages come again",
 }
 _UNPROVEN[LMQ_OFFSETS] = _UNPROVEN[CONSUMER_OFFSETS]
+_OF_EVERY_BROKER = (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS)
 CONFIG_GONE = "config/ is not in this copy"
 _OLDER = "what changed after this form was written"
 _LEFT_OUT = "what it held. Take the file from another copy of this broker, or let the table begin empty with --empty-config"
@@ -201,7 +202,7 @@ def _made(
         written = written_tables(path, table, version, rules) if count or by_log else None
         if written is None:
             why = "the release takes nothing that can be read of it" if count else "no form of it in the copy can be read"
-            rows, gone = not_kept(forms, {}), reason == CONFIG_GONE
+            rows, gone = not_kept(forms, {}), _is_gone(audit, path)
             return ConfigChange(
                 path, None, reason if gone else f"{reason}; {why}", unproven=_LEFT_OUT, not_kept=rows, left_out=True
             )
@@ -246,8 +247,8 @@ def _state(audit: Audited, path: str, done: Load) -> str:
     """Return a clause on why the file is to be replaced; "" if a start takes the broker's own."""
     if done.refuses:
         return "neither the file nor its .bak can be used, so that the release does not start"
-    if path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS) and not any(each.files for each in audit.config.loads.values()):
-        return "the copy has no topics, groups or offsets in config/" if audit.copy.listing.has_config else CONFIG_GONE
+    if path in _OF_EVERY_BROKER and not any(each.files for each in audit.config.loads.values()):
+        return CONFIG_GONE if _is_gone(audit, path) else "the copy has no topics, groups or offsets in config/"
     if is_lost(audit.config, path):
         return "a start begins without this table"
     if done.name.endswith(BACKUP):
@@ -255,6 +256,11 @@ def _state(audit: Audited, path: str, done: Load) -> str:
     if _is_older(audit, path, done):
         return "it is older than its .bak"
     return ""
+
+
+def _is_gone(audit: Audited, path: str) -> bool:
+    """Say whether the copy lacks the file because it lacks all of config/."""
+    return path in _OF_EVERY_BROKER and not audit.copy.listing.has_config
 
 
 def _is_older(audit: Audited, path: str, done: Load) -> bool:

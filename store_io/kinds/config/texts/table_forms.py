@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from schemas.gaps import Gap
+from schemas.advice import Gap
 from schemas.rows import Row
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.failed_reads import failed_reads, noted_unless

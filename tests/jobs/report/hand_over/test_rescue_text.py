@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.report.hand_over.rescue_text import audit_text, choice_text, ways_text
-from schemas.finding_codes import SWITCH_OFF
+from schemas.advice import Advice, Step
 from schemas.rows import AuditOutcome, Comparison, Finding, Row, Start
 from store_io.repair.proposals import refused_section
 from store_io.repair.repair_work import RepairOutcome
@@ -67,6 +67,6 @@ def test_the_reason_names_a_setting_and_not_damage_where_there_is_none() -> None
     outcome.findings = [found]
     more = "it keeps 7 more of the messages"
     assert reason(outcome, worked_out(messages_after=11), worked_out()) == more  # the record may be damaged
-    outcome.findings = [replace(found, next=SWITCH_OFF["dup_info"])]
+    outcome.findings = [replace(found, next=Advice(Step.SWITCH_OFF, ("duplicationEnable",)))]
     with_setting = f"{more}: those that a start with duplicationEnable=true cuts"
     assert reason(outcome, worked_out(messages_after=11), worked_out()) == with_setting

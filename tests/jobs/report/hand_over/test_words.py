@@ -117,6 +117,10 @@ def test_tables_that_begin_empty_or_are_left_out_are_said_first() -> None:
         "The new store is consistent but for config/consumerOffset.json and holds"
     )
     assert "this copy's file could not be read" in told(left)
+    gone = replace(left, report={**left.report, "config_in_copy": False})
+    assert "config/ is not in this copy" in told(gone) and "could not be read" not in told(gone)
+    waits = replace(gone, report={**gone.report, "config_written": False})
+    assert headline(waits).startswith("The new store is consistent but for config/ and holds")
     kept = handed.config_row(taken_from=["config/consumerOffset.json.bak"], not_kept=[form])
     assert replace(own, report=handed.report(config=[kept], config_written=True)).style == "care"
 

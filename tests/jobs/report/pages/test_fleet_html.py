@@ -7,6 +7,7 @@ from jobs.report.pages.page import TOOLS_FROM
 from jobs.report.texts.history_text import fleet_text
 from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, Code
+from store_io.wording.steps import advice_text
 from tests.support.handmade.history_rows import T0, run_row, view_of
 from tests.support.handmade.samples import HOSTILE
 from tests.support.texts.pages import Page
@@ -36,7 +37,7 @@ def test_a_finding_leads_to_what_its_code_means() -> None:
     ]
     page = Page("".join(fleet_html(view_of([run_row("a", 2, 20, safety="stop")], codes))))
     assert page.problems() == [] and page.text.count("of_another_version") == 2
-    assert {"href": "#code-commitlog_damaged"} in page.all("a") and CATALOGUE["commitlog_damaged"].next in page.text
+    assert {"href": "#code-commitlog_damaged"} in page.all("a") and advice_text(CATALOGUE["commitlog_damaged"].next) in page.text
 
 
 def test_a_long_list_gets_tools_and_stores_their_brokers_names() -> None:

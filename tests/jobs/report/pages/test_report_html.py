@@ -17,6 +17,7 @@ from jobs.report.pages.report_html import report_html
 from jobs.report.pages.sections.segment_map import MAX_SHOWN
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import printable
+from schemas.advice import Advice, Step
 from schemas.rows import AuditOutcome, Finding
 from tests.support import damage
 from tests.support.answers.product import audit
@@ -61,7 +62,7 @@ def large() -> AuditOutcome:
     outcome.findings = [
         Finding(
             *(codes[i % 3][0], f"consumequeue/{topics[i % 10_000]}/0/0", i, i + 20, codes[i % 3][1], i, topics[i % 10_000], 0, i),
-            expected="1", actual="2", message=f"entry {i}", next="Rebuild this queue.",
+            expected="1", actual="2", message=f"entry {i}", next=Advice(Step.REBUILD_QUEUE),
         )
         for i in range(100_000)
     ]  # fmt: skip

@@ -16,16 +16,18 @@ from jobs.report.texts.deleted_files import deleted_files
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.summary_text import summary_text
-from schemas.advice import Refusal, RefusalKind
-from schemas.finding_codes import CATALOGUE, HEALS, STARTS_DISPATCH
+from schemas.advice import Advice, Refusal, RefusalKind, Step
+from schemas.finding_codes import CATALOGUE, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
-from store_io.kinds.config.config_reader import NO_BACKUP
 from store_io.repair.proposals import refused_section
+from store_io.wording.steps import advice_text, next_text
 from tests.support.handmade import samples
 
+HEALS = "a repair makes it with --heal"
 WORDS = ("/copies/hurt", "--release", "4.9.8")
 PLAN = "/out/hurt/plan.json"
-REPAIR = CATALOGUE["broker_drops_messages"].next
+SALVAGE = CATALOGUE["broker_drops_messages"].next
+REPAIR = advice_text(SALVAGE)
 
 
 def page_text(outcome: AuditOutcome) -> str:
@@ -44,7 +46,7 @@ def hurt(code: str = "broker_drops_messages", **broker: Any) -> AuditOutcome:
     outcome.plan["broker"] |= broker
     if code == "broker_skips_messages":
         outcome.plan["repair"] = samples.proposed()
-    outcome.findings.insert(0, Finding(code, "commitlog/x", severity="loss", count=12, next=REPAIR))
+    outcome.findings.insert(0, Finding(code, "commitlog/x", severity="loss", count=12, next=SALVAGE))
     return outcome
 
 
@@ -55,7 +57,7 @@ def test_what_keeps_most_comes_first_and_then_what_a_start_loses() -> None:
         "Repair with --policy salvage: keeps 18 messages, 12 more than a start would:",
         f"--plan {PLAN}",
         "A start of RocketMQ 4.9.8 keeps 6 messages and loses 12. It cuts the CommitLog at physical offset 1,124.",
-        "Compare with another copy.",
+        "Look for these bytes in another copy of the same broker",
     )
     order = [re.sub(r"\s+", " ", text).index(part) for part in parts]
     assert order == sorted(order)
@@ -77,19 +79,19 @@ def test_a_start_and_an_election_that_never_end(election: dict[str, int] | None,
 def test_a_step_that_another_one_begins_with_is_said_once_for_the_files_of_both() -> None:
     outcome = hurt()
     short, longer = CATALOGUE["message_lost"].next, CATALOGUE["commitlog_damaged"].next
-    assert longer.startswith(short) and longer != short
+    assert advice_text(longer).startswith(advice_text(short)) and longer != short
     for code, file, step in (("message_lost", "commitlog/a", short), ("commitlog_damaged", "commitlog/b", longer)):
         outcome.findings.append(Finding(code, file, severity="loss", next=step))
     others = dict(next_steps(outcome, WORDS, PLAN).others)
-    assert short not in others and set(others[longer]) >= {"commitlog/a", "commitlog/b"}
+    assert advice_text(short) not in others and set(others[advice_text(longer)]) >= {"commitlog/a", "commitlog/b"}
 
 
 def test_a_copy_of_a_running_broker_is_to_be_copied_again_although_that_is_a_note() -> None:
     outcome, step = hurt(), CATALOGUE["live_copy"].next
-    assert step not in page_text(outcome)
+    assert advice_text(step) not in page_text(outcome)
     outcome.findings.insert(0, Finding("live_copy", "commitlog/x", severity="note", next=step))
-    assert step in page_text(outcome).partition("Words used")[0]
-    assert step in re.sub(r"\s+", " ", summary(outcome))
+    assert advice_text(step) in page_text(outcome).partition("Words used")[0]
+    assert advice_text(step) in re.sub(r"\s+", " ", summary(outcome))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_what_a_repair_heals_is_not_to_be_looked_at_again() -> None:
     outcome = replace(hurt(), name="hurt")
     step = CATALOGUE["commitlog_damaged"].next
     outcome.findings = [Finding("commitlog_damaged", "commitlog/0", severity="loss", next=step, message="m")]
-    assert HEALS in step and any(HEALS in said for said, _ in next_steps(outcome, WORDS, PLAN).others)
+    assert HEALS in advice_text(step) and any(HEALS in said for said, _ in next_steps(outcome, WORDS, PLAN).others)
     for policy in ("broker", "salvage"):
         outcome.plan["repair"][policy] = samples.worked_out(messages_after=19, healed=1, options=["--heal"])
     assert not any(HEALS in said for said, _ in next_steps(outcome, WORDS, PLAN).others)
@@ -187,8 +189,8 @@ def test_where_a_repair_is_offered_its_own_steps_are_not_listed() -> None:
     outcome = hurt()
     row = Finding("queue_entry_missing", "consumequeue/t/0/0", severity="rebuildable", next=CATALOGUE["queue_entry_missing"].next)
     outcome.findings.append(row)
-    assert row.next not in " ".join(summary(outcome).split())
-    assert row.next.rstrip(".") in " ".join(summary(replace(outcome, complete=False)).split())
+    assert next_text(row.next) not in " ".join(summary(outcome).split())
+    assert next_text(row.next).rstrip(".") in " ".join(summary(replace(outcome, complete=False)).split())
 
 
 def test_where_no_repair_is_offered_none_is_asked_for() -> None:
@@ -197,11 +199,12 @@ def test_where_no_repair_is_offered_none_is_asked_for() -> None:
 
 
 def test_where_a_setting_stops_the_start_no_repair_is_offered() -> None:
-    outcome, step = hurt(starts=False), "Correct this line of broker.conf, the copy is not at fault: combineCQPreferCQType=x."
+    outcome = hurt(starts=False)
     outcome.refusal = Refusal(RefusalKind.DOUBLE_WRITE_LIGHT, setting="combineCQPreferCQType=x")
-    outcome.findings = [Finding("broker_refuses", "x", severity="loss", next=step)]
+    outcome.findings = [Finding("broker_refuses", "x", severity="loss", next=outcome.refusal.correct_line)]
     steps = next_steps(outcome, WORDS, PLAN)
-    assert (steps.withheld, steps.repairs) == (step, [])
+    step = "Correct this line of broker.conf, the copy is not at fault: combineCQPreferCQType=x."
+    assert (steps.withheld, steps.repairs, steps.others) == (step, [], [])
     assert "A repair removes the cause" not in page_text(outcome)
 
 
@@ -284,7 +287,7 @@ def test_an_assumed_release_gets_no_repair_advice_beside_the_refusal_to_give_it(
         advice = re.sub(r"\s+", " ", text)
         assert "no repair command is shown for an assumed one" in advice
         assert REPAIR not in advice.partition("Words used")[0] and "all repair commands" not in advice
-        assert step not in advice.partition("Words used")[0]
+        assert advice_text(step) not in advice.partition("Words used")[0]
 
 
 @pytest.mark.parametrize(
@@ -344,13 +347,15 @@ def test_a_copy_is_told_which_tables_to_take_before_it_becomes_master(
         shown = re.sub(r"\s+", " ", text)
         assert "Safe to start" in shown and told in shown and ("Nothing to do" in shown) == told.startswith("Nothing")
     outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
-    outcome.findings.append(Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next="Look."))
+    outcome.findings.append(
+        Finding("queue_entry_missing", "consumequeue", severity="rebuildable", next=Advice(Step.REBUILD_QUEUE))
+    )
     assert (told in re.sub(r"\s+", " ", page_text(outcome))) == (not told.startswith("Nothing"))
 
 
 def test_missing_messages_are_not_called_damaged_ones() -> None:
     outcome = samples.clean()
-    outcome.findings.append(Finding("segment_missing", "commitlog/x", severity="loss", count=323, next="Find it."))
+    outcome.findings.append(Finding("segment_missing", "commitlog/x", severity="loss", count=323, next=Advice(Step.SEEK_SEGMENT)))
     outcome.counts = {"loss": 1}
     outcome.exit_code = 20
     for text in (page_text(outcome), summary(outcome)):
@@ -389,14 +394,16 @@ def test_a_donor_is_no_step_for_a_copy_that_holds_no_message() -> None:
         for code in ("message_lost", "commitlog_damaged", "segment_missing")
     ]
     others = [step for step, _ in next_steps(outcome, WORDS, PLAN).others]
-    assert "Copy the store again." in others and not any("--donor" in step for step in others)
+    assert next_text(outcome.findings[0].next) in others and not any("--donor" in step for step in others)
 
 
 @pytest.mark.parametrize(("options", "named"), [([], False), (["--fix-config"], True)])
 def test_fix_config_is_no_step_where_no_repair_asks_for_it(options: list[str], named: bool) -> None:
     outcome = samples.clean()
     outcome.exit_code, outcome.counts = 10, {"rebuildable": 1}
-    outcome.findings = [Finding("config_table_lost", "config/consumerOffset.json", severity="rebuildable", next=NO_BACKUP)]
+    outcome.findings = [
+        Finding("config_table_lost", "config/consumerOffset.json", severity="rebuildable", next=Advice(Step.RESTORE_OR_FIX))
+    ]
     copied = samples.worked_out()["steps"][:1]
     outcome.plan["repair"] = samples.proposed(options=options, **({} if named else {"steps": copied}))
     steps = next_steps(outcome, WORDS, PLAN)

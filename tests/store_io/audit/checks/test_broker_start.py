@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jobs.report.files.store_json import finding_row
-from schemas.advice import Refusal, RefusalKind
+from schemas.advice import Refusal, RefusalKind, Step
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
 from store_io.broker.controller_mode.epochs import Elected, Epoch
@@ -20,9 +20,9 @@ from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.kinds.config.config_reader import Load, StoreConfig
 from store_io.model.evidence import Evidence
-from store_io.model.facts.unjudged import NEXT_STEP
 from store_io.model.loss import Loss, QueueLoss
 from store_io.wording.refusals import refusal_sentence
+from store_io.wording.steps import next_text
 from tests.support.handmade.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 
 KEY: QueueKey = ("T", 0)
@@ -60,8 +60,8 @@ def test_a_refusal_names_the_file_and_a_step_for_config() -> None:
         return finding
 
     log, config = refused(refusal=LENGTH), refused(refusal=Refusal(RefusalKind.CONFIG_FILE, "config/topics.json"))
-    assert (log.code, log.file, log.next) == ("broker_refuses", "commitlog/0", "")
-    assert config.file == "config/topics.json" and config.next.startswith(NEXT_STEP)
+    assert (log.code, log.file, log.next) == ("broker_refuses", "commitlog/0", None)
+    assert config.file == "config/topics.json" and config.next is not None and config.next.step == Step.RESTORE_REFUSED
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_a_setting_that_stops_the_start_is_to_be_corrected(release: str, given: 
     rules = broker_rules(release, settings)
     why = combination_refusal(rules) or late_combination_refusal(rules)
     (finding,) = found(evidence_of(replace(copy_of(), rules=rules), prediction=Prediction(False, False, refusal=why)))
-    assert finding.next.startswith(f"Correct this line of broker.conf, the copy is not at fault: {line}")
+    assert next_text(finding.next).startswith(f"Correct this line of broker.conf, the copy is not at fault: {line}")
     assert finding.file == "" and finding_row(finding)["file"] is None  # no file of the copy is to blame
     other = Prediction(False, False, refusal=LENGTH)
-    assert found(evidence_of(replace(copy_of(), rules=rules), prediction=other))[0].next == ""
+    assert found(evidence_of(replace(copy_of(), rules=rules), prediction=other))[0].next is None
 
 
 def test_messages_that_a_start_cuts_and_messages_that_it_never_serves() -> None:
@@ -131,7 +131,7 @@ def test_offsets_beyond_the_new_end_are_a_loss_to_consumers_only_where_messages_
     config = StoreConfig(topics={"T": {}}, offsets={offset: 9}, offsets_from=[(CONSUMER_OFFSETS, {offset})], delay_offsets={1: 4})
     for loss, severity in ((Loss(), NOTE), (Loss({KEY: QueueLoss(messages=1, cut=0)}), REBUILDABLE)):
         group = next(f for f in found(started(loss, config=config)) if f.code == "consumer_offset_beyond_end")
-        assert (group.severity, group.queue_offset, group.expected) == (severity, 9, "at most 5")
+        assert (group.weight, group.queue_offset, group.expected) == (severity, 9, "at most 5")
         assert (group.file, group.start, group.end, group.message) == (CONSUMER_OFFSETS, 0, 30, "group G")
         level = next(f for f in found(started(loss, config=config)) if f.code == "delay_offset_beyond_end")
         assert (level.file, level.queue_offset, level.message) == (DELAY_OFFSETS, 4, "delay level 1")

@@ -16,6 +16,7 @@ from store_io.audit.checks.emptied import shrunk_findings
 from store_io.base.packed import GrowingList
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.steps import next_text
 from tests.support.handmade import samples
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
@@ -197,7 +198,7 @@ def test_another_store_in_the_same_place_is_no_loss(tmp_path: Path) -> None:
         builder.put(Message("T", 0, bytes(200)))
     other = builder.write(tmp_path / "b")
     (finding,) = against(other, before, rows, named=False)
-    assert finding.severity == NOTE and "give the store another name" in finding.next
+    assert finding.severity == NOTE and "give the store another name" in next_text(finding.next)
     (finding,) = against(other, before, rows, named=True)  # a person called both the same
     assert finding.severity == ""
 
@@ -258,7 +259,7 @@ def test_an_emptied_folder_is_a_loss_where_an_earlier_audit_saw_messages(
     if names != ("index/",):
         (shrunk,) = [f for f in outcome.findings if f.code == "commitlog_shrunk"]
         assert f"{root} {'holds no CommitLog' if names else 'is an empty folder'} now" in shrunk.message
-        assert "not mounted" in shrunk.next
+        assert "not mounted" in next_text(shrunk.next)
 
 
 @pytest.mark.parametrize("names", [(), ("notes.txt",), ("config/", "lock")])

@@ -14,7 +14,7 @@ from jobs.report.files.json_text import document
 from jobs.report.texts.judgement import held, judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.repair_text import repair_text
-from schemas.finding_codes import END_GONE
+from schemas.advice import Advice, Step
 from schemas.rows import NOTE, AuditOutcome
 from store_io.audit.audit_store import run_local
 from store_io.audit.checks.repaired_store import HEAD_BYTES
@@ -22,6 +22,7 @@ from store_io.base.wording import count_text
 from store_io.log.records import bridges
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.steps import advice_text
 from tests.support import damage
 from tests.support.answers.repaired import numbers, plan_of, previewed, repaired
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
@@ -70,8 +71,8 @@ def test_missing_last_segments_are_counted_and_said_by_a_later_audit(given: tupl
     gone = 90 - report["messages_before"]
     assert gone > 20 and report["given_up"] == {"messages": gone, "missing": gone, "cut": 0, "earlier": 0, "signs": []}
     segments = [f for f in audited(store, store.root).findings if f.code == "segment_missing"]
-    assert all(f.next == END_GONE for f in segments)
-    assert next_steps(audited(store, store.root), ["/s"], "/p").first == END_GONE
+    assert all(f.next == Advice(Step.SEEK_LOG_END) for f in segments)
+    assert next_steps(audited(store, store.root), ["/s"], "/p").first == advice_text(Advice(Step.SEEK_LOG_END))
     assert sum(f.count for f in segments) == gone
     outcome = again(given, document(report))
     sentence = f"his store was made by a repair on {MADE_AT} UTC that gave up {gone} messages"

@@ -46,19 +46,19 @@ def test_offsets_that_follow_one_another_are_sound() -> None:
 )
 def test_what_does_not_follow(numbers: tuple[int, ...], code: str, severity: str, place: int) -> None:
     (finding,) = found(offsets(*numbers))
-    assert (finding.code, finding.severity, finding.start, finding.end) == (code, severity, 100 * place, 100 * place + 100)
+    assert (finding.code, finding.weight, finding.start, finding.end) == (code, severity, 100 * place, 100 * place + 100)
     assert finding.queue_offset == numbers[place] and finding.actual == f"queue offset {numbers[place]}"
 
 
 def test_a_queue_that_begins_anew_is_a_note() -> None:
     (finding,) = found(segment(0, {"queue_offset": 9}, {"queue_offset": 0, "records": 2}))
-    assert (finding.code, finding.severity) == ("queue_offset_back", NOTE)
+    assert (finding.code, finding.weight) == ("queue_offset_back", NOTE)
 
 
 def test_a_gap_is_a_note_under_releases_that_leave_them_and_where_a_repair_answered() -> None:
     log = offsets(0, 5, 6)
-    assert found(log, "5.1.0")[0].severity == NOTE and found(log, "5.1.1")[0].severity == REBUILDABLE
-    assert found(log, answered=[(1, 5)])[0].severity == NOTE and found(log, answered=[(1, 4)])[0].severity == REBUILDABLE
+    assert found(log, "5.1.0")[0].weight == NOTE and found(log, "5.1.1")[0].weight == REBUILDABLE
+    assert found(log, answered=[(1, 5)])[0].weight == NOTE and found(log, answered=[(1, 4)])[0].weight == REBUILDABLE
 
 
 def test_no_gap_where_damage_or_a_bridge_lies_between() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import LOSS, Finding
 from store_io.audit.audit_store import run_audit
 from store_io.audit.compared import compared_audit

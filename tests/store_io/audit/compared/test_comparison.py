@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome, Start
 from store_io.audit.compared.comparison import Answer, answer_of, comparison, least_loss, not_known, older_than_its_writer
 from store_io.audit.compared.variants import Variant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import BrokerStop, Cuts, FirstRecord, OtherWalk, SegmentSummary
 from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.base.tasks import NotRead

@@ -6,6 +6,7 @@ from itertools import permutations
 
 import pytest
 
+from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding, IndexFileSummary, QueueSummary
 from store_io.audit.outcome import final_findings as final
@@ -13,25 +14,27 @@ from store_io.audit.outcome.final_findings import completed, final_findings
 from store_io.base import packed
 from tests.support.handmade.evidence import copy_of, evidence_of, segment
 
+OWN = Advice(Step.OTHER_COPY)
+
 
 def test_the_catalogue_fills_in_what_a_finding_leaves_open() -> None:
     entry = CATALOGUE["queue_entry_missing"]
     told = completed(Finding("queue_entry_missing", "q"))
     assert (told.severity, told.message, told.next) == (entry.severity, entry.meaning, entry.next)
-    own = Finding("queue_entry_missing", "q", severity=NOTE, message="m", next="n")
+    own = Finding("queue_entry_missing", "q", severity=NOTE, message="m", next=OWN)
     assert completed(own) == own
 
 
 @pytest.mark.parametrize("code", [code for code, row in CATALOGUE.items() if row.raised_step])
 def test_a_raised_note_has_the_step_of_its_row(code: str) -> None:
     assert CATALOGUE[code].severity == NOTE
-    assert completed(Finding(code, "x", severity=REBUILDABLE)).next == CATALOGUE[code].raised_step
-    assert completed(Finding(code, "x", severity=LOSS, next="n")).next == "n"
+    assert completed(Finding(code, "x", severity=REBUILDABLE)).next == CATALOGUE[code].next_at(LOSS) != CATALOGUE[code].next
+    assert completed(Finding(code, "x", severity=LOSS, next=OWN)).next == OWN
     assert completed(Finding(code, "x")).next == completed(Finding(code, "x", severity=NOTE)).next == CATALOGUE[code].next
 
 
 def test_only_of_files_that_a_repair_removes_is_that_said() -> None:
-    removed = {code for code, row in CATALOGUE.items() if "A repair removes it" in row.raised_step}
+    removed = {code for code, row in CATALOGUE.items() if row.raised_step == Step.REMOVE_FILE}
     assert removed == {"file_unrecognised", "segment_empty", "queue_file_empty"}
 
 
@@ -65,7 +68,13 @@ def test_of_too_many_the_most_severe_are_told_and_all_are_counted(monkeypatch: p
 def test_very_many_are_put_in_order_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal ones of two parts are one; those that differ in their severity or next step alone are two, in one order."""
     findings = [
-        Finding("queue_file_empty", f"f{n * 7 % 11}", severity=(NOTE, LOSS, REBUILDABLE)[n % 3], next=str(n % 2), count=1 + n % 2)
+        Finding(
+            "queue_file_empty",
+            f"f{n * 7 % 11}",
+            severity=(NOTE, LOSS, REBUILDABLE)[n % 3],
+            next=Advice(Step.LOOK_AT_ORIGIN, (n % 2,)),
+            count=1 + n % 2,
+        )
         for n in range(40)
     ]
     monkeypatch.setattr(final, "MAX_FINDINGS", 20)

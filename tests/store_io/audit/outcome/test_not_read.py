@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from schemas.gaps import Cause
+from schemas.advice import Cause
 from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, QueueSummary
 from store_io.audit.outcome.not_read import not_read, not_read_gaps
 from store_io.log.scan.segment_edges import SegmentEdges

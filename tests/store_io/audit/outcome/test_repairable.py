@@ -6,20 +6,23 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.advice import Advice, Step
 from schemas.finding_codes import (
     CATALOGUE,
-    NO_COMPACTED_REPAIR,
-    NO_REPAIR,
-    NO_TWIN_REPAIR,
     WITHOUT_DONOR,
 )
-from schemas.rows import Finding
+from schemas.rows import LOSS, Finding
 from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.repairable import no_repair
 from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueTable
 from store_io.model.evidence import Evidence
+from store_io.wording.steps import advice_text
 from tests.support.handmade.evidence import copy_of, evidence_of
+
+
+def twice_beside(named: str) -> Advice:
+    return Advice(Step.NO_DOUBLE_WRITE_REPAIR, (named,))
 
 
 def of_kind(kind: str) -> Evidence:
@@ -39,11 +42,11 @@ def test_no_step_promises_what_no_repair_does(kind: str) -> None:
     if kind in ("plain", "rocksdb"):
         assert not no_repair(evidence.copy) and told == {code: CATALOGUE[code].next for code in codes}
         return
-    assert "--donor" not in told["commitlog_damaged"] and "another copy" in told["commitlog_damaged"]
+    assert told["commitlog_damaged"] == Advice(Step.OTHER_COPY_ALONE)
     if kind == "single dledger":
         assert not no_repair(evidence.copy) and told["checkpoint_missing"] == CATALOGUE["checkpoint_missing"].next
         return
-    why = {"dledger": NO_REPAIR, "compacted": NO_COMPACTED_REPAIR}[kind]
+    why = Advice({"dledger": Step.NO_LEDGER_REPAIR, "compacted": Step.NO_COMPACTED_REPAIR}[kind])
     assert told["checkpoint_missing"] == told["queue_entry_missing"] == no_repair(evidence.copy) == why
 
 
@@ -53,7 +56,7 @@ def test_queues_that_are_written_twice_are_refused_beside_what_no_repair_knows(m
     evidence = evidence_of(copy_of({}))
     copy = replace(evidence.copy, rules=broker_rules("5.4.0", settings))
     named = {"enableLmq": "light queues in RocksDB alone"}.get(more, more)
-    assert no_repair(copy) == (NO_TWIN_REPAIR.format(named) if more in ("enableLmq", "duplicationEnable") else "")
+    assert no_repair(copy) == (twice_beside(named) if more in ("enableLmq", "duplicationEnable") else None)
 
 
 @pytest.mark.parametrize(
@@ -68,15 +71,18 @@ def test_queues_that_are_written_twice_are_refused_beside_what_no_repair_knows(m
 def test_light_queues_of_both_kinds_or_by_a_setting_in_rocksdb_alone(release: str, on: tuple[str, ...], refused: str) -> None:
     settings = {name: Setting(True, "broker.conf") for name in ("rocksdbCQDoubleWriteEnable", *on)}
     why = no_repair(replace(evidence_of(copy_of({})).copy, rules=broker_rules(release, settings)))
-    assert why == (NO_TWIN_REPAIR.format(f"light queues in {refused} alone") if refused else "")
+    assert why == (twice_beside(f"light queues in {refused} alone") if refused else None)
 
 
 def test_queues_of_one_kind_alone_are_named() -> None:
     given = {"rocksdbCQDoubleWriteEnable": True, "combineCQUseRocksdbForLmq": True, "combineCQLoadingCQTypes": "default"}
     rules = broker_rules("5.5.0", {name: Setting(value, "broker.conf") for name, value in given.items()})
-    assert "one kind alone (combineCQLoadingCQTypes=default)" in no_repair(replace(evidence_of(copy_of({})).copy, rules=rules))
+    why = no_repair(replace(evidence_of(copy_of({})).copy, rules=rules))
+    assert why == twice_beside("queues of one kind alone (combineCQLoadingCQTypes=default)")
 
 
 def test_each_step_with_a_donor_has_a_form_without() -> None:
-    steps = {step for row in CATALOGUE.values() for step in (row.next, row.raised_step) if "takes" in step and "--donor" in step}
-    assert steps == set(WITHOUT_DONOR) and not any("--donor" in step for step in WITHOUT_DONOR.values())
+    steps = {advice for row in CATALOGUE.values() for advice in (row.next, row.next_at(LOSS))}
+    with_donor = {advice.step for advice in steps if "--donor" in advice_text(advice)}
+    assert with_donor == set(WITHOUT_DONOR)
+    assert not any("--donor" in advice_text(Advice(step)) for step in WITHOUT_DONOR.values())

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import LOSS, AuditOutcome, Finding
 from store_io.audit.outcome.safety import Safety, Start, decide
@@ -15,7 +16,7 @@ from tests.support.handmade import samples
 def found(code: str, **more: int) -> AuditOutcome:
     """The undamaged sample with one finding."""
     severity = CATALOGUE[code].severity
-    finding = Finding(code, "commitlog", severity=severity, message="m", next="n")
+    finding = Finding(code, "commitlog", severity=severity, message="m", next=Advice(Step.OTHER_COPY))
     return replace(samples.clean(), findings=[finding], counts={severity: 1}, **more)  # type: ignore[arg-type]
 
 

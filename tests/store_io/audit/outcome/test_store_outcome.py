@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemas.gaps import Cause, Gap, LeftOut
+from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome

@@ -8,7 +8,7 @@ import pytest
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, TAKEN, AuditOutcome, Finding, Premise, Row
-from store_io.audit.outcome.verdict import verdict_sentence
+from store_io.audit.outcome.verdict import names_first_gap, verdict_parts
 
 
 def started(truncate_at: int = 0) -> Row:
@@ -72,12 +72,12 @@ def test_the_verdict_says_what_matters_most(
     broker: Row | None, lost: tuple[int, int] | None, facts: dict[str, Any], sentence: str
 ) -> None:
     messages, cut = lost or (0, 0)
-    assert sentence in verdict_sentence(outcome(broker, messages, cut, **facts))
+    assert sentence in "".join(verdict_parts(outcome(broker, messages, cut, **facts)))
 
 
 def test_a_doubt_and_the_copying_come_before_the_verdict() -> None:
     facts = {"premises": [Premise(DOUBT, "a doubt")], "findings": [Finding("live_copy", "commitlog", message="copied live")]}
-    told = verdict_sentence(outcome(started(), **facts))
+    told = "".join(verdict_parts(outcome(started(), **facts)))
     assert told.startswith("a doubt. With what was named: Copied live. RocketMQ 5.3.3 would start")
 
 
@@ -87,4 +87,18 @@ def test_a_doubt_and_the_copying_come_before_the_verdict() -> None:
 )
 def test_how_many_lines_are_taken_otherwise_than_they_read(lines: int, more: str) -> None:
     premises = [Premise(TAKEN, f"odd {n}") for n in range(lines)]
-    assert more in verdict_sentence(outcome(started(), premises=premises))
+    head, verdict = verdict_parts(outcome(started(), premises=premises))
+    assert more in head + verdict
+    assert head == ("odd 0. " if lines == 1 else "")  # a page that shows the premises does not leave out the others' number
+
+
+def test_the_premises_are_apart_from_the_verdict() -> None:
+    premises = [Premise(DOUBT, "a doubt"), Premise(TAKEN, "odd")]
+    head, verdict = verdict_parts(outcome(started(), premises=premises))
+    assert head == "odd. a doubt. " and verdict.startswith("With what was named: RocketMQ")
+
+
+def test_the_verdict_names_the_first_gap_where_nothing_is_predicted() -> None:
+    assert names_first_gap(outcome(None, complete=False, incomplete=["x", "y"]))
+    assert not names_first_gap(outcome(started(), complete=False, incomplete=["x"]))
+    assert not names_first_gap(outcome(None))

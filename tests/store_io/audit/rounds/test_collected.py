@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.gaps import Cause, Gap, LeftOut
+from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import LOSS, NOTE, Finding, IndexFileSummary, QueueSummary
 from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.task_making import TaskMaker

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from store_io.audit.open_copy import open_copy
 from store_io.audit.rounds import store_rounds
 from store_io.audit.rounds.store_rounds import StoreRounds, queue_entries_on_disk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from schemas.advice import RefusalKind
+from store_io.broker.prediction import Refused
 from store_io.broker.queues.queue_minimum import correct_minimum
-from store_io.broker.queues.queue_state import QueueRefusal
 from tests.support.handmade.queue_states import queue, run
 
 
@@ -21,7 +21,7 @@ def test_an_old_broker_may_offer_blank_slots_when_the_log_begins_at_zero() -> No
 def test_an_empty_last_file_stops_5_0_to_5_4(release: str, throws: bool) -> None:
     state = queue(release, [(i * 100, 10) for i in range(5)], [], wrote=5, max_phy=410)
     if throws:
-        with pytest.raises(QueueRefusal) as refused:
+        with pytest.raises(Refused) as refused:
             correct_minimum(state, 0)
         assert refused.value.refusal.kind == RefusalKind.QUEUE_FILE_EMPTY
     else:

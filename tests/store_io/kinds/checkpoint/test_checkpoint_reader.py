@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.rows import NOTE, Finding
+from schemas.rows import NOTE, REBUILDABLE, Finding
 from store_io.base.errors import NotAFile
 from store_io.broker.prediction import Checkpoint
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint, checkpoint_findings, read_checkpoint
@@ -30,7 +30,7 @@ def read(root: Path, data: bytes | None) -> StoredCheckpoint:
 def findings(checkpoint: StoredCheckpoint, last: int = LAST, unclean: bool = True) -> list[tuple[str, str, int | None]]:
     first = FIRST if last else 0
     found = checkpoint_findings(checkpoint, first_store_time=first, last_store_time=last, log_end=END, unclean=unclean)
-    return [(f.code, f.severity, f.start) for f in found]
+    return [(f.code, f.weight, f.start) for f in found]
 
 
 def stored(*values: int, size: int = 4096) -> StoredCheckpoint:
@@ -80,16 +80,19 @@ def test_zeros_are_a_note_in_a_store_that_was_killed_young_and_wrong_after_a_cle
 
 def test_times_beyond_the_last_message_count_where_the_margin_does_not_cover_them() -> None:
     assert findings(stored(LAST + 3000, LAST + 1, LAST)) == [("checkpoint_ahead", NOTE, 0), ("checkpoint_ahead", NOTE, 8)]
-    assert findings(stored(LAST + 3001, LAST, LAST + 86_400_000)) == [("checkpoint_ahead", "", 0), ("checkpoint_ahead", "", 16)]
-    assert findings(stored(5, 5, 0), last=0) == [("checkpoint_ahead", "", 0), ("checkpoint_ahead", "", 8)]
+    assert findings(stored(LAST + 3001, LAST, LAST + 86_400_000)) == [
+        ("checkpoint_ahead", REBUILDABLE, 0),
+        ("checkpoint_ahead", REBUILDABLE, 16),
+    ]
+    assert findings(stored(5, 5, 0), last=0) == [("checkpoint_ahead", REBUILDABLE, 0), ("checkpoint_ahead", REBUILDABLE, 8)]
 
 
 def test_other_disagreements_name_their_field() -> None:
-    assert findings(stored(FIRST - 1, LAST, FIRST - 1)) == [("checkpoint_behind", "", 0)]
-    assert findings(stored(-1, LAST, 0)) == [("checkpoint_damaged", "", 0)]
+    assert findings(stored(FIRST - 1, LAST, FIRST - 1)) == [("checkpoint_behind", NOTE, 0)]
+    assert findings(stored(-1, LAST, 0)) == [("checkpoint_damaged", REBUILDABLE, 0)]
     assert findings(stored(LAST, LAST, 0, 0, END + 1, -2)) == [
-        ("checkpoint_offset_beyond_end", "", 32),
-        ("checkpoint_damaged", "", 40),
+        ("checkpoint_offset_beyond_end", REBUILDABLE, 32),
+        ("checkpoint_damaged", REBUILDABLE, 40),
     ]
 
 
@@ -97,15 +100,15 @@ def test_the_masters_end_may_be_ahead_of_a_slave_that_lags_but_not_beyond_any_lo
     for offset in (-1, 0, END, END * 1000, END + (1 << 44)):
         assert findings(stored(LAST, LAST, 0, offset)) == []
     for offset, code in ((END + (1 << 44) + 1, "checkpoint_offset_beyond_end"), (1 << 62, "checkpoint_offset_beyond_end")):
-        assert findings(stored(LAST, LAST, 0, offset)) == [(code, "", 24)]
+        assert findings(stored(LAST, LAST, 0, offset)) == [(code, REBUILDABLE, 24)]
     for offset in (-2, -(1 << 63)):
-        assert findings(stored(LAST, LAST, 0, offset)) == [("checkpoint_damaged", "", 24)]
+        assert findings(stored(LAST, LAST, 0, offset)) == [("checkpoint_damaged", REBUILDABLE, 24)]
 
 
 def test_length_and_absence_are_of_the_whole_file() -> None:
-    assert findings(StoredCheckpoint()) == [("checkpoint_missing", "", None)]
+    assert findings(StoredCheckpoint()) == [("checkpoint_missing", REBUILDABLE, None)]
     assert findings(StoredCheckpoint(), last=0) == [("checkpoint_missing", NOTE, None)]
-    assert findings(stored(LAST, LAST, 0, size=100)) == [("checkpoint_short", "", None)]
+    assert findings(stored(LAST, LAST, 0, size=100)) == [("checkpoint_short", REBUILDABLE, None)]
     assert findings(stored(LAST, LAST, 0, size=8192)) == [("checkpoint_bytes_behind", NOTE, None)]
 
 

@@ -94,9 +94,9 @@ def test_the_ends_are_those_of_the_valid_entries(store: Store) -> None:
 def test_a_damaged_record_is_a_loss_where_the_commitlog_has_lost_it_too(store: Store) -> None:
     change(store, 0, 90, b"\xff\xff")
     (held,) = scan(store).findings
-    assert (held.code, held.severity, held.start) == ("compacted_record_damaged", REBUILDABLE, 0)
+    assert (held.code, held.weight, held.start) == ("compacted_record_damaged", REBUILDABLE, 0)
     (alone,) = scan(store, commitlog=LogFiles((), ())).findings
-    assert (alone.code, alone.severity) == ("compacted_record_damaged", LOSS)
+    assert (alone.code, alone.weight) == ("compacted_record_damaged", LOSS)
 
 
 def test_damage_ends_with_the_next_entry(store: Store) -> None:
@@ -130,7 +130,7 @@ def test_records_after_the_last_entry(unclean: bool, severity: str, store: Store
     ends = scan(store).ends
     assert ends is not None
     change(store, 1, (ends.leading - 1) * 46, bytes(46))
-    found = {f.code: f.severity for f in scan(store, unclean=unclean).findings}
+    found = {f.code: f.weight for f in scan(store, unclean=unclean).findings}
     assert found == {"compacted_record_unlisted": severity, "compacted_message_missing": severity}
 
 
@@ -142,13 +142,13 @@ def test_messages_that_were_never_put(tmp_path: Path) -> None:
     log = compacted.folders(store.root)[0]
     newest = max(int(path.name) for path in log.iterdir())
     (finding,) = scan(store, newest, last=True).findings
-    assert finding.code == "compacted_message_missing" and finding.severity == REBUILDABLE and finding.count >= 1
+    assert finding.code == "compacted_message_missing" and finding.weight == REBUILDABLE and finding.count >= 1
     assert scan(store, 0).findings == []
 
 
 def test_a_queue_without_a_log_is_a_note(store: Store) -> None:
     (finding,) = scan(store, log=None, entries=None).findings
-    assert (finding.code, finding.severity, finding.file) == (
+    assert (finding.code, finding.weight, finding.file) == (
         "compacted_message_missing",
         NOTE,
         f"compaction/compactionCq/{TOPIC}/0",
@@ -185,6 +185,6 @@ def test_a_loss_is_kept_after_any_number_of_notes() -> None:
     for severity in (NOTE, LOSS):
         for number in range(MAX_FINDINGS + 5):
             _add(found, Finding(Code.COMPACTED_RECORD_DAMAGED, "f", 100 * number, 100 * number + 50, severity))
-    kept = [finding.severity for finding in found.findings]
+    kept = [finding.weight for finding in found.findings]
     assert (kept.count(NOTE), kept.count(LOSS)) == (MAX_FINDINGS, MAX_FINDINGS)
     assert found.findings_dropped == {Code.COMPACTED_RECORD_DAMAGED: 10}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from schemas.advice import Advice, Step
 from store_io.base.errors import StoreError
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired
@@ -78,7 +79,7 @@ def test_a_file_that_a_compaction_left_over_is_told_from_one_that_is_needed(repl
     audit = product.audit(store.root, store.release, store.broker_conf)
     assert audit.broker is not None and not audit.broker["starts"]
     steps = {f.next for f in audit.above_note if f.code == "compacted_files_differ"}
-    assert any("Set this file aside" in step for step in steps) == replaced
+    assert (Advice(Step.SET_REPLACED_ASIDE) in steps) == replaced
 
 
 def test_a_repair_refuses_such_a_store(tmp_path: Path) -> None:

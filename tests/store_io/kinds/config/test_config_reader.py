@@ -10,11 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from schemas.advice import Advice, Step
 from schemas.rows import NOTE
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.config_rules import ConfigRules, config_rules
 from store_io.kinds.config import config_reader
-from store_io.kinds.config.config_reader import NO_BACKUP, StoreConfig, delays_beyond, groups_beyond, read_config
+from store_io.kinds.config.config_reader import StoreConfig, delays_beyond, groups_beyond, read_config
 from store_io.kinds.config.texts.beans import LeftOut
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -100,7 +101,7 @@ def test_where_neither_can_be_decoded_it_is_more_than_a_note(tmp_path: Path) -> 
 def test_a_bak_is_no_remedy_where_it_is_damaged_too(tmp_path: Path, content: bytes, backup: bytes | None, helps: bool) -> None:
     files = {"topics.json": content} | ({"topics.json.bak": backup} if backup is not None else {})
     found = read(tmp_path, files).findings
-    assert found and {finding.next for finding in found} == {"" if helps else NO_BACKUP}
+    assert found and {finding.next for finding in found} == {None if helps else Advice(Step.RESTORE_OR_FIX)}
 
 
 def test_offsets_beyond_the_new_ends(tmp_path: Path) -> None:

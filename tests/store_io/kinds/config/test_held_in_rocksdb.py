@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import Finding
+from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.stores.rocksdb_stores import keyed_store, write_database
 
@@ -73,7 +74,9 @@ def test_a_database_that_ends_the_broker(tmp_path: Path) -> None:
     empty_databases(store.root, "subscriptionGroups", "consumerOffsets")
     audit = product.audit(store.root, "5.3.3", store.broker_conf)
     (finding,), broker = audit.above_note, audit.broker
-    assert finding.actual == "key 54 6f 70 69 63 30" and finding.next.startswith("Restore config/topics/ from a backup")
+    assert finding.actual == "key 54 6f 70 69 63 30" and next_text(finding.next).startswith(
+        "Restore config/topics/ from a backup"
+    )
     assert broker is not None and not broker["starts"] and broker["config"]["refused_by"] == "topics.json"
     assert "config/topics/" in broker["refusal"]
 
@@ -96,5 +99,7 @@ def test_a_file_that_no_start_takes_in(name: str, step: str, tmp_path: Path) -> 
 
     (finding,) = lost(0)
     assert finding.file == f"config/{file.name}" and "1 offset that" in finding.message
-    assert finding.next.startswith(f"Before a start {step.replace('{}', json_name)}") and " to 1:" in finding.next
+    assert next_text(finding.next).startswith(f"Before a start {step.replace('{}', json_name)}") and " to 1:" in next_text(
+        finding.next
+    )
     assert name or lost(1) == []

@@ -9,6 +9,7 @@ import pytest
 
 from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
+from schemas.advice import Step
 from schemas.rows import AuditOutcome
 from tests.support.answers.product import audit
 from tests.support.stores.builders import Message, StoreBuilder
@@ -63,7 +64,12 @@ def test_a_database_that_does_not_open_ends_the_broker_that_opens_it(root: Path,
     assert refused.exit_code == 20 and not refused.plan["broker"]["starts"]
     assert refused.plan["broker"]["refusal"].startswith(f"{folder}/MANIFEST-")
     (finding,) = (f for f in refused.findings if f.code == "broker_refuses")
-    assert finding.next.startswith(f"No repair makes {folder}/ anew") and refused.no_repair == finding.next
+    assert (
+        finding.next is not None
+        and finding.next[0] == Step.NO_DATABASE_REPAIR
+        and finding.next[1][0] == folder
+        and refused.no_repair == finding.next
+    )
     unused = outcome_of(root, "".join(line for line in ALL_ON.splitlines(True) if not line.startswith(_key(folder))))
     assert unused.plan["broker"]["starts"] and unused.exit_code == 0
     assert [f.severity for f in unused.findings if f.code == "opened_database_damaged"] == ["note"]

@@ -15,6 +15,7 @@ from jobs.report.texts.judgement import judge
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.outcome.safety import Safety
 from store_io.repair.proposals import config_helps
+from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.repaired import plan_of, repaired
 from tests.support.failing_reads import failing_reads
@@ -154,7 +155,7 @@ def test_what_another_setting_would_read(reads: str, there: str, setting: str, o
     audit = audited(made, conf)
     found = lost(audit)
     assert {noun: f.count for noun, f in found.items()} == {"topic": 2, "group": 1, "offset": 1}, audit.findings
-    assert setting in found["topic"].next and over in found["topic"].next
+    assert setting in next_text(found["topic"].next) and over in next_text(found["topic"].next)
     assert audit.outcome.exit_code == 20
     answer = judge(audit.outcome)
     assert answer.kind == Safety.STOP and "without 2 topics, 1 group and 1 offset" in answer.headline
@@ -181,10 +182,10 @@ def test_files_that_no_new_database_takes_in(tmp_path: Path) -> None:
     pytest.importorskip("rocksdict")
     made, conf = store(tmp_path / "s", "separate", {"files": Tables()})
     found = lost(audited(made, conf))
-    assert found.keys() == {"offset"} and "set the counter" in found["offset"].next
+    assert found.keys() == {"offset"} and "set the counter" in next_text(found["offset"].next)
     topics = made.root / "config" / "topics.json"
     topics.rename(f"{topics}.bak")
-    assert "copy config/topics.json.bak to config/topics.json, and set" in lost(audited(made, conf))["topic"].next
+    assert "copy config/topics.json.bak to config/topics.json, and set" in next_text(lost(audited(made, conf))["topic"].next)
 
 
 @pytest.mark.parametrize(("reads", "there"), [("lmq", "files"), ("files", "lmq")])
@@ -192,8 +193,8 @@ def test_the_file_of_light_queues(reads: str, there: str, tmp_path: Path) -> Non
     made, conf = store(tmp_path / "s", reads, {there: Tables()})
     found = lost(audited(made, conf))
     assert {noun: f.count for noun, f in found.items()} == {"offset": 1}
-    assert f"enableLmq={'true' if there == 'lmq' else 'false'}" in found["offset"].next
-    assert (reads == "lmq") == ("copy config/consumerOffset.json to" in found["offset"].next)
+    assert f"enableLmq={'true' if there == 'lmq' else 'false'}" in next_text(found["offset"].next)
+    assert (reads == "lmq") == ("copy config/consumerOffset.json to" in next_text(found["offset"].next))
     repaired(made.root, tmp_path / "new", plan_of(made.root, RELEASE, conf), fix_config=True)
     after = product.audit(tmp_path / "new", RELEASE, conf)
     assert not after.above_note and after.broker is not None and after.broker["config"]["offsets"] == 1
@@ -261,7 +262,7 @@ def test_a_torn_file_shows_more_than_its_backup(tmp_path: Path) -> None:
     put_files(made.root / "config", Tables(4, 1, time=2000, counter=5))
     topics.write_bytes(topics.read_bytes()[:-2])
     found = lost(audited(made, conf))
-    assert found["topic"].count == 2 and "--fix-config" in found["topic"].next
+    assert found["topic"].count == 2 and "--fix-config" in next_text(found["topic"].next)
     put_files(made.root / "config", Tables(1, 1, time=2000, counter=5))
     topics.write_bytes(topics.read_bytes()[:-2])
     assert not lost(audited(made, conf))
@@ -273,7 +274,7 @@ def test_without_a_broker_conf_nothing_is_called_lost(tmp_path: Path) -> None:
     (made.root / "config" / "consumerOffset.json").write_text("{}")
     audit = audited(made, None)
     found = [f for f in audit.findings if f.code == LOST_TABLE]
-    assert [f.severity for f in found] == [REBUILDABLE] and "--broker-conf" in found[0].next
+    assert [f.severity for f in found] == [REBUILDABLE] and "--broker-conf" in next_text(found[0].next)
 
 
 def test_offsets_of_light_queues_alone_show_their_setting(tmp_path: Path) -> None:
@@ -293,7 +294,7 @@ def test_the_release_that_takes_no_offsets_from_the_file_of_light_queues(there: 
     PUT[there](made.root / "config", Tables(offsets={"Topic0@g0": 1, "Topic1@g0": 4}))
     audit = product.audit(made.root, "4.9.3", conf)
     (found,) = lost(audit).values()
-    assert found.count == 2 and "Start 4.9.4" in found.next and audit.outcome.exit_code == 20
+    assert found.count == 2 and "Start 4.9.4" in next_text(found.next) and audit.outcome.exit_code == 20
     assert audit.broker is not None and audit.broker["starts"] and audit.broker["config"]["offsets"] == 0
     assert repair_commands(audit.outcome, ("/s", "--release", "4.9.3"), "/plan.json") == []
     if there == "lmq":

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.advice import RefusalKind
-from schemas.gaps import Cause
+from schemas.advice import Cause, RefusalKind
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.kinds.controller.epoch_file import EPOCH_FILE_BYTES, Fatal, Unusable, epoch_text, parse_epochs, read_epochs
 from store_io.source import store_dir

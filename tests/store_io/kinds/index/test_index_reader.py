@@ -227,7 +227,7 @@ def test_a_torn_header_and_entries_beyond_the_count_are_told(scan: Scan) -> None
 
 def test_old_brokers_count_every_entry_as_a_slot(scan: Scan) -> None:
     found = scan(bytes(Writer(old=True).fill(30).data))
-    assert [(f.code, f.severity, f.start) for f in found.findings] == [("index_slot_overcount", NOTE, 32)]
+    assert [(f.code, f.weight, f.start) for f in found.findings] == [("index_slot_overcount", NOTE, 32)]
 
 
 def test_pages_of_an_earlier_moment_are_one_note_in_the_newest_file_after_a_crash(scan: Scan) -> None:
@@ -236,9 +236,9 @@ def test_pages_of_an_earlier_moment_are_one_note_in_the_newest_file_after_a_cras
     torn[:60] = older.data[:60]  # header and some slots
     torn[entry_position(SLOTS, 22) :] = older.data[entry_position(SLOTS, 22) :]
     found = scan(bytes(torn), newest=True, unclean=True)
-    assert [(f.code, f.severity) for f in found.findings] == [("index_part_flushed", NOTE)]
+    assert [(f.code, f.weight) for f in found.findings] == [("index_part_flushed", NOTE)]
     for more in ({"newest": True}, {"unclean": True}, {}):
-        assert NOTE not in {f.severity for f in scan(bytes(torn), **more).findings}
+        assert NOTE not in {f.weight for f in scan(bytes(torn), **more).findings}
     damaged = bytearray(newer.data)
     damaged[40] ^= 0x40  # no earlier moment has such a number in a slot
     assert places(scan(bytes(damaged), newest=True, unclean=True)) == [("index_slot_wrong", 40, 44, 1)]

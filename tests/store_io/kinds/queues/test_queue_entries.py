@@ -43,7 +43,7 @@ def test_entries_of_a_deleted_topic_are_a_note() -> None:
     view = view_of({"match": MATCH_MISSING}, used=[])
     view.deleted_topic = True
     (finding,) = missing_findings(view, RULES, [])
-    assert (finding.code, finding.severity) == ("queue_topic_unknown", NOTE)
+    assert (finding.code, finding.weight) == ("queue_topic_unknown", NOTE)
 
 
 def test_shifted_entries_are_told_where_they_stand() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from jobs.report.files.store_json import finding_row
 from schemas.advice import RefusalKind
+from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.promises import broken_promises
 from tests.support.damage import overwrite
@@ -300,7 +301,7 @@ def test_dispatch_of_light_queues_throws_where_rocksdb_is_read(tmp_path: Path) -
     reads = audited(store, LIGHT + READS)
     assert reads.broker is not None and not reads.broker["starts"] and "light queues" in reads.broker["refusal"]
     (finding,) = (f for f in reads.findings if f.code == "broker_refuses")
-    assert finding.file.startswith("commitlog/") and "combineCQPreferCQType=defaultRocksDB" in finding.next
+    assert finding.file.startswith("commitlog/") and "combineCQPreferCQType=defaultRocksDB" in next_text(finding.next)
     alone = audited(store, ALONE + READS)
     assert alone.broker is not None and alone.broker["starts"]
 

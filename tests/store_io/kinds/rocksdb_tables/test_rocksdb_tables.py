@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.finding_codes import BY_A_REPAIR, LOG_LACKS, STARTS_DISPATCH, Cure
+from schemas.advice import Advice, Step
+from schemas.finding_codes import BY_A_REPAIR, STARTS_DISPATCH
 from schemas.rows import Finding
 from tests.support.answers import product
 from tests.support.answers.product import Audited
@@ -86,7 +87,7 @@ def test_entries_of_a_lost_segment_are_right(lose: Callable[[list[Path]], None],
     audit = audited(made)
     assert {severity for code, severity in of_tables(audit) if code.startswith(("index", "transaction"))} == {"note"}
     assert of_tables(audit)["index_entry_dangling", "note"] > 20 and of_tables(audit)["transaction_entry_wrong", "note"] > 1
-    assert {f.next for f in findings(audit)} == {LOG_LACKS}
+    assert {f.next for f in findings(audit)} == {Advice(Step.SEEK_INDEXED_MESSAGES)}
 
 
 @pytest.mark.parametrize("clean", [False, True])
@@ -209,7 +210,7 @@ def test_what_a_broker_had_no_time_to_give_up_is_lost(tmp_path: Path) -> None:
     small = audited(made, conf="maxMessageSize=100\n")
     assert halves_of(small) == {("transaction_entry_missing", "note"): 40}
     (step,) = {f.next for f in findings(audit) if f.code == "transaction_entry_missing" and f.severity != "note"}
-    assert step == Cure.REBUILD_TABLES.value and step in BY_A_REPAIR
+    assert step == Advice(Step.REBUILD_TABLES) and step in BY_A_REPAIR
 
 
 def test_without_a_clock_nothing_tells_whether_they_were_given_up(tmp_path: Path) -> None:
@@ -271,7 +272,7 @@ def test_steps_name_what_helps(tmp_path: Path) -> None:
     made = table_store(tmp_path / "store", "5.5.0")
     del made.index[sorted(made.index)[5]]
     made.write()
-    assert {f.next for f in findings(audited(made, "5.5.0"))} == {Cure.REBUILD_TABLES.value}
+    assert {f.next for f in findings(audited(made, "5.5.0"))} == {Advice(Step.REBUILD_TABLES)}
 
 
 def test_a_note_on_what_a_start_puts_says_so(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import LOSS, NOTE, REBUILDABLE
+from store_io.wording.steps import next_text
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.stores.keyed_timers import keyed_timers, timer_key, timer_value
@@ -120,4 +121,4 @@ def test_timers_that_lie_in_a_database_that_is_not_used_are_lost_whatever_the_ex
         done = product.audit(made.root, "5.4.0", made.conf.replace("timerRocksDBEnable=true", "timerRocksDBEnable=false"))
         (lost,) = (f for f in done.findings if f.code == "timer_message_lost")
         assert lost.severity == LOSS and done.outcome.exit_code == 20
-        assert "these settings do not read" in lost.message and "timerRocksDBEnable=true" in lost.next
+        assert "these settings do not read" in lost.message and "timerRocksDBEnable=true" in next_text(lost.next)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.kinds.timers import timer_kind
 from store_io.kinds.timers.timer_fates import Fates, TimerCount

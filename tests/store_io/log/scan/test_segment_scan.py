@@ -577,7 +577,7 @@ def test_store_times_that_fit_no_neighbour(times: list[int], odd: list[int], bac
         summary = scan(bytes(data), window_bytes=window)
         at = [position(r, "storeTimestamp") for r in records]
         expected = [("store_time_odd", at[i], LOSS) for i in odd] + [("store_time_back", at[i], NOTE) for i in back]
-        assert [(f.code, f.start, f.severity) for f in summary.findings] == expected
+        assert [(f.code, f.start, f.weight) for f in summary.findings] == expected
 
 
 def test_a_prepared_message_is_in_no_queue_and_a_rollback_puts_no_key() -> None:

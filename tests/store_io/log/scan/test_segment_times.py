@@ -69,4 +69,4 @@ def test_a_clock_that_was_set_back_is_a_note() -> None:
     judge = StoreTimes("f", 0, found)
     judge.feed(rows, np.array([2]))
     judge.finish()
-    assert [finding.severity for finding in found.ordered()] == [NOTE]
+    assert [finding.weight for finding in found.ordered()] == [NOTE]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from jobs.report.texts.judgement import judge
-from schemas.advice import Refusal, RefusalKind
+from schemas.advice import Advice, Overwritten, Refusal, RefusalKind, Step
 from schemas.rows import AuditOutcome
 from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.config.config_reader import read_config
-from store_io.model.facts.unjudged import NEXT_STEP, NEXT_STEP_ALONE, NEXT_STEP_BACKUP, refusal_step, start_files
+from store_io.model.facts.unjudged import refusal_step, start_files
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
@@ -51,7 +51,7 @@ def test_a_broker_ends_over_a_file_and_a_bak_that_cannot_be_parsed(
     assert outcome.exit_code == 20 and not outcome.plan["broker"]["starts"]
     assert outcome.plan["broker"]["refusal"].startswith(f"{path}: ")
     (refused,) = (f for f in outcome.findings if f.code == "broker_refuses")
-    assert refused.file == path and refused.next.startswith(NEXT_STEP + ": ")
+    assert refused.file == path and refused.next is not None and refused.next.step == Step.RESTORE_REFUSED
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,11 @@ def test_files_of_later_releases_stop_no_earlier_one(tmp_path: Path) -> None:
     assert outcome_of(tmp_path / "off", metrics, conf="timerWheelEnable=false\n").plan["broker"]["starts"]
 
 
-@pytest.mark.parametrize(("backup", "step"), [(TOPICS, NEXT_STEP_BACKUP), (TORN, NEXT_STEP_ALONE), (None, NEXT_STEP_ALONE)])
-def test_with_tables_in_a_database_the_file_itself_must_be_sound(tmp_path: Path, backup: bytes | None, step: str) -> None:
+@pytest.mark.parametrize(
+    ("backup", "step"),
+    [(TOPICS, Step.COPY_REFUSED_BACKUP), (TORN, Step.RESTORE_REFUSED_ALONE), (None, Step.RESTORE_REFUSED_ALONE)],
+)
+def test_with_tables_in_a_database_the_file_itself_must_be_sound(tmp_path: Path, backup: bytes | None, step: Step) -> None:
     for folder in ("commitlog", "config"):
         (tmp_path / folder).mkdir()
     (tmp_path / "config" / "topics.json").write_bytes(TORN)
@@ -112,14 +115,14 @@ def test_with_tables_in_a_database_the_file_itself_must_be_sound(tmp_path: Path,
     found = start_files(open_source(location), list_store(location), config, rules)
     assert found.refused_by == "config/topics.json"
     assert found.refusal is not None and found.refusal.kind == RefusalKind.CONFIG_VERSION
-    assert refusal_step(config.loads[found.refused_by], rules, False).startswith(step + ": ")
+    assert refusal_step(config.loads[found.refused_by], rules, False).step == step
 
 
 @pytest.mark.parametrize(("release", "all_tables"), [("5.3.3", False), ("5.3.4", True), ("5.4.0", True)])
 def test_which_tables_a_refused_start_writes_over(tmp_path: Path, release: str, all_tables: bool) -> None:
     files = {f"config/subscriptionGroup.json{suffix}": TORN for suffix in ("", ".bak")}
     (refused,) = (f for f in outcome_of(tmp_path / "s", files, release).findings if f.code == "broker_refuses")
-    assert ("topics, groups, offsets and filters" in refused.next) == all_tables, refused.next
+    assert refused.next == Advice(Step.RESTORE_REFUSED, (Overwritten.ALL_TABLES if all_tables else Overwritten.FILTERS,))
 
 
 def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path) -> None:
@@ -128,7 +131,7 @@ def test_a_batch_queue_whose_topics_file_is_lost_stops_the_broker(tmp_path: Path
     lost = outcome_of(tmp_path / "lost", {**queue, "config/topics.json": b""}, conf=conf)
     assert lost.plan["broker"]["refusal"] == str(refusal_sentence(Refusal(RefusalKind.TOPIC_NOT_NAMED, "batchconsumequeue/B")))
     (refused,) = (f for f in lost.findings if f.code == "broker_refuses")
-    assert refused.next.startswith("Restore config/topics.json")
+    assert refused.next == Advice(Step.RESTORE_TOPICS)
     plain = b'{"topicConfigTable":{"B":{"topicName":"B"}}}'
     other = outcome_of(tmp_path / "plain", {**queue, "config/topics.json": plain}, conf=conf)
     assert other.plan["broker"]["refusal"] == "batchconsumequeue/B: the topic is of type ConsumeQueue (config/topics.json)"

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import settings as example_settings
 from hypothesis import strategies as st
 
-from schemas.advice import Refusal, RefusalKind
-from schemas.gaps import Cause, Gap
+from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.config_files import CONSUMER_OFFSETS, GROUPS, TOPICS
 from store_io.broker.settings.config_rules import ConfigRules

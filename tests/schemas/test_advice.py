@@ -6,7 +6,7 @@ import json
 import re
 
 from jobs.environment.installation import ROOT
-from schemas.gaps import MEANINGS, USUAL, Cause, exit_code_of
+from schemas.advice import MEANINGS, USUAL, Cause, exit_code_of
 from store_io.base.exit_codes import CONSISTENT, GAP_CODES, INCOMPLETE
 
 

@@ -1,0 +1,187 @@
+"""The words for what to do next: each step has one sentence here, or in the catalogue if it is one code's alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from schemas.advice import Advice, Overwritten, Step
+from schemas.finding_codes import BY_A_START, CATALOGUE, SETTING_OF_STOP, Code
+from store_io.base.wording import count_text
+
+_OTHER_COPY = "Look for these bytes in another copy of the same broker"
+_LAST_MESSAGE = "The broker stopped cleanly, so a whole message was here: look for it in another copy of the same broker"
+_SEGMENT = "Look for this segment in another copy of the same broker"
+_OWN_CONF = "Find this store's own broker.conf and audit again."
+_BEFORE = "before any start: one that fails here overwrites other files in config/"
+_RESTORE = "Restore it from a backup or from another broker of the cluster"
+_NO_BACKUP = "there is no .bak that can be used."
+_UNITS = "A start writes the index units of the data files that it reads; older entries then {}."
+
+LACKS_OF_SETTING = dict(zip(SETTING_OF_STOP.values(), ("DUP_INFO", "property CRC"), strict=True))
+START_DOES = dict(
+    zip(
+        BY_A_START,
+        (
+            "A start of the release puts the entries that are missing.",
+            _UNITS.format("have none"),
+            _UNITS.format("keep theirs as they are"),
+        ),
+        strict=True,
+    )
+)
+"""What a start does about its next steps, for a store to which a repair is offered, too."""
+
+
+def advice_text(advice: Advice) -> str:
+    """Return the sentences on what to do."""
+    words = _WORDS[advice.step]
+    return words(*advice.values) if callable(words) else words.format(*advice.values)
+
+
+def next_text(advice: Advice | None) -> str:
+    """Return the sentences on what to do; "" without advice."""
+    return advice_text(advice) if advice is not None else ""
+
+
+def _before_a_start(over: str, setting: str | int) -> str:
+    other = f"; or, if the broker ran with {setting}, correct broker.conf" if setting else ""
+    return f"Before a start {over}{other}."
+
+
+def _take_over(setting: str | int, other: str = "") -> str:
+    return _before_a_start(f"repair this copy with --fix-config, which takes them over{other}", setting)
+
+
+def _raise_counter(setting: str | int, copied: str | int, path: str | int, counter: str | int) -> str:
+    first = f"copy {copied} to {path}, and " if copied else ""
+    over = f"{first}set the counter in the dataVersion of {path} to {counter}: a start takes the file in then alone"
+    return _before_a_start(over, setting)
+
+
+def _copy_database(setting: str | int, folder: str | int) -> str:
+    over = f"copy {folder}/ of this broker back, or make topics and groups again with mqadmin after a start"
+    return _before_a_start(over, setting)
+
+
+def _correct_names(*names: str | int) -> str:
+    correct = " and ".join(f"{meant} in place of {named}" for meant, named in zip(names[::2], names[1::2], strict=True))
+    return f"Correct the name in broker.conf, {correct}, and audit again."
+
+
+def _fix_offsets(offsets: str | int, groups: str | int) -> str:
+    lie = "lies past the new queue end" if offsets == 1 else "lie past the new queue ends"
+    return f"{count_text(int(offsets), 'offset')} of {count_text(int(groups), 'group')} {lie}: repair with --fix-offsets."
+
+
+def _switch_off(setting: str | int) -> str:
+    return (
+        f"First set {setting}=false in broker.conf and audit again: messages that were written before it was switched on lack the"
+        f" {LACKS_OF_SETTING[str(setting)]} that it asks for, and a start with it cuts them. Start without it if that audit finds"
+        " nothing else."
+    )
+
+
+_OVERWRITTEN = {
+    Overwritten.ALL_TABLES: "topics, groups, offsets and filters, and the second one starts without them",
+    Overwritten.DELAY_OFFSETS: "the offsets of delay levels",
+    Overwritten.FILTERS: "config/consumerFilter.json",
+    Overwritten.OFFSETS: "consumer offsets and filters, the second one their .bak too",
+}
+
+
+def _refused(step: str) -> Callable[[str | int], str]:
+    return lambda tables: f"{step}, {_BEFORE}: {_OVERWRITTEN[Overwritten(str(tables))]}."
+
+
+_WORDS: Mapping[Step, str | Callable[..., str]] = {
+    Step.OF_CODE: lambda code: str(CATALOGUE[code].step),
+    Step.RAISED_OF_CODE: lambda code: str(CATALOGUE[code].raised_step),
+    Step.NOTHING: "Nothing to do.",
+    Step.REBUILD_QUEUE: "Rebuild this queue from the CommitLog: a repair does it.",
+    Step.REBUILD_DATABASE: "Rebuild this database from the CommitLog: a repair does it.",
+    Step.REBUILD_OTHER_KIND: "Repair this copy: a repair rebuilds this kind of queues. Until then let no broker serve consumers"
+    " from it; the other kind is right.",
+    Step.REBUILD_INDEX: "Rebuild this index file from the CommitLog: a repair does it. Lookups by key are wrong until then.",
+    Step.REBUILD_TABLES: "Repair this copy: a repair rebuilds index and transactions in rocksdbstore/ from the CommitLog.",
+    Step.REBUILD_TIMERS: "Repair this copy: a repair rebuilds the timer's files, and a start then delivers once what is not"
+    " delivered yet.",
+    Step.WRITE_CHECKPOINT: "Repair this copy: a repair writes a new checkpoint.",
+    Step.WRITE_EPOCHS: "Repair this copy: a repair writes an epoch file with the epochs that fit its log.",
+    Step.SALVAGE: "Run the repair that the audit recommends before a start: of all repairs it keeps most of these messages.",
+    Step.LEAVE_OUT: "Repair this copy: a repair leaves out what no broker writes.",
+    Step.REMOVE_FILE: "Look at this file. A repair removes it: repair this copy before a start.",
+    Step.CORRECT_OFFSETS: "Repair this copy with --fix-offsets: it sets the offset back to the queue's new end.",
+    Step.FIX_OFFSETS: _fix_offsets,
+    Step.OTHER_COPY: f"{_OTHER_COPY}; a repair takes them with --donor.",
+    Step.OTHER_COPY_OR_HEAL: f"{_OTHER_COPY}; a repair takes them with --donor. explain says whether one change makes a damaged"
+    " record whole; a repair makes it with --heal.",
+    Step.OTHER_COPY_ALONE: f"{_OTHER_COPY}.",
+    Step.SEEK_LAST_MESSAGE: f"{_LAST_MESSAGE}; a repair takes it with --donor.",
+    Step.SEEK_LAST_MESSAGE_ALONE: f"{_LAST_MESSAGE}.",
+    Step.SEEK_SEGMENT: f"{_SEGMENT}; a repair takes it with --donor where others follow it here.",
+    Step.SEEK_SEGMENT_ALONE: f"{_SEGMENT}.",
+    Step.SEEK_LOG_END: "The end of the log is gone, and no repair adds it, not with a donor either: where another copy of this"
+    " broker has it, audit that copy and use it instead.",
+    Step.SEEK_INDEXED_MESSAGES: "Keep rocksdbstore/: its entries name lost messages. Look for the log's bytes in another copy.",
+    Step.SEEK_HEADERS: "Look for these messages in another copy of the same broker: their headers differ from what was indexed.",
+    Step.LOOK_AT_ORIGIN: "Look at the message at physical offset {0}: the damage came from there.",
+    Step.LOOK_AT_FOLDER: "If this folder is only not mounted, or its path is wrong, mend that and audit again. Else copy the"
+    " store again, or take another copy of the same broker.",
+    Step.NO_LEDGER_REPAIR: "No repair writes the log of one node of a DLedger group: compare committedIndex of all copies, then"
+    " empty this node's store and let it copy the log from the others.",
+    Step.NO_COMPACTED_REPAIR: "No repair is written for a store with the log of a compacted topic: look for another copy of the"
+    " same broker.",
+    Step.NO_DOUBLE_WRITE_REPAIR: "No repair is written for a store that writes its queues twice, in files and in RocksDB,"
+    " together with {0}: look for another copy of the same broker.",
+    Step.NO_DATABASE_REPAIR: "No repair makes {0}/ anew: restore the folder from a backup of this broker. Or move the folder out"
+    " of the copy and audit again: a start then makes an empty database, without any {1}.",
+    Step.NO_QUEUE: "No queue can take these messages, after a start or a repair: list them with query, and send them again under"
+    " another topic.",
+    Step.STARTS_DISPATCH: "Nothing by hand: a start of the release puts these entries.",
+    Step.SWITCHED_ON_LATER: "Nothing, where the index was switched on later or retention removed these; else move rocksdbstore/"
+    " out of a copy of the store and repair that: a repair rebuilds it.",
+    Step.ENDED_BY_PRODUCERS: "Nothing, where producers end their transactions themselves.",
+    Step.ASKED_AGAIN: "Nothing, where producers answer to questions about transactions that are done.",
+    Step.INDEX_AHEAD: "Nothing to do: after a power loss the index may be ahead of the log.",
+    Step.TRANSACTIONS_AHEAD: "Nothing to do: after a power loss RocksDB may be ahead of the log.",
+    Step.UNUSED_TABLE: "Nothing: a broker that was killed may leave a table that it was writing, or that it no longer used.",
+    Step.CORRECT_LINE: "Correct this line of broker.conf, the copy is not at fault: {0}.",
+    Step.SWITCH_OFF: _switch_off,
+    Step.OWN_CONF: _OWN_CONF,
+    Step.OWN_CONF_OR_NONE: f"{_OWN_CONF} Without --broker-conf the audit takes sizes from the files; a broker that starts with"
+    " this broker.conf does not.",
+    Step.CORRECT_NAMES: _correct_names,
+    Step.NAME_CONF: "Name this broker's own settings with --broker-conf and audit again: they decide which of the two a start"
+    " reads.",
+    Step.ROCKSDB_TIMERS: "Set timerRocksDBEnable=true in broker.conf, for RocketMQ 5.4.0 or later, and audit again: the timers"
+    " lie in rocksdbstore/.",
+    Step.NEW_NAME: "If it was meant to begin again, give the store another name.",
+    Step.RESTORE: f"{_RESTORE}: {_NO_BACKUP}",
+    Step.RESTORE_OR_FIX: f"{_RESTORE}, or repair this copy with --fix-config, which writes what the log and other files show:"
+    f" {_NO_BACKUP}",
+    Step.RESTORE_TABLES: "Restore {0}/ from a backup, or from another broker of the cluster, before a start: a repair does not"
+    " rebuild it.",
+    Step.RESTORE_TOPICS: "Restore config/topics.json before a start, or repair this copy with --fix-config: a repair without it"
+    " turns this topic's queues into ordinary ones.",
+    Step.RESTORE_REFUSED: _refused("Restore the file or its .bak, or set both aside"),
+    Step.RESTORE_REFUSED_ALONE: _refused("Restore the file itself, as its .bak is not read in its place, or set both aside"),
+    Step.COPY_REFUSED_BACKUP: _refused("Copy its .bak over the file, as this start does not take the .bak itself"),
+    Step.COPY_BACKUP_FIRST: "Copy the .bak over the file before a start: the first write after a start puts the damaged file over"
+    " this .bak, the only good one.",
+    Step.CREATE_TOPICS_DELETE_NONE: f"{CATALOGUE[Code.TOPIC_NOT_IN_TABLE].step} Until then delete no topic: this release deletes"
+    " the queues of all unknown topics with it.",
+    Step.OLDER_LIGHT_OFFSETS: "No repair helps with this release. Start 4.9.4 or a later one with these settings, or keep a copy"
+    " of config/: 4.9.3 writes its own offsets over the file within seconds.",
+    Step.TAKE_OVER: _take_over,
+    Step.TAKE_OVER_OR_COPY: lambda setting, copied, path: _take_over(setting, f", or copy {copied} to {path}"),
+    Step.TAKE_OVER_OR_EXPORT: lambda setting: _take_over(setting, ", or export them with mqadmin rocksDBConfigToJson"),
+    Step.RAISE_COUNTER: _raise_counter,
+    Step.COPY_DATABASE: _copy_database,
+    Step.SET_COMPACTED_ASIDE: "Nothing rebuilds it by itself. Where the CommitLog still holds all messages, do as"
+    " docs/kinds/compaction.md 6 says; else compare with another copy of this broker.",
+    Step.SET_REPLACED_ASIDE: "Set this file aside before a start: a compaction has replaced it, and all other files of the queue"
+    " agree without it.",
+    Step.SEE_COMPACTED: f"See {Code.COMPACTED_FILES_DIFFER} of the same file.",
+    Step.REMOVE_CRASH_MARKS: "Remove abort and {0} from the copy before a start: it then cuts nothing and dispatches all of the"
+    " log.",
+}

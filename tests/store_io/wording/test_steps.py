@@ -1,0 +1,64 @@
+"""Each step has words of its own, which tell all that the advice knows."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from schemas.advice import Advice, Overwritten, Step
+from schemas.finding_codes import BY_A_START, CATALOGUE, SETTING_OF_STOP
+from schemas.rows import LOSS, NOTE
+from store_io.wording.steps import START_DOES, advice_text, next_text
+
+VALUES: dict[Step, tuple[str | int, ...]] = {
+    Step.OF_CODE: ("live_copy",),
+    Step.RAISED_OF_CODE: ("queue_offset_gap",),
+    Step.FIX_OFFSETS: (3, 2),
+    Step.LOOK_AT_ORIGIN: (4711,),
+    Step.NO_DOUBLE_WRITE_REPAIR: ("{beside}",),
+    Step.NO_DATABASE_REPAIR: ("{folder}", "entries"),
+    Step.CORRECT_LINE: ("{key}=x",),
+    Step.CORRECT_NAMES: ("meant", "{named}", "other", "wrong"),
+    Step.RESTORE_TABLES: ("config/{0}",),
+    Step.TAKE_OVER: ("enableLmq=true",),
+    Step.TAKE_OVER_OR_COPY: ("enableLmq=true", "config/a", "config/b"),
+    Step.TAKE_OVER_OR_EXPORT: ("storeType=x",),
+    Step.RAISE_COUNTER: ("storeType=x", "config/a.bak", "config/a", 12),
+    Step.COPY_DATABASE: ("storeType=x", "config/{0}"),
+    Step.REMOVE_CRASH_MARKS: ("dledger-n0/checkpoint",),
+    **dict.fromkeys((Step.RESTORE_REFUSED, Step.RESTORE_REFUSED_ALONE, Step.COPY_REFUSED_BACKUP), (Overwritten.FILTERS,)),
+    Step.SWITCH_OFF: ("duplicationEnable",),
+}
+SILENT = {Step.OF_CODE, Step.RAISED_OF_CODE, Step.RESTORE_REFUSED, Step.RESTORE_REFUSED_ALONE, Step.COPY_REFUSED_BACKUP}
+
+
+@pytest.mark.parametrize("step", Step)
+def test_every_step_has_a_sentence_that_tells_every_value(step: Step) -> None:
+    text = advice_text(Advice(step, VALUES.get(step, ())))
+    assert text[0] == text[0].upper() and text.endswith(".") and "\n" not in text
+    assert step in SILENT or all(str(value) in text for value in VALUES.get(step, ()))
+
+
+def test_no_two_steps_have_the_same_words() -> None:
+    """Steps are compared and never sentences, so that one sentence must not be two steps."""
+    steps = {Advice(step, VALUES.get(step, ())) for step in Step}
+    steps |= {row.next_at(severity) for row in CATALOGUE.values() for severity in (NOTE, LOSS)}
+    assert [text for text, count in Counter(map(advice_text, steps)).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("tables", Overwritten)
+def test_a_refused_start_names_the_tables_that_it_overwrites(tables: Overwritten) -> None:
+    others = {advice_text(Advice(Step.RESTORE_REFUSED, (other,))) for other in Overwritten if other != tables}
+    assert advice_text(Advice(Step.RESTORE_REFUSED, (tables,))) not in others
+
+
+def test_a_step_without_another_setting_names_none() -> None:
+    assert "broker ran with" not in advice_text(Advice(Step.COPY_DATABASE, ("", "config/topics")))
+    assert "copy " not in advice_text(Advice(Step.RAISE_COUNTER, ("", "", "config/a", 12)))
+
+
+def test_what_a_start_does_and_which_settings_cut_have_words() -> None:
+    assert START_DOES.keys() == set(BY_A_START) and len(set(START_DOES.values())) == len(BY_A_START)
+    assert len({advice_text(Advice(Step.SWITCH_OFF, (setting,))) for setting in SETTING_OF_STOP.values()}) == len(SETTING_OF_STOP)
+    assert next_text(None) == ""
