@@ -28,7 +28,7 @@ from jobs.environment.compiled_code import numba_cache
 from jobs.environment.installation import SPEAKER, module_name
 from jobs.faults import fault_sentence
 from jobs.report.texts.text import printable
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.errors import RefusedSetting, StoreError, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.broker.releases import KNOWN_RELEASES
@@ -44,7 +44,7 @@ def main(words: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal of GBK or Latin-1 has not every letter that a store may hold
             stream.reconfigure(errors="backslashreplace")
     logging.getLogger().addHandler(logging.NullHandler())  # PySpark and py4j log what they raise: pages of it
-    waiting.look_with(interrupts.check)
+    locks.look_with(interrupts.check)
     with interrupts.heard():
         try:
             return _run(words)

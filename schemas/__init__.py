@@ -2,7 +2,7 @@
 
 * `commitlog_layout`, `dledger_layout`, `consumequeue_layout`, `rocksdb_layout`, `index_layout`, `checkpoint_layout`,
   `timer_layout`: where each field of a file, a key or a value lies.
-* `entries`, `timer_rows`: entries of derived files, units and slots of timers as numpy dtypes.
+* `entries`: entries of derived files, units and slots of timers as numpy dtypes.
 * `store_names`: names of folders below a store's root.
 * `rows`: the dataclasses that travel between the packages.
 * `severities`: note, rebuildable, loss.

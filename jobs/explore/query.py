@@ -39,9 +39,8 @@ from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
-from store_io.messages.choice.by_queues import QueueChoice, choose_by_queues
+from store_io.messages.choice.by_queues import QueueChoice, choose_by_queues, entries_led_out
 from store_io.messages.choice.by_tables import needed, skipped_sentence
-from store_io.messages.choice.led_out import entries_led_out
 from store_io.messages.lost.segment_loss import NONE_SPARED
 from store_io.messages.lost.sendable import resend_scan, sendable_rows
 from store_io.messages.message_filter import ALL, Contents, MessageFilter

@@ -20,7 +20,7 @@ from jobs.report.texts.text import bytes_text, printable
 from jobs.rescue.hand_over import SUFFIXES
 from jobs.running_broker import broker_signs, refused
 from schemas.rows import NAMED
-from store_io.audit.compared.detected import Detected, detect_release
+from store_io.audit.compared.compared_audit import Detected, detect_release
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.base.wording import names_text

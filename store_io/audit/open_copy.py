@@ -14,9 +14,9 @@ from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.broker.queues.combination import combination_refusal, late_combination_refusal, light_from_rocksdb, reads_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.broker.queues.place import database_folder, folder_refusal
+from store_io.broker.queues.start_databases import database_folder, folder_refusal
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
-from store_io.broker.settings.config_files import TOPICS
+from store_io.broker.settings.config_rules import TOPICS
 from store_io.broker.settings.read_settings import read_settings
 from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.config import config_reader

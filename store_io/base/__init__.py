@@ -4,14 +4,14 @@
 * `failed_reads`: notes what of a store could not be read, whoever caught the error.
 * `tasks`: what can be done apart from everything else.
 * `packed`: very many small values in little memory; `spill`: their bytes in temporary files without a name.
-* `ranges`, `members`: half-open ranges of numbers: union, intersection, difference; sets of numbers.
+* `ranges`: half-open ranges of numbers: union, intersection, difference.
 * `java_compat`: numbers, texts and splits as Java has them.
 * `crc`: CRC-32 of bytes, and what follows from it.
-* `prints`: sums of hashes by which sets are compared.
+* `fingerprints`: sets of numbers, and sums of hashes by which large sets are compared.
 * `compiled`: compiled functions, and their machine code kept on disk.
-* `locks`: values that threads make once; files that processes lock.
+* `locks`: values that threads make once; files that processes lock; pauses for servers, and how a signal ends them.
 * `scratch`: folders for temporary files, which the next run removes where a killed one left them.
-* `read_rate`: how fast the tasks of one machine read together; `waiting`: pauses for servers, and how a signal ends them.
+* `read_rate`: how fast the tasks of one machine read together.
 * `paths`: what a path or an address is, by its text alone.
 * `wording`, `times`: numbers and lists of names in sentences; times as people read them.
 """

@@ -1,5 +1,6 @@
 """One room for each kind of files in a store: their reader, rules, tasks, checks and rebuild.
 
+* `all_kinds`: the list of them, over which an audit goes; what a kind is says `store_io.model.kind`.
 * `queues`: ConsumeQueues in files: ordinary, batch, with extensions.
 * `rocksdb_queues`: ConsumeQueues in RocksDB, alone or written twice.
 * `index`: the index files.

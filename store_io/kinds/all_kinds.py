@@ -7,20 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.rows import Finding
-from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
-from store_io.kinds.checkpoint.checkpoint_times import checkpoint_times
+from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT, checkpoint_times
 from store_io.kinds.compaction.compacted_topics import compacted_topics
 from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_findings import epoch_findings
-from store_io.kinds.dledger.entry_chain import entry_chain
-from store_io.kinds.dledger.ledger_index import ledger_index
+from store_io.kinds.dledger.ledger_checks import entry_chain, ledger_index, ledger_terms
 from store_io.kinds.dledger.ledger_kind import LEDGER
-from store_io.kinds.dledger.ledger_terms import ledger_terms
-from store_io.kinds.rocksdb_tables.passed_over import passed_over
-from store_io.kinds.rocksdb_tables.rocksdb_tables import rocksdb_tables, tables_not_judged
+from store_io.kinds.rocksdb_tables.rocksdb_tables import passed_over, rocksdb_tables, tables_not_judged, unnamed_tables
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
-from store_io.kinds.rocksdb_tables.unnamed_tables import unnamed_tables
 from store_io.kinds.tiered.tiered_store import tiered_store
 from store_io.kinds.timers.timer_entry_findings import timer_entry_findings
 from store_io.kinds.timers.timer_findings import timer_findings, timers_not_judged

@@ -1,10 +1,11 @@
 """What an audit knows of one copy.
 
+* `kind`: the protocol of a kind of files: what an audit asks of each, in the order of its rounds.
 * `audit_request`: what to audit, and how much of it.
 * `opened_copy`: what listing, settings and small files say; `other_kinds`: kinds of store that are not modelled.
 * `evidence`: all that is known at one moment; `found_gaps`: why it is not all.
 * `log_map`: what lies at each offset of the log.
-* `queue_runs`, `queue_views`: which messages a queue has; entries against messages; `stored_queue_runs`: too many for memory.
+* `queue_runs`, `queue_views`: which messages a queue has; entries against messages.
 * `queue_leftovers`: entries that lead to no message of their queue.
 * `loss`: which messages a start would lose.
 * `earlier_segments`: what an earlier run says of segments that are unchanged.

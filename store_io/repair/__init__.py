@@ -11,7 +11,7 @@
 * `repair_judge`: whether the new store is consistent.
 * `repair_offsets`: offsets of consumers and timers beyond the new ends of the queues.
 * `repair_steps`: what was done, step by step, for the report and the dry run; `repair_report`: NEW.repair.json.
-* `given_up`: messages that the new store does not hold, counted for the report; `unsaved`: the same by name.
+* `unsaved`: messages that the new store does not hold: counted for the report, and by name.
 * `ways`: a repair by one policy, worked out; `proposals`: which of the two is recommended, with which options.
 * `plan_repair_section`: that section, worked out by an audit.
 * `writing`: where all of it is written, or in a dry run only remembered.

@@ -12,5 +12,4 @@
 * `file_columns`: the names of a store in little memory.
 * `store_dir`: the names in a store: what lies where, and what of it no release writes.
 * `segment_window`: a bounded window that moves over a segment; `piece_digest`: the digest of a file.
-* `byte_search`: where some bytes lie in a file.
 """

@@ -16,7 +16,7 @@ from jobs.report.texts.words.comparison_words import least_text, lost_text
 from jobs.report.texts.words.replicas_words import config_words, lack_words, pair_words
 from schemas.advice import Step
 from schemas.rows import AuditOutcome, Row
-from store_io.audit.as_master import as_master
+from store_io.audit.outcome.as_master import as_master
 from store_io.audit.outcome.safety import has_step, lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE

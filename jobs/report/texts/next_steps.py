@@ -12,7 +12,7 @@ from jobs.report.texts.words.replicas_words import config_steps
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
-from store_io.audit.as_master import as_master
+from store_io.audit.outcome.as_master import as_master
 from store_io.audit.outcome.safety import (
     Safety,
     config_absent,

@@ -1,9 +1,9 @@
 """The checks of a copy that belong to no kind alone: each returns findings.
 
-* `all_checks`: the checks over one copy's evidence in one table, and where other findings come from.
-* `scan_findings`: what the tasks found while they read.
+* `all_checks`: all checks in their order, with those of the kinds' rooms; what tasks found while they read.
 * `file_names`: names and lengths of files.
 * `lost_messages`, `sequences`, `emptied`: messages that the log lacks; queue offsets along the log; copies without messages.
+* `disputed`: messages that findings on derived data blame.
 * `broker_start`: what a start would refuse, drop or leave without an entry.
 * `repaired_store`: what the repair that made this store could not keep.
 """

@@ -3,30 +3,64 @@
 `StoreAudit` adds what a start would do (`broker_start`) where the audit is complete, and that an earlier audit saw more
 (`emptied.shrunk_findings`). Other copies of the log add theirs (`replicas.replica_findings`). Tasks and the readers of small
 files make findings while they read; `scan_findings` and `small_files` take these in.
+
+Findings that the tasks made while they read, each in its own file.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 
+from schemas.finding_codes import Code
 from schemas.rows import Finding
+from store_io.audit.checks.disputed import disputed, settled
 from store_io.audit.checks.emptied import empty_findings
 from store_io.audit.checks.file_names import file_names
 from store_io.audit.checks.lost_messages import lost_messages
 from store_io.audit.checks.repaired_store import repaired
-from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
 from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
 from store_io.kinds.all_kinds import ROOMS, Check
 from store_io.kinds.config.against_queues import against_queues
 from store_io.kinds.config.lost_tables import lost_tables
 from store_io.kinds.index.unindexed import unindexed
-from store_io.kinds.queues.disputed import disputed, settled
 from store_io.kinds.queues.queue_entries import queue_entries
-from store_io.kinds.rocksdb_queues.double_write_findings import queue_twins
-from store_io.kinds.rocksdb_queues.queue_database import queue_database
+from store_io.kinds.rocksdb_queues.rocksdb_queue_checks import queue_database, queue_twins
+from store_io.log.scan import odd_headers
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import misfit_findings
+
+_NO_MESSAGE, _NO_ENTRY = (
+    (Code.INDEX_ENTRY_BEYOND_END, Code.INDEX_ENTRY_DANGLING),
+    (Code.INDEX_ENTRY_MISSING,),
+)  # say that something is not there
+
+
+UNSETTLED_SEGMENTS = 2  # the newest, whose first record may be torn
+
+
+def unread_heads(evidence: Evidence) -> list[Finding]:
+    """Return findings on segments of which only the edges were read, and whose first bytes are no message."""
+    files = evidence.unread[: -UNSETTLED_SEGMENTS or None] if evidence.read_last else []
+    return [finding for file in files if file.path in evidence.edges for finding in evidence.edges[file.path].findings]
+
+
+def scan_findings(evidence: Evidence) -> Iterator[Finding]:
+    """Yield the findings of segments, queues and index files that were read.
+
+    An entry may lie in an index file that was not opened, and lead to a message of a segment that was not opened.
+    """
+    of_segments = odd_headers.told_once(evidence.segments)
+    of_queues = (queue.findings for queue in evidence.every_queue)
+    of_index = (index.findings for index in evidence.index.values())
+    absent = (*_NO_MESSAGE * evidence.log_not_opened, *_NO_ENTRY * evidence.index_not_opened)
+    yield from (f for f in chain(of_segments, *of_queues, *of_index) if f.code not in absent)
+
+
+def unwritten_ends(evidence: Evidence) -> list[Finding]:
+    """Segments whose end was never written although later ones hold messages."""
+    return evidence.holes.findings() if evidence.log_whole else []
 
 
 def small_files(evidence: Evidence) -> list[Finding]:
@@ -48,6 +82,8 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     lost_messages,
     *chain.from_iterable(room.log_checks for room in ROOMS),
 )
+
+
 REST: tuple[Check, ...] = (
     unindexed,
     *chain.from_iterable(room.checks for room in ROOMS),

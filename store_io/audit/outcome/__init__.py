@@ -1,13 +1,12 @@
 """The outcome of an audit, from its evidence and findings.
 
-* `store_outcome`: all results of one store, the exit code among them.
-* `safety`: whether the copy is safe to start, the one decision.
+* `store_outcome`: all results of one store, the exit code among them; how much was not read, and why.
+* `safety`: whether the copy is safe to start, the one decision; `as_master`: what a copy lacks of its group.
 * `final_findings`: each finding with all that the catalogue says, in a stable order.
 * `repairable`: kinds of store without a repair, and next steps that promise none.
 * `release_leaves`: what a start leaves of each file, `steps` of plan.json.
 * `verdict`: what matters most, in one sentence.
 * `plan_inputs`: every file that the plan depends on.
-* `not_read`: how much was not read, and why.
 * `audit_rows`: the audit as rows of the tables.
 * `config_section`: what the managers of config/ hold after the load.
 """

@@ -11,7 +11,7 @@ from enum import Enum, StrEnum, auto
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_START, CATALOGUE, STARTS_DISPATCH, Code, Part
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
-from store_io.audit.as_master import AsMaster, as_master
+from store_io.audit.outcome.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text, seen
 from store_io.kinds.config.lost_tables import TABLE_NOUNS
 

@@ -35,11 +35,9 @@ from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.queues.consumequeue_reader import read_file_entries
 from store_io.kinds.queues.queue_making import QueueMaker
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
-from store_io.kinds.rocksdb_queues.ledger_queues_fold import KeyedLedgerFold
-from store_io.kinds.rocksdb_queues.queue_ends import KnownEnds
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE
-from store_io.kinds.rocksdb_queues.rocksdb_fold import RocksFold
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEntries
+from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
+from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEnds, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments

@@ -1,6 +1,6 @@
 """The store's checkpoint (formats.md 7).
 
 * `checkpoint_reader`: its fields.
-* `checkpoint_times`: the check: its times against the log's.
+* `checkpoint_kind`: the kind, and the check of its times against the log's.
 * `checkpoint_rebuild`: the checkpoint of a new store.
 """

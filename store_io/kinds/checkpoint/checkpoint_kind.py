@@ -1,4 +1,4 @@
-"""The store's checkpoint, as an audit asks for it (formats.md 7)."""
+"""The store's checkpoint, as an audit asks for it, and the check of its times against the log's (formats.md 7)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from schemas import checkpoint_layout
-from schemas.rows import AuditOutcome
+from schemas.rows import AuditOutcome, Finding, MappedFile
 from store_io.base.errors import StoreError
-from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint, read_checkpoint
+from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint, checkpoint_findings, read_checkpoint
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
@@ -40,3 +40,29 @@ class CheckpointKind(Kind[StoredCheckpoint, None, None]):
 
 
 CHECKPOINT = CheckpointKind()
+
+
+def checkpoint_times(evidence: Evidence) -> list[Finding]:
+    """Compare the checkpoint with the log, if the log's newest message was read."""
+    if not evidence.end_is_known:
+        return []
+    times = [(s.first_store_time, s.last_store_time) for s in evidence.segments if s.first_store_time or s.last_store_time]
+    times += [time_of_head(evidence, file) for file in evidence.unread]
+    first, last = (min(t[0] for t in times), max(t[1] for t in times)) if times else (0, 0)
+    return checkpoint_findings(
+        evidence.copy[CHECKPOINT],
+        first_store_time=first,
+        last_store_time=last,
+        log_end=evidence.log.data_end,
+        unclean=evidence.copy.unclean,
+        keyed_queues=evidence.copy.rules.rocksdb_queues,
+    )
+
+
+def time_of_head(evidence: Evidence, file: MappedFile) -> tuple[int, int]:
+    """Earliest and latest store time of an unread segment, by its first record or an earlier run; else zeros."""
+    known = evidence.earlier.unchanged(file.path)
+    if known is not None and known.verified_run and known.row.get("messages"):
+        return known.row["first_store_time_ms"], known.row["last_store_time_ms"]
+    first = evidence.edges[file.path].first if file.path in evidence.edges else None
+    return (first.store_time, first.store_time) if first is not None and first.check_ok and not first.blank else (0, 0)

@@ -1,24 +1,64 @@
-"""The logs of compacted topics, as an audit asks for them (compaction.md 5, 6)."""
+"""The logs of compacted topics, as an audit asks for them, and the effect of a start on them (compaction.md 5, 6)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
-from schemas.advice import Gap, LeftOut
+from schemas.advice import Gap, LeftOut, Refusal
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.packed import items_of
 from store_io.base.tasks import Task
 from store_io.broker.loading import LoadedStore
+from store_io.broker.releases import BrokerRules
 from store_io.kinds.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
 from store_io.kinds.compaction.compacted_queues import CompactedStore, compacted_queues
-from store_io.kinds.compaction.compacted_start import CompactedStart, compacted_start
 from store_io.kinds.compaction.log_messages import LogFiles
-from store_io.kinds.compaction.sparse_recovery import RECOVERED_FILES
+from store_io.kinds.compaction.sparse_recovery import RECOVERED_FILES, SparseRecovery, recovered
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
+
+
+@dataclass
+class CompactedStart:
+    """The effect of compacted topics on a start.
+
+    refusals: why load() ends, by the first name; which of several a broker meets first is the file system's order.
+    deleted: files that load() removes.
+    queues: recovery of each queue that load() opens and none refuses.
+    """
+
+    refusals: list[Refusal] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    queues: Mapping[QueueKey, SparseRecovery] = field(default_factory=dict)
+
+    @property
+    def refusal(self) -> Refusal | None:
+        return self.refusals[0] if self.refusals else None
+
+
+def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary], rules: BrokerRules) -> CompactedStart:
+    """Return the effect of load() on the logs of compacted topics.
+
+    read: at least the last three files of each queue.
+    """
+    ends = {summary.entries_path: summary.ends for summary in read if summary.ends is not None}
+    start = CompactedStart([store.refusal] if store.refusal else [])
+    queues = {}
+    for key, queue in sorted(store.queues.items()):
+        start.deleted += queue.deleted
+        if queue.refusal:
+            start.refusals.append(queue.refusal)
+        elif queue.loaded and not queue.not_loaded:
+            queues[key] = recovered(queue, ends, rules)
+            start.deleted += queues[key].deleted
+            if refusal := queues[key].refusal:
+                start.refusals.append(refusal)
+    start.queues = queues
+    return start
+
 
 Files = list[CompactedFileSummary]
 

@@ -4,6 +4,6 @@
 * `table_places`: where a release keeps tables in RocksDB; `built_in_topics`: topics and groups that need no file.
 * `other_forms`: tables of which another form in the copy shows more than a start holds.
 * `opened_databases`: databases that a start opens besides queues and tables.
-* `lost_tables`, `against_queues`, `narrow_topics`: the checks: tables that are lost, or that do not fit the queues.
+* `lost_tables`, `against_queues`: the checks: tables that are lost, or that do not fit the queues.
 * `rebuild`: the files that a repair writes.
 """

@@ -1,4 +1,4 @@
-"""Databases that a start opens besides queues and tables (`broker.queues.opened`): whether they open, and what they hold.
+"""Databases that a start opens besides queues and tables (`start_databases`): whether they open, and what they hold.
 
 What an entry of theirs means is not judged. Each entry is read, so that bad bytes are found wherever they lie.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from store_io.base.errors import StoreError
-from store_io.broker.queues.opened import OpenedDatabase, opened_databases
+from store_io.broker.queues.start_databases import OpenedDatabase, opened_databases
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.rocksdb_queues.queue_table import find_database
 from store_io.rocksdb.database import Database, DatabaseDamaged

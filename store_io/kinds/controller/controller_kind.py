@@ -9,8 +9,7 @@ from schemas.advice import Gap, LeftOut, Refusal, RefusalKind
 from schemas.rows import MappedFile, Row
 from schemas.store_names import IDENTITY_FILE
 from store_io.base.tasks import Task
-from store_io.kinds.controller.broker_identity import BrokerIdentity, read_identity
-from store_io.kinds.controller.epoch_file import FILES, StoredEpochs, read_epochs
+from store_io.kinds.controller.controller_files import FILES, BrokerIdentity, StoredEpochs, read_epochs, read_identity
 from store_io.kinds.controller.epoch_starts import MOST_STARTS, EpochPlace, EpochStarts, EpochStartsResult, EpochStartsTask
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.evidence import Evidence

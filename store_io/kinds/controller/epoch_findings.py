@@ -10,8 +10,8 @@ from itertools import pairwise
 
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, Finding
+from store_io.kinds.controller.controller_files import BadEpochFile, EpochLine, StoredEpochs
 from store_io.kinds.controller.controller_kind import CONTROLLER
-from store_io.kinds.controller.epoch_file import BadEpochFile, EpochLine, StoredEpochs
 from store_io.kinds.controller.epoch_starts import EpochStarts
 from store_io.model.evidence import Evidence
 

@@ -12,7 +12,7 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import END, VALID
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.controller.epoch_file import StoredEpochs
+from store_io.kinds.controller.controller_files import StoredEpochs
 from store_io.log.records.message_columns import RecordCheck
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow

@@ -13,9 +13,8 @@ from store_io.base.tasks import Task
 from store_io.broker.loading import numbered_files
 from store_io.kinds.dledger.entry_walk import DataTask
 from store_io.kinds.dledger.ledger_chain import live_ends
-from store_io.kinds.dledger.ledger_texts import read_texts
 from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, LedgerTexts, UnitWalk
-from store_io.kinds.dledger.unit_reader import UnitTask
+from store_io.kinds.dledger.unit_reader import UnitTask, read_texts
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening

@@ -5,5 +5,5 @@
 * `index_files`: where entries lie, and which of them belong to a segment.
 * `odd_entries`: entries without a place, and what they lead to; `wrong_times`: entries whose time difference is wrong.
 * `unindexed`: the check: messages that no index file covers.
-* `index_plan`: the names and sizes of a new store's index files; `index_link`: their slots and chains.
+* `index_rebuild`: a new store's index files: names, sizes, slots and chains.
 """

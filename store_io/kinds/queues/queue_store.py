@@ -1,7 +1,7 @@
 """Opens a store's ConsumeQueues as a scan of the CommitLog asks for them: in files, or in RocksDB.
 
 Only the scan asks through these two interfaces. What else reads queues has a form of its own for each kind: of queues in RocksDB
-`kinds.rocksdb_queues` with the check `kinds.rocksdb_queues.queue_database`; of queues in files `consumequeue_reader`,
+`kinds.rocksdb_queues` with the check `kinds.rocksdb_queues.rocksdb_queue_checks`; of queues in files `consumequeue_reader`,
 `model.queue_leftovers`, `broker.queues.queue_state` and its neighbours, `repair.derived`.
 Source of the files: ConsumeQueue, BatchConsumeQueue, ConsumeQueueExt (formats.md 3 to 5).
 """
@@ -24,7 +24,7 @@ from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueDatabase
 from store_io.kinds.rocksdb_queues.stored_entries import FETCHED_ENTRIES, KeyedQueueStore
-from store_io.log.records.place import Place
+from store_io.log.scan.segment_findings import Place
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
 

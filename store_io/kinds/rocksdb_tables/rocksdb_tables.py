@@ -1,6 +1,12 @@
 """Index and transactions in RocksDB against the CommitLog (rocksdb.md 10).
 
 `file` is the database's folder; the message names an entry by the text of its key, `phy_offset` says where it leads.
+
+Table files in rocksdbstore/ that its database does not name: a MANIFEST that was cut opens as an older state without an error
+(rocksdb.md 10).
+
+Entries of transactions in RocksDB that a broker writes and passes over itself: a producer put an "@" into its unique key
+(rocksdb.md 10).
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ from schemas.finding_codes import STARTS_DISPATCH, Code
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
 from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
-from store_io.base.members import among
+from store_io.base.fingerprints import among
 from store_io.base.times import iso_time
 from store_io.base.wording import count_text
 from store_io.broker.releases import parse_known
@@ -29,12 +35,26 @@ from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
 
 LATE_MS = 60_000  # before the end of the log: transactions are stopped before the last messages are dispatched
+
+
 STEP = Advice(Step.REBUILD_TABLES)
+
+
 LOG_LACKS = Advice(Step.SEEK_INDEXED_MESSAGES)
+
+
 SWITCHED_ON = Advice(Step.SWITCHED_ON_LATER)
+
+
 ENDED_BY_PRODUCERS = Advice(Step.ENDED_BY_PRODUCERS)
+
+
 _UNWRITTEN = severity_in(Code.INDEX_ENTRY_MISSING, Case.NOT_WRITTEN_YET)
+
+
 _NOT_ASKED = severity_in(Code.TRANSACTION_ENTRY_MISSING, Case.NOT_ASKED)
+
+
 FIRST_WITH_TABLES = parse_known("5.4.0")
 
 
@@ -433,3 +453,49 @@ def _table_finding(
     code: Code, message: str, count: int, step: Advice, severity: str = "", phy_offset: int | None = None
 ) -> Finding:
     return Finding(code, TABLES_FOLDER, severity=severity, phy_offset=phy_offset, message=message, next=step, count=count)
+
+
+def unnamed_tables(evidence: Evidence) -> list[Finding]:
+    """Return findings on table files that the database in rocksdbstore/ does not know. A table in it must be in use.
+
+    After an unclean exit a file may be there that was written, or taken out of use, as the broker died.
+    """
+    copy, tables, timers = evidence.copy, evidence[TABLES], evidence.copy[TIMERS].in_use
+    transactions = tables.results.transactions
+    in_use = tables.used is not None or timers is not None and timers.table is not None
+    paths = tables.unnamed or (transactions.unnamed if transactions is not None else ())
+    if not in_use:
+        return []
+    step = None if tables.used is not None else Advice(Step.REBUILD_TIMERS)
+    if copy.unclean:
+        step = Advice(Step.UNUSED_TABLE)
+    return [
+        Finding(
+            Code.ROCKSDBSTORE_DAMAGED,
+            path,
+            severity=severity_in(Code.ROCKSDBSTORE_DAMAGED, Case.AFTER_CRASH, copy.unclean),
+            actual="not in the MANIFEST",
+            message="the database in rocksdbstore/ knows nothing of this table file: it may be an older state of it",
+            next=step,
+        )
+        for path in sorted(paths)
+    ]
+
+
+def passed_over(evidence: Evidence) -> list[Finding]:
+    """Always a note, as every broker leaves them."""
+    table = evidence[TABLES].results.transactions
+    if table is None or not table.passed_over:
+        return []
+    text = f'{count_text(table.passed_over, "entry", "entries")} of transactions in RocksDB with another "@" in the unique key'
+    return [
+        Finding(
+            Code.TRANSACTION_ENTRY_MISSING,
+            TABLES_FOLDER,
+            severity=severity_in(Code.TRANSACTION_ENTRY_MISSING, Case.NOT_ASKED),
+            phy_offset=table.first_passed_over,
+            topic=HALF_TOPIC,
+            message=f"{text}: 5.5.0 passes over such, and never asks the producer",
+            count=table.passed_over,
+        )
+    ]

@@ -15,10 +15,10 @@ from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
 from schemas.rows import WALK_AUDIT, SegmentSummary
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
-from store_io.broker.queues.marked_families import FOLDER, keeps_other_tables, marked_families
+from store_io.broker.queues.start_databases import FOLDER, keeps_other_tables, marked_families
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, find_database
-from store_io.kinds.rocksdb_queues.stored_marks import StoredMarks, read_marks
 from store_io.kinds.rocksdb_tables.index_table import IndexTable, IndexTableTask
+from store_io.kinds.rocksdb_tables.stored_marks import StoredMarks, read_marks
 from store_io.kinds.rocksdb_tables.table_tasks import IndexLook, IndexLookTask, LogTable, LogTableTask
 from store_io.kinds.rocksdb_tables.table_view import (
     MOST_RANGES,

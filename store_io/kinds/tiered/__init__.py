@@ -1,5 +1,4 @@
 """What the metadata of a tiered store claims.
 
-* `tiered_metadata`: the reader.
-* `tiered_store`: the check.
+* `tiered_store`: the reader of the metadata, and the check.
 """

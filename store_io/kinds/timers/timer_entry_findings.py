@@ -15,9 +15,9 @@ from schemas.severity_cases import Case, severity_in
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
-from store_io.kinds.timers.timer_entries_check import FarEntries
 from store_io.kinds.timers.timer_findings import between
 from store_io.kinds.timers.timer_kind import TIMERS
+from store_io.kinds.timers.timer_units_check import FarEntries
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
 

@@ -3,11 +3,11 @@
 * `segment_scan`: the pass: what the audit and the broker make of each byte.
 * `segment_runs`: messages of one queue that follow each other, summed up; `batch_items`: a row for each queue of a message.
 * `other_walks`: walks by the rules of other brokers, which one scan follows.
-* `resync`, `candidate_frames`: the next valid message after damage.
+* `resync`: the next valid message after damage.
 * `segment_edges`, `segment_times`: a segment's two ends; its store times.
-* `odd_headers`, `torn_copies`: valid messages that are unusual.
+* `odd_headers`: valid messages that are unusual, torn copies among them.
 * `segment_findings`: a bounded collection of findings.
 * `dataset_rows`, `row_texts`: the accepted messages as rows.
-* `summary_pickle`, `stored_runs`: summaries on their way to the driver; those of which the driver holds no runs.
+* `stored_runs`: summaries on their way to the driver, and those of which the driver holds no runs.
 * `warm_up_decoder`: the compiled decoder, in memory before the first scan.
 """

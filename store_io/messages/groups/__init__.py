@@ -1,5 +1,5 @@
 """The groups of a copy's clients.
 
-* `offset_rows`: how far consumer groups and delay levels have come; `group_queue_ends`: the ends of their queues.
+* `offset_rows`: how far consumer groups and delay levels have come, and the ends of their queues.
 * `transaction_rows`: the half messages of producer groups; `transaction_ends`: what became of them.
 """

@@ -2,5 +2,5 @@
 
 * `rebuild_round`: one round of it, over queues and index at once.
 * `rebuild_tasks`: the tasks that write queue and index entries, from what was kept or from messages.
-* `kept_rows`: what an audit's scan keeps for a rebuild; `entry_rows`: its form.
+* `kept_rows`: what an audit's scan keeps for a rebuild, and its form.
 """

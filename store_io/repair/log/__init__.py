@@ -1,8 +1,8 @@
 """The CommitLog of a new store.
 
-* `log_plan`: where it ends, what is cut, zeroed, bridged and filled; `edits`: the acts on the copy that it leads to.
+* `log_plan`: where it ends, what is cut, zeroed, bridged and filled; `edits`: the acts on the copy that it leads to, and
+  what all ask of one segment.
 * `heal`: damaged records made whole by one change, with --heal.
 * `donor`: damaged bytes taken from another copy; `two_logs`: whether the two are copies of one log.
 * `pad`: segments after a log whose end the release would not take.
-* `segments`: what all of them ask of one segment.
 """

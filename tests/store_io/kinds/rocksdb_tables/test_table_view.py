@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, SegmentSummary
-from store_io.base.prints import Prints, Stretches
+from store_io.base.fingerprints import Prints, Stretches
 from store_io.kinds.rocksdb_tables import table_view
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours, HourSpans
 from store_io.kinds.rocksdb_tables.index_table import IndexTable
@@ -116,6 +116,6 @@ def test_bad_bytes_and_too_many_are_not_judged(tmp_path: Path, monkeypatch: pyte
     audit = product.audit(made.root, "5.5.0", made.conf)
     assert "rocksdbstore" in audit.outcome.not_judged and "rocksdbstore_damaged" in {f.code for f in audit.above_note}
     whole = table_store(tmp_path / "whole").write()
-    monkeypatch.setattr("store_io.kinds.rocksdb_tables.table_making.MOST_HALVES", 2)
+    monkeypatch.setattr("store_io.kinds.rocksdb_tables.table_kind.MOST_HALVES", 2)
     audit = product.audit(whole.root, "5.5.0", whole.conf)
     assert "rocksdbstore" in audit.outcome.not_judged and audit.above_note == []
