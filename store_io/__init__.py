@@ -15,6 +15,4 @@ Folders in the order in which bytes become a plan. Each imports only from those 
 * `replicas`: copies of one log, compared.
 * `explore`: messages for people: search, rows, one record explained, the broker's view.
 * `repair`: a new store.
-* `sample_store`, `sample_kinds`: a sound store of any size, plain or of another kind, for the benchmark and the notebooks.
-* `sample_repeats`: one larger than a disk, which repeats a segment.
 """

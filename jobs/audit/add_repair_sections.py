@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jobs.audit.earlier_runs import Reading
-from jobs.audit.runner import Runner
-from jobs.command_line.stores import StoreArgument
+from jobs.cli.stores import StoreArgument
+from jobs.tasks.runner import Runner
 from schemas.rows import AuditOutcome
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
 

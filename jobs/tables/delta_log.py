@@ -28,17 +28,16 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
-from jobs.faults import reason
-from jobs.tables.data_file import Bounds, DataFile, LiveFile
+from jobs.runtime.faults import reason
 from jobs.tables.delta_rs_log import DeltaRsLog, Raced, is_from_delta_rs
-from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
+from jobs.tables.table_files import Bounds, DataFile, LiveFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local
 from schemas.rows import Row
 from schemas.tables import MONTH, RUN_ID, RUN_STARTED, Column, Table, struct_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from jobs.session import Session
+    from jobs.runtime.session import Session
 
 ENGINE_NAME = "rocketmq-store-audit"
 _ATTEMPTS = 20

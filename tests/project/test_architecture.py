@@ -16,9 +16,9 @@ from tests.support.texts.own_code import forget, nodes_of, tree
 
 SPARK_TYPES = ROOT / "schemas" / "tables.py"  # rows as Spark types: the one exception, marked there
 FORBIDDEN_IMPORTS = {
-    "schemas": {"store_io", "jobs", "tests", "pyspark", "delta", "py4j"},
-    "store_io": {"jobs", "tests", "pyspark", "delta", "py4j"},
-    "jobs": {"tests", "struct"},
+    "schemas": {"store_io", "jobs", "dev", "tests", "pyspark", "delta", "py4j"},
+    "store_io": {"jobs", "dev", "tests", "pyspark", "delta", "py4j"},
+    "jobs": {"dev", "tests", "struct"},
 }
 # Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
 ORDER = ("base", "source", "rules", "formats", "scan", "wording", "audit", "replicas", "explore", "repair")
@@ -111,7 +111,7 @@ def test_an_audit_goes_from_facts_to_checks_to_its_outcome() -> None:
 
 
 def test_every_folder_has_a_map_of_its_modules() -> None:
-    for package in ("schemas", "store_io", "jobs"):
+    for package in ("schemas", "store_io", "jobs", "dev"):
         for start in sorted((ROOT / package).rglob("__init__.py")):
             shown = ast.get_docstring(tree(start)) or ""
             inside = [path for path in start.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()]
@@ -199,9 +199,9 @@ def test_compiled_code_is_written_beside_its_name_alone() -> None:
     assert [ast.unparse(k.value) for name, node in found if name == "tempfile.mkstemp" for k in node.keywords][:1] == [folder]
 
 
-# native: for the length of a call.  queue_probe: of bytes that the probe holds.  sample_store: in compiled code, which holds the
-# array.  The others call C functions with an array that they hold.
-KNOW_ADDRESSES = ("native.py", "queue_probe.py", "sample_store.py", "checksum.py", "byte_search.py")
+# native: for the length of a call.  queue_probe: of bytes that the probe holds.  The others call C functions with an array that
+# they hold.
+KNOW_ADDRESSES = ("native.py", "queue_probe.py", "checksum.py", "byte_search.py")
 
 
 def test_addresses_of_arrays_are_passed_on_by_calls_that_hold_them() -> None:

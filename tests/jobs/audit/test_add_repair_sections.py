@@ -10,9 +10,9 @@ import pytest
 from jobs.audit.add_repair_sections import add_repair_sections
 from jobs.audit.earlier_runs import Reading
 from jobs.audit.run_audit import run_with
-from jobs.audit.runner import Runner
-from jobs.command_line.options import AuditOptions, StoreArgument
-from jobs.session import Session
+from jobs.cli.options import AuditOptions, StoreArgument
+from jobs.runtime.session import Session
+from jobs.tasks.runner import Runner
 from schemas.gaps import Cause, Gap
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local

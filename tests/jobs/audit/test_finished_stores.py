@@ -18,9 +18,9 @@ import pytest
 
 from jobs.audit import finished_stores
 from jobs.audit.finished_stores import FinishedStores
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.output import KEPT, OutputFolder
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.runtime.output import KEPT, OutputFolder
 from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jobs.audit.earlier_runs import earlier_runs
-from jobs.command_line.stores import StoreArgument
-from jobs.session import Session
+from jobs.cli.stores import StoreArgument
+from jobs.runtime.session import Session
 from jobs.tables.delta_tables import Tables
 from schemas.rows import AuditOutcome, EarlierRun, Finding
 from tests.support.handmade import samples

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.audit.listing import listing_problems
+from jobs.audit.copy_at_rest import listing_problems
 from schemas.gaps import Cause, Gap
 
 

@@ -14,7 +14,7 @@ import pytest
 from jobs.audit import one_store
 from jobs.audit.earlier_runs import Reading
 from jobs.audit.one_store import FEW_STORES
-from jobs.command_line.stores import StoreArgument
+from jobs.cli.stores import StoreArgument
 from schemas.rows import FurthestRun
 from store_io.rules.releases import KNOWN_RELEASES
 from tests.support.answers.fleets import Fleet, HereRunner, audited_fleet

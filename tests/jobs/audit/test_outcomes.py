@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from jobs.audit.outcomes import not_audited, put_away
-from jobs.command_line.stores import StoreArgument
-from jobs.report.files.result_json import RunInfo, result_json
+from jobs.audit.results import not_audited, put_away
+from jobs.cli.stores import StoreArgument
+from jobs.report.files.result_files import RunInfo, result_json
 from jobs.report.texts.summary_text import summary_text
 from jobs.tables.delta_tables import run_rows
 from schemas.gaps import Cause, Gap

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from jobs.audit.results import read_result, remove_result, write_metrics, write_stopped
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.output import OutputFailed
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.runtime.output import OutputFailed
 
 BEGUN = datetime(2024, 1, 2, tzinfo=UTC)
 

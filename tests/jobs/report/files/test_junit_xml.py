@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from jobs import cli
+from jobs import entry
 from jobs.audit import results
-from jobs.report.files.junit_xml import junit_xml
-from jobs.report.files.result_json import result_json
+from jobs.report.files.ci_files import junit_xml
+from jobs.report.files.result_files import result_json
 from jobs.report.texts.text import printable
 from store_io.base.errors import UsageError
 from tests.support.handmade import samples
@@ -67,7 +67,7 @@ def test_any_name_is_text(name: str) -> None:
 
 def test_both_files_are_written_whatever_the_audit_finds(tmp_path: Path) -> None:
     words = ["audit", f"{tmp_path}/none", "--out", f"{tmp_path}/out", "--junit", f"{tmp_path}/j.xml"]
-    assert cli.main([*words, "--summary-markdown", f"{tmp_path}/missing/s.md"]) == 2
+    assert entry.main([*words, "--summary-markdown", f"{tmp_path}/missing/s.md"]) == 2
     assert not (tmp_path / "j.xml").exists()
 
 
@@ -80,10 +80,10 @@ def test_files_of_an_earlier_run_go_when_one_starts(tmp_path: Path, monkeypatch:
     def killed(*_: object) -> int:
         raise UsageError("found late")
 
-    monkeypatch.setattr(cli, "_audit_with_quick_start", killed)
+    monkeypatch.setattr(entry, "_audit_with_quick_start", killed)
     words = ["audit", f"{tmp_path}/store", "--out", f"{tmp_path}/out", "--release", "5.3.3", "--junit", f"{tmp_path}/j.xml"]
     for summary in ("s.md", "summary"):
-        assert cli.main([*words, "--summary-markdown", f"{tmp_path}/{summary}"]) == 2
+        assert entry.main([*words, "--summary-markdown", f"{tmp_path}/{summary}"]) == 2
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["summary"]
     result = json.loads(result_json(samples.RUN, [samples.clean()]))
     results.write_markdown(f"{tmp_path}/summary", result)
@@ -95,5 +95,5 @@ def test_files_of_an_earlier_run_go_when_one_starts(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize("option", ["--junit", "--summary-markdown"])
 def test_a_folder_or_an_address_is_refused(tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
     for value, word in ((str(tmp_path), "is a folder; name a file in it"), ("s3://b/f", "must be a file of this machine")):
-        assert cli.main(["audit", f"{tmp_path}/none", "--out", f"{tmp_path}/out", option, value]) == 2
+        assert entry.main(["audit", f"{tmp_path}/none", "--out", f"{tmp_path}/out", option, value]) == 2
         assert word in capsys.readouterr().err

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from jobs import cli
+from jobs import entry
 from jobs.audit import results
-from jobs.command_line import options
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.report.files.prometheus import prometheus_text
-from jobs.report.files.result_json import result_json
+from jobs.cli import options
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.report.files.ci_files import prometheus_text
+from jobs.report.files.result_files import result_json
 from store_io.base.errors import StoreError, UsageError
 from tests.support.handmade import samples
 
@@ -140,10 +140,10 @@ def test_a_run_that_was_stopped_has_metrics_too(
     def no_spark(_: AuditOptions, __: Any) -> int:
         raise StoreError("Spark did not start")
 
-    monkeypatch.setattr(cli, "_audit_with_quick_start", no_spark)
+    monkeypatch.setattr(entry, "_audit_with_quick_start", no_spark)
     before = os.umask(0o077)  # as a service with UMask=0077 has it
     try:
-        assert cli.audit_command(options.Command("audit", audit=asked(tmp_path))) == 3
+        assert entry.audit_command(options.Command("audit", audit=asked(tmp_path))) == 3
     finally:
         os.umask(before)
     found = parsed((tmp_path / "audit.prom").read_text())
@@ -160,7 +160,7 @@ def test_the_old_file_stands_where_the_new_one_cannot_be_written(tmp_path: Path,
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("jobs.output.os.fsync", full)
+    monkeypatch.setattr("jobs.runtime.output.os.fsync", full)
     with pytest.raises(StoreError, match=r"^--prometheus .*audit\.prom: cannot write: No space left on device$"):
         results.write_metrics(str(path), result(samples.clean()))
     assert path.read_text() == "old\n" and os.listdir(tmp_path) == ["audit.prom"]

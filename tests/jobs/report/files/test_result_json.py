@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from jobs.report.files.result_json import result_json
+from jobs.report.files.result_files import result_json
 from tests.support.handmade import samples
 
 

@@ -8,8 +8,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from jobs.report.files.result_json import result_json
-from jobs.report.files.store_json import FIELDS, findings_jsonl, groups_of, plan_parts
+from jobs.report.files.result_files import FIELDS, findings_jsonl, groups_of, plan_parts, result_json
 from schemas.rows import Finding
 from tests.support.handmade import samples
 from tests.support.texts.golden import check

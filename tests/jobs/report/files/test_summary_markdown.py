@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from jobs.audit import results
-from jobs.output import OutputFailed
-from jobs.report.files.result_json import result_json
-from jobs.report.files.summary_markdown import ROWS, summary_markdown
+from jobs.report.files.ci_files import ROWS, summary_markdown
+from jobs.report.files.result_files import result_json
 from jobs.report.texts.text import printable
+from jobs.runtime.output import OutputFailed
 from tests.support.handmade import samples
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jobs.report.pages.answer import style_of
-from jobs.report.texts.judgement import most_dangerous_first
+from jobs.report.pages.page import style_of
+from jobs.report.texts.safety_text import most_dangerous_first
 from jobs.report.texts.summary_text import summary_text
 from tests.support.handmade import samples
 from tests.support.handmade.samples import every_kind

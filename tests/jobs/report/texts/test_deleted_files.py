@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.report.texts.deleted_files import deleted_files
+from jobs.report.texts.step_words import deleted_files
 from tests.support.handmade import samples
 
 

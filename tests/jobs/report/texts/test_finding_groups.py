@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.report.texts.finding_groups import finding_groups
+from jobs.report.texts.finding_words import finding_groups
 from schemas.rows import Finding
 from tests.support.handmade import samples
 

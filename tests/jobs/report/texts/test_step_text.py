@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobs.report.texts.step_text import VERBS, step_text
+from jobs.report.texts.step_words import VERBS, step_text
 from store_io.repair.repair_steps import ACTIONS
 
 

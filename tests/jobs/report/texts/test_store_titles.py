@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.report.texts.store_titles import store_title, title_of
+from jobs.report.texts.run_words import store_title, title_of
 from jobs.report.texts.summary_text import summary_text
 from tests.support.handmade import samples
 from tests.support.texts.pages import index_of, page_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.safety_text import judge
 from schemas.advice import Refusal, RefusalKind
 from schemas.rows import AuditOutcome
 from store_io.audit.facts.unjudged import NEXT_STEP, NEXT_STEP_ALONE, NEXT_STEP_BACKUP, refusal_step, start_files

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.safety_text import judge
 from schemas.rows import Finding
 from store_io.audit.rounds import collected
 from store_io.formats.dledger import entry_walk, unit_reader
