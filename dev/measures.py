@@ -211,8 +211,9 @@ def measure_audits(started: Session, root: Path, out: Path, rounds: int, dataset
 def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     """Seconds (to plan and findings, for the tables): what `jobs.audit.run_audit.run_with` does, with a clock between the two."""
     from jobs.audit import run_audit as audit
+    from jobs.cli.stores import RESULT
     from jobs.report.files.result_files import RunInfo, result_json
-    from jobs.runtime.output import RESULT, OutputFolder, Unwritten, said_once
+    from jobs.runtime.output import OutputFolder, Unwritten, said_once
     from jobs.tables.datasets import DatasetPlan
     from jobs.tasks.progress import Progress, SparkCounters
     from jobs.tasks.runner import Runner

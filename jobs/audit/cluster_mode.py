@@ -18,18 +18,13 @@ from jobs import installation
 from jobs.audit import results
 from jobs.cli import options, parser
 from jobs.cli.options import AuditOptions
-from jobs.runtime import packaging
 from jobs.runtime import setup as environment
+from jobs.runtime.session import zip_packages
 from store_io.base.errors import StoreError, UsageError
 from store_io.source import storage_options
 
 _WORD_BYTES = 100_000  # the system's limit for one argument is 128 KiB
 _WAIT_SECONDS = 60.0  # after Spark has said that the driver ended; object stores may show a file late
-
-
-def is_cluster_mode(spark_words: Sequence[str]) -> bool:
-    """Whether these of Spark's options ask for it."""
-    return parser.spark_setting(spark_words, "spark.submit.deployMode", "--deploy-mode") == "cluster"
 
 
 def submit(asked: AuditOptions, spark_words: Sequence[str]) -> int:
@@ -44,7 +39,7 @@ def submit(asked: AuditOptions, spark_words: Sequence[str]) -> int:
         raise UsageError("this fleet is too large for one command line of cluster deploy mode; split it")
     os.environ["JAVA_HOME"] = environment.java_runtime().home
     with tempfile.TemporaryDirectory(prefix="store-audit-") as folder:
-        command = _command(spark_words, word, packaging.zip_packages(folder))
+        command = _command(spark_words, word, zip_packages(folder))
         try:
             code = subprocess.run(command).returncode
         except OSError as problem:

@@ -315,3 +315,17 @@ class SmallStores:
 def _can_be_whole(store: StoreArgument) -> bool:
     """Say whether the store lies on this machine, in which case no task waits, and needs no other store."""
     return not store.problem and not store.replica_group and not any(map(is_uri, store.roots))
+
+
+def add_repair_sections(
+    runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome], reading: Reading
+) -> None:
+    """Give each outcome's plan its section `repair`, worked out in one job. stores, outcomes: side by side."""
+    from store_io.repair.plan_repair_section import repair_section, steps_tasks
+
+    tasks = [
+        steps_tasks(outcome, reading.location(store), reading.not_after) for store, outcome in zip(stores, outcomes, strict=True)
+    ]
+    answers = iter(runner.answers([task for own in tasks for task in own], "steps of a repair"))
+    for outcome, own in zip(outcomes, tasks, strict=True):
+        outcome.plan["repair"] = repair_section(outcome, [next(answers) for _ in own])

@@ -13,11 +13,11 @@ from typing import Any
 
 from jobs import RULES_VERSION, VERSION
 from jobs.cli.options import AuditOptions
-from jobs.cli.stores import StoreArgument
+from jobs.cli.stores import RESULT, StoreArgument
 from jobs.report.files.ci_files import junit_xml, prometheus_text, summary_markdown
 from jobs.report.files.result_files import RunInfo, result_json
 from jobs.runtime.faults import is_no_room
-from jobs.runtime.output import RESULT, OutputFailed, OutputFolder, write_local
+from jobs.runtime.output import OutputFailed, OutputFolder, write_local
 from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, Row
 from store_io.base.errors import parsed

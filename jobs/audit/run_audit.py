@@ -22,6 +22,7 @@ from jobs.audit.one_store import (
     SmallStores,
     Texts,
     WholeStore,
+    add_repair_sections,
     opened_audit,
     page_context,
     request_of,
@@ -31,7 +32,7 @@ from jobs.audit.one_store import (
 from jobs.audit.results import not_audited, put_away
 from jobs.audit.store_batches import BYTES_PER_CORE, FoundCopies, batches, slow_stores
 from jobs.cli.options import AuditOptions
-from jobs.cli.stores import StoreArgument
+from jobs.cli.stores import INDEX, REPLICAS, RESULT, StoreArgument
 from jobs.report.files.result_files import RunInfo, replicas_json, result_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext
@@ -40,7 +41,7 @@ from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import count_text, printable
 from jobs.runtime import interrupts
 from jobs.runtime.faults import fault_sentence, is_no_room, reason
-from jobs.runtime.output import INDEX, REPLICAS, RESULT, OutputFailed, OutputFolder, Unwritten, said_once
+from jobs.runtime.output import OutputFailed, OutputFolder, Unwritten, said_once
 from jobs.tables.datasets import DatasetPlan, SegmentOutput, by_dataset
 from jobs.tables.table_files import DataFile
 from jobs.tasks.progress import Progress, SparkCounters
@@ -272,8 +273,6 @@ class _Together:
         self, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
     ) -> list[AuditOutcome]:
         """The outcomes of these numbered stores, which share each job."""
-        from jobs.audit.add_repair_sections import add_repair_sections
-
         audits = [a for a in prepared if isinstance(a, StoreAudit)]
         for audit in audits:
             audit.begin()

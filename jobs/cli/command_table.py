@@ -2,7 +2,7 @@
 
 `jobs.entry` calls `run(command)` of the module that the row names, with what `options.parse` has read; it returns the exit code.
 It raises UsageError for a bad value, before anything is read, and StoreError for what cannot be done: `jobs.entry` prints the
-sentence. `audit` alone names no module: it may run on a cluster, so `jobs.entry` runs it itself.
+sentence.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _AFTER_AUDIT = "Examples, after the first one of audit --help:"
 COMMAND_TABLE: dict[str, CommandSpec] = {}
 
 COMMAND_TABLE["audit"] = CommandSpec(
-    module="",
+    module="jobs.commands.audit",
     usage=f"STORE [STORE ...] --out DIR [options]\n       {COMMAND} audit --fleet FILE --out DIR [options]",
     about="Check copied RocketMQ stores: is a start safe, what would it lose, what would make the store consistent.",
     heading="Examples: every byte of a copy; once more, but without segments that have not changed since:",
@@ -455,7 +455,7 @@ With arguments: pytest alone, with these (-m broker). The first run installs wha
 )
 
 COMMAND_TABLE["pack"] = CommandSpec(
-    module="jobs.runtime.packaging",
+    module="jobs.commands.pack",
     usage="--out FILE",
     about="Write an archive of the Python environment for the executors of a cluster, to be named by --archives.",
     heading="Examples: make it; use it, here on a small cluster in this machine:",

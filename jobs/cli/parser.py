@@ -41,7 +41,7 @@ class Option(NamedTuple):
 class CommandSpec:
     """A command, as the command line reads it and --help shows it.
 
-    module: imported when the command runs; "" for a command that `jobs.entry` runs itself.
+    module: imported when the command runs.
     usage: the words after its name.
     about: its first line is one sentence, which begins --help; the rest follows the usage.
     arguments: (name, meaning).
@@ -231,3 +231,8 @@ def spark_setting(spark: Sequence[str], key: str, option: str | None = None) -> 
             name, _, value = value.partition("=")
         by_name[name] = value
     return by_name.get(option or "", by_name.get(key))
+
+
+def is_cluster_mode(spark: Sequence[str]) -> bool:
+    """Whether these words ask for cluster deploy mode: the driver runs somewhere in the cluster."""
+    return spark_setting(spark, "spark.submit.deployMode", "--deploy-mode") == "cluster"

@@ -32,7 +32,7 @@ from jobs.cli.message_filters import FILTER_OPTIONS, read_filter
 from jobs.cli.options import Command, single_store
 from jobs.cli.stores import StoreArgument
 from jobs.installation import SPEAKER
-from jobs.messages.audited import LazySpark, loss_sentence, places_of, request_of
+from jobs.messages.audited import loss_sentence, places_of, request_of
 from jobs.messages.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
 from jobs.messages.message_arguments import (
     NO_SEGMENT,
@@ -48,6 +48,7 @@ from jobs.report.texts.text import bytes_text, count_text
 from jobs.runtime import uploads
 from jobs.runtime.faults import reason
 from jobs.runtime.output import write_local
+from jobs.runtime.spark_start import LazySpark
 from jobs.tasks.progress import Progress, SparkCounters
 from schemas.rows import NAMED, MappedFile
 from schemas.sources import LOST
@@ -272,8 +273,6 @@ class Export:
 
     def run(self, spark_words: Sequence[str]) -> dict[str, Any]:
         """Do what is left to do; the manifest."""
-        from jobs.runtime import session
-
         given, wanted = self.asked.store, self.asked.wanted
         store = open_store(StoreLocation(given.path, given.parts), given.release, given.broker_conf)
         every = store.segments()
@@ -289,12 +288,13 @@ class Export:
             raise StoreError(f"{self.asked.to}/{MESSAGES}: is there although {left[0].name} is not done; remove the folder")
         if not moved:
             if left or self.asked.form == "delta":
-                places = self._places(spark_words) if left else None
-                with session.start(spark_words) as started:
-                    notes |= self._write(started.spark, left, salt, store.rules, places)
+                with LazySpark(spark_words) as spark:
+                    places = self._places(spark) if left else None
+                    sql = spark.session.spark
+                    notes |= self._write(sql, left, salt, store.rules, places)
                     self._say_columns()
                     if self.asked.form == "delta":
-                        self._make_delta(started.spark)
+                        self._make_delta(sql)
             self._say_columns()
             with self._writing():
                 os.rename(self.folder, f"{self.asked.to}/{MESSAGES}")
@@ -306,15 +306,14 @@ class Export:
         shutil.rmtree(self.unfinished, ignore_errors=True)
         return manifest
 
-    def _places(self, spark_words: Sequence[str]) -> LostPlaces | None:
+    def _places(self, spark: LazySpark) -> LostPlaces | None:
         """Return the messages that a start would take, if they are asked for."""
         if not self.asked.needs_audit:
             return None
         if self.asked.store.release_from != NAMED:
             assumed = assumed_sentence(self.asked.store.release, self.asked.store.release_from)
             print(f"export: {assumed}", file=sys.stderr)
-        with contextlib.ExitStack() as stack:
-            places = places_of(request_of(self.asked.store), LazySpark(stack, spark_words), self.asked.form == RESEND)
+        places = places_of(request_of(self.asked.store), spark, self.asked.form == RESEND)
         print(f"export: {loss_sentence(places)}", file=sys.stderr)
         return places
 

@@ -17,11 +17,12 @@ import os
 import sys
 from dataclasses import dataclass, replace
 
-from jobs.audit import cluster_mode
 from jobs.audit.run_audit import write_store
 from jobs.cli import options
 from jobs.cli.options import Command
-from jobs.commands import repair as repair_command
+from jobs.cli.parser import is_cluster_mode
+from jobs.cli.stores import REPLICAS
+from jobs.commands.repair import carry_out, tell_step
 from jobs.installation import SPEAKER
 from jobs.repair.first_look import Asked, agreed, first_lines, first_look
 from jobs.repair.hand_over import SUFFIXES
@@ -43,7 +44,8 @@ from jobs.report.texts.rescue_text import (
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import printable
 from jobs.runtime import interrupts
-from jobs.runtime.output import REPLICAS, OutputFailed
+from jobs.runtime.output import OutputFailed
+from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.rows import DOUBT, NAMED, AuditOutcome
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -81,7 +83,7 @@ class End:
 
 def run(command: Command) -> int:
     """The whole of it; the exit code as above."""
-    if cluster_mode.is_cluster_mode(command.spark):
+    if is_cluster_mode(command.spark):
         raise UsageError("--deploy-mode cluster: a rescue writes a folder of this machine, from a driver here")
     with every_read():  # a read that fails ends a rescue before anything is written, never after
         asked = first_look(command)
@@ -107,8 +109,8 @@ def _rescue(command: Command, asked: Asked) -> int:
     """The work, once it is settled what is asked for."""
     _say(first_text(first_lines(asked)))
     checksum.trust()
-    with interrupts.first_only(), repair_command.runner(command.spark, asked.location) as run_tasks:
-        repair_command.tell_step("auditing the copy")
+    with interrupts.first_only(), run_tasks_for(command.spark, asked.location) as run_tasks:
+        tell_step("auditing the copy")
         outcome, compared = _audit(asked, run_tasks)
         _say(audit_text(outcome))
         asked = replace(asked, assumed=(*asked.assumed, *(f"{said}." for said in compared.doubts)))
@@ -141,7 +143,7 @@ def _propose(command: Command, asked: Asked, outcome: AuditOutcome, best: Repair
     run_it = YES in command.flags
     _say(choice_text(outcome, shown, asked.folder, not run_it))
     if run_it or agreed("Run it now?"):
-        done = repair_command.carry_out(options.parse(["repair", *words]), asked.assumed)
+        done = carry_out(options.parse(["repair", *words]), asked.assumed)
         if done.handed is not None:
             _say(hand_over_text(done.handed))
         return done.exit_code
@@ -241,7 +243,7 @@ def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]
     plan = read_plan(plan_text(outcome.plan).encode())
     found = []
     for policy in POLICIES:
-        repair_command.tell_step(f"working out a repair by policy {policy}")
+        tell_step(f"working out a repair by policy {policy}")
         request = RepairRequest(plan.store, asked.location, asked.target, plan, policy, asked.donor)
         found.append(work_out_way(request, config_helps(outcome), run_tasks))
     return found

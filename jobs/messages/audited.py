@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from jobs.cli.stores import StoreArgument
-from jobs.tasks.spark_start import worth_spark
+from jobs.runtime.spark_start import LazySpark
 from store_io.audit.audit_request import AuditRequest
 from store_io.base.tasks import run_task
 from store_io.explore.lost.segment_loss import UNSURE
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:  # what audits is loaded where an audit is wanted: most commands on single messages want none
-    from jobs.runtime.session import Session
     from store_io.audit.audit_store import StoreAudit
     from store_io.explore.lost.lost_places import LostPlaces
-
-
-class LazySpark:
-    """Spark, started when it is first asked for. words: Spark's own options of the command line."""
-
-    def __init__(self, stack: ExitStack, words: Sequence[str]):
-        self._stack, self.words = stack, words
-        self._session: Session | None = None
-
-    def wanted(self, size: int) -> bool:
-        """Whether so many bytes are worth it, or the command line asks for it."""
-        return bool(self.words) or worth_spark(size)
-
-    @property
-    def session(self) -> Session:
-        from jobs.runtime import session
-
-        if self._session is None:
-            self._session = self._stack.enter_context(session.start(self.words))
-        return self._session
 
 
 def audited(request: AuditRequest, spark: LazySpark) -> StoreAudit:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from jobs.commands.query import Query, say
-from jobs.messages.audited import LazySpark, audited
+from jobs.messages.audited import audited
+from jobs.messages.message_query import Query, say
+from jobs.runtime.spark_start import LazySpark
 from schemas.rows import QueueKey, Row
 from store_io.audit.audit_request import AuditRequest
 from store_io.base.errors import StoreError

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from jobs.messages.audited import LazySpark
+    from jobs.runtime.spark_start import LazySpark
 
 MOST = 10_000_000  # places are held: 8 bytes each
 WAVE_BYTES = 256 << 20  # of places that the tasks of a wave bring back at most; one task alone may bring back more

@@ -15,8 +15,8 @@ from jobs.cli import argument_places
 from jobs.cli.option_values import release as read_release
 from jobs.cli.options import Command
 from jobs.cli.stores import StoreArgument, named_stores
-from jobs.commands.repair import donor_of, target_of
 from jobs.repair.hand_over import SUFFIXES
+from jobs.repair.repair_request import donor_of, target_of
 from jobs.report.texts.text import bytes_text, printable
 from jobs.runtime.output import OutputFolder
 from schemas.rows import NAMED

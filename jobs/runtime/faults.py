@@ -1,4 +1,4 @@
-"""Turns an exception into one line. Standard library only: a command that fails before Spark is there says it too.
+"""Turns an exception into one line, and into an exit code. Standard library only: a command may fail before Spark is there.
 
 Spark's exceptions ask the JVM for their text, and may outlive it. So only this module calls `str` on one.
 """
@@ -9,11 +9,17 @@ import errno
 import os
 import re
 import signal
+import sys
+import traceback
 from typing import Any
 
+from jobs.installation import SPEAKER
+from jobs.report.texts.text import printable
+from jobs.runtime import interrupts
 from store_io.base.errors import StoreError
 from store_io.source.storage_options import without_secrets
 
+TRACEBACK = "STORE_AUDIT_TRACEBACK"  # the variable that asks for one
 _MOST = 500
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_ROOM_WORDS = tuple(map(os.strerror, _NO_ROOM))
@@ -77,3 +83,27 @@ def ending(code: int) -> str:
         return signal.Signals(-code).name
     except ValueError:
         return f"signal {-code}"
+
+
+def sentence_and_code(problem: BaseException) -> tuple[str, int]:
+    """Return (sentence, exit code) for the error that has ended a command.
+
+    It is raised again if it is no Exception or interrupt.
+    """
+    if os.environ.get(TRACEBACK) and not isinstance(problem, KeyboardInterrupt | SystemExit):
+        traceback.print_exception(problem)
+    if isinstance(problem, BrokenPipeError):  # the reader of the output has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return "", StoreError.exit_code
+    if interrupts.came() or isinstance(problem, KeyboardInterrupt):  # whatever the interrupted call made of it
+        return "", interrupts.exit_code()
+    if isinstance(problem, StoreError):
+        return str(problem), problem.exit_code
+    if isinstance(problem, Exception):
+        return f"{fault_sentence(problem)} ({TRACEBACK}=1 shows where)", StoreError.exit_code
+    raise problem
+
+
+def complain(problem: object) -> None:
+    """Say a sentence, or an error, on standard error."""
+    print(f"{SPEAKER}: {printable(problem)}", file=sys.stderr, flush=True)

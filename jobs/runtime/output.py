@@ -14,13 +14,11 @@ import stat
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from jobs.cli.stores import INDEX, REPLICAS, RESULT
 from jobs.runtime.remote_files import TEMPORARY, RemoteFiles, remote_files
 from store_io.base.errors import StoreError
 from store_io.base.paths import is_inner_path, is_uri
 
-RESULT = "result.json"
-INDEX = "index.html"
-REPLICAS = "replicas.json"
 FOR_ALL = 0o644  # permissions, where nobody asks for narrower ones
 KEPT = ".finished"  # in a store's folder until its run ends (jobs.audit.finished_stores)
 _TRIAL, _TRIAL_BYTES = f".trial{TEMPORARY}", 1 << 16  # one name, so that there is never more than one that a killed run left

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -23,8 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from jobs import installation
 from jobs.installation import module_name
-from jobs.runtime import interrupts
+from jobs.runtime import cluster_wait, interrupts
 from jobs.runtime import setup as environment
 from jobs.runtime.faults import ending, is_sparks, reason
 from jobs.runtime.jvm import QUICK_START, Jvm, SparkFailed, is_local, spark_home, sparks_own
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    from jobs.runtime.cluster_wait import ClusterWatch
 
 # Results depend on these: they hold whatever a user sets.
 FIXED = {
@@ -67,6 +68,7 @@ OWN_JVM_DEFAULTS = {
     "spark.python.daemon.module": module_name("jobs.runtime.python_workers"),
     "spark.python.use.daemon": "true",
 }
+_TYPES = {".py", ".html", ".css", ".js"}  # modules, and what the pages are made from
 _LOST = {"Py4JNetworkError", "Py4JError"}  # the connection to the JVM was
 _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 _LOCAL = re.compile(r"local(?:\[([0-9]+|\*)\])?")
@@ -87,7 +89,7 @@ class Session:
         context: SparkContext,
         jvm: Jvm,
         sent: tempfile.TemporaryDirectory[str] | None,
-        watch: ClusterWatch | None = None,
+        watch: cluster_wait.ClusterWatch | None = None,
     ):
         self.context = context
         self._jvm = jvm
@@ -186,7 +188,7 @@ def on(jvm: Jvm, progress_json: bool = False) -> Session:
 
     progress_json: the reason for which a cluster keeps it waiting is said as a JSON object.
     """
-    watch: ClusterWatch | None = None
+    watch: cluster_wait.ClusterWatch | None = None
     try:
         from pyspark import SparkConf, SparkContext
         from pyspark.logger import PySparkLogger
@@ -203,8 +205,6 @@ def on(jvm: Jvm, progress_json: bool = False) -> Session:
         conf = SparkConf()
         _configure(conf, jvm.sockets_place)
         if not is_local(master := conf.get("spark.master") or ""):
-            from jobs.runtime import cluster_wait
-
             watch = cluster_wait.ClusterWatch(master, cluster_wait.say_as_json if progress_json else cluster_wait.say)
         with _own_interrupts():
             context = SparkContext.getOrCreate(conf)
@@ -347,11 +347,22 @@ def _send_packages(context: SparkContext) -> tempfile.TemporaryDirectory[str] | 
     """
     if is_local(str(context.master)) or sparks_own():
         return None
-    from jobs.runtime import packaging
-
     folder = tempfile.TemporaryDirectory(prefix="store-audit-")
-    context.addPyFile(packaging.zip_packages(folder.name))
+    context.addPyFile(zip_packages(folder.name))
     return folder
+
+
+def zip_packages(folder: str | os.PathLike[str]) -> str:
+    """Write the three packages to a zip in that folder, for --py-files; the same sources give the same bytes."""
+    target = Path(folder) / "store_audit_packages.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in installation.PACKAGES:
+            files = (installation.IMPORTED_FROM / package).rglob("*")
+            for path in sorted(path for path in files if path.suffix in _TYPES):
+                entry = zipfile.ZipInfo(path.relative_to(installation.IMPORTED_FROM).as_posix())
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, path.read_bytes())
+    return str(target)
 
 
 def _reason(problem: Exception, jvm: Jvm) -> str:

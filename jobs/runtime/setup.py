@@ -36,6 +36,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from jobs.cli import options
 from jobs.cli.command_table import COMMAND_TABLE
 from jobs.installation import INSTALLED, ROOT, SetupFailed, module_name, python_path, say
 from jobs.runtime import wheel
@@ -473,8 +474,6 @@ def _spark_jars() -> list[Path]:
 
 def main(words: Sequence[str]) -> int:
     """Make the environment for this command line; usage errors come first. For spark-submit.sh, before the command itself."""
-    from jobs.cli import options
-
     try:
         command = options.parse(words)
         options.hide(command.secrets())

@@ -27,8 +27,6 @@ def lacks(group: str) -> str:
     """Return a sentence on the missing package of a dependency group, with the next step; empty: nothing is missing."""
     if group == "notebook" and importlib.util.find_spec("jupyterlab") is None:
         return f"JupyterLab is not installed here: pip install '{DISTRIBUTION}[notebook]'"
-    if group == "dev":
-        return "the tests are not a part of the wheel: run ./spark-submit.sh test in the project's folder"
     return ""
 
 

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,10 +19,12 @@ from urllib.parse import quote
 
 from jobs.cli.argument_places import absolute, refuse_inside, refuse_inside_any, refuse_not_utf8
 from jobs.cli.options import Command
+from jobs.cli.stores import INDEX, RESULT
 from jobs.cli.terminal import colour_wanted
 from jobs.report.texts.run_words import short_names
 from jobs.runtime.faults import reason
-from jobs.runtime.output import INDEX, RESULT, OutputFailed, OutputFolder, write_local
+from jobs.runtime.output import OutputFailed, OutputFolder, write_local
+from jobs.runtime.spark_start import LazySpark
 from jobs.tables.delta_query import DeltaQuery, one_of
 from jobs.tables.names_in_tables import COLUMNS, StoreNames
 from jobs.tables.table_files import TablesFailed
@@ -149,14 +151,8 @@ def opened(command: Command, uri: str) -> Iterator[History]:
 
     A Spark session of the command's starts if one is asked for. Raises StoreError if there are no tables.
     """
-    with ExitStack() as started:
-
-        def spark() -> Session:
-            from jobs.runtime import session
-
-            return started.enter_context(session.start(command.spark))
-
-        yield History(uri, spark)
+    with LazySpark(command.spark) as spark:
+        yield History(uri, lambda: spark.session)
 
 
 class History:

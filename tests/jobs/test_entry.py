@@ -20,6 +20,7 @@ from jobs.audit.earlier_runs import Reading
 from jobs.cli import options
 from jobs.cli.options import COMMANDS
 from jobs.cli.stores import StoreArgument
+from jobs.commands import audit
 from jobs.runtime import faults, interrupts
 from jobs.runtime import setup as environment
 from schemas.rows import AuditOutcome
@@ -96,7 +97,7 @@ def test_an_audit_that_ends_unexpectedly_leaves_a_result_and_metrics(
     def fail(*_: Any) -> int:
         raise problem
 
-    monkeypatch.setattr(entry, "_audit_with_quick_start", fail)
+    monkeypatch.setattr(audit, "_audit_with_quick_start", fail)
     metrics = tmp_path / "a.prom"
     assert entry.main(["audit", str(tmp_path / "s"), "--out", str(tmp_path / "out"), "--prometheus", str(metrics)]) == 3
     result = json.loads((tmp_path / "out" / "result.json").read_text())
@@ -111,7 +112,7 @@ def test_a_result_that_stands_keeps_its_code(tmp_path: Path, monkeypatch: pytest
         results.write_stopped(asked, "whole", results.datetime.now(), 1.0)
         raise Gone
 
-    monkeypatch.setattr(entry, "_audit_with_quick_start", fail)
+    monkeypatch.setattr(audit, "_audit_with_quick_start", fail)
     assert entry.main(["audit", str(tmp_path / "s"), "--out", str(tmp_path / "out")]) == 3
     assert json.loads((tmp_path / "out" / "result.json").read_text())["problems"] == ["whole"]
 

@@ -22,6 +22,8 @@ FORBIDDEN_IMPORTS = {
 }
 # Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
 ORDER = ("base", "source", "rules", "formats", "scan", "wording", "audit", "replicas", "explore", "repair")
+# Folders of jobs, from what a command line is to the commands. `installation` is for all of them; `entry` and `warm_up` use all.
+JOBS_ORDER = ("cli", "report", "runtime", "tables", "tasks", "audit", "repair", "messages", "sources", "commands")
 LAYOUTS = {path.stem for path in (ROOT / "schemas").glob("*_layout.py")}
 MAGICS = (0xDAA320A7, 0xDAA320AB, 0xCBD43194)
 OPENERS = {
@@ -97,6 +99,17 @@ def test_folders_import_from_those_before_them() -> None:
         used = {name.split(".")[1] for name in imported(path) if name.startswith("store_io.")}
         later = used - set(ORDER[: ORDER.index(own) + 1])
         assert not later, f"{path.relative_to(ROOT)} imports from {later}"
+
+
+def test_a_session_is_handed_down_and_never_fetched_from_above() -> None:
+    folders = {path.name for path in (ROOT / "jobs").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(JOBS_ORDER)
+    for path in modules("jobs"):
+        own = path.relative_to(ROOT / "jobs").parts[0]
+        if own in JOBS_ORDER:
+            used = {name.split(".")[1] for name in imported(path) if name.startswith("jobs.")}
+            later = used & {*JOBS_ORDER[JOBS_ORDER.index(own) + 1 :], "entry", "warm_up"}
+            assert not later, f"{path.relative_to(ROOT)} imports from {later}"
 
 
 def test_an_audit_goes_from_facts_to_checks_to_its_outcome() -> None:

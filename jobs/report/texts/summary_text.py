@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from jobs.cli.stores import RESULT
 from jobs.cli.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour
 from jobs.report.files.result_files import RunInfo, groups_of
 from jobs.report.texts.commands import closer_look, closer_withheld, effect_clauses, more_than_a_start, words_of
@@ -36,7 +37,6 @@ from jobs.report.texts.run_words import (
 from jobs.report.texts.safety_text import SHORT, held, judge, lower, most_dangerous_first, timer_words, verdict_alone, why_it_ends
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
-from jobs.runtime.output import RESULT
 from schemas.finding_codes import Code
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.audit.facts.missing_messages import missing_text

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.audit.add_repair_sections import add_repair_sections
 from jobs.audit.earlier_runs import Reading
+from jobs.audit.one_store import add_repair_sections
 from jobs.audit.run_audit import run_with
 from jobs.cli.options import AuditOptions, StoreArgument
 from jobs.runtime.session import Session

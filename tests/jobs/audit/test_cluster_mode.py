@@ -14,10 +14,11 @@ import pytest
 
 from jobs import entry
 from jobs.audit import cluster_mode
-from jobs.cli import options
+from jobs.cli import options, parser
 from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
-from jobs.runtime import packaging
+from jobs.commands import audit
+from jobs.runtime.session import zip_packages
 from store_io.base.errors import UsageError
 from store_io.source import storage_options
 
@@ -62,7 +63,7 @@ def driver(code: int, run_id: str = "r1") -> Submit:
     ],
 )
 def test_when_it_is_cluster_mode(words: list[str], expected: bool) -> None:
-    assert cluster_mode.is_cluster_mode(words) is expected
+    assert parser.is_cluster_mode(words) is expected
 
 
 @pytest.mark.parametrize("code", [0, 3, 10, 20])
@@ -77,7 +78,7 @@ def test_a_driver_without_a_result_is_told(
     for does, said in ((lambda _: 1, "ended with 1"), (driver(20, "an earlier run"), "ended with 0")):
         spark_submit(does)
         command = options.Command("audit", ("--deploy-mode", "cluster"), asked)
-        assert entry.audit_command(command) == 3
+        assert audit.run(command) == 3
         assert said in capsys.readouterr().err
         result = json.loads((Path(asked.out) / "result.json").read_text())
         assert (result["exit_code"], result["run_id"]) == (3, "r1")
@@ -110,7 +111,7 @@ def test_the_driver_ends_with_0_once_its_result_is_there(code: int, asked: Audit
         ran.append(options_there)
         return code
 
-    monkeypatch.setattr(entry, "_audit_here", run)
+    monkeypatch.setattr(audit, "_audit_here", run)
     assert entry.main(["--submitted", options.to_word(asked)]) == 0
     assert ran == [asked]
 
@@ -128,9 +129,9 @@ def test_storage_options_that_do_not_work_there_are_in_the_drivers_result(
 
 
 def test_the_packages_work_from_their_zip(tmp_path: Path) -> None:
-    path = packaging.zip_packages(tmp_path)
+    path = zip_packages(tmp_path)
     first = Path(path).read_bytes()
-    assert Path(packaging.zip_packages(tmp_path)).read_bytes() == first
+    assert Path(zip_packages(tmp_path)).read_bytes() == first
     check = "import jobs.runtime.session, store_io.rules.releases, schemas.rows; print(jobs.runtime.session.__file__)\n"
     check += (
         "from jobs.report.pages.page import template_text; assert template_text('macros.html') and template_text('style.css')"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from jobs import entry
 from jobs.audit import results
 from jobs.audit import run_audit as audit
 from jobs.cli import options
+from jobs.commands.audit import guarded
 from jobs.runtime import output
 from jobs.runtime.session import Session
 from tests.support import damage
@@ -52,7 +52,7 @@ def test_a_full_disk_leaves_the_verdict_and_one_sentence(
     words = ["audit", str(root), "--release", "5.3.3", "--broker-conf", str(tmp_path / "broker.conf"), "--out", str(out)]
     asked = options.parse(words).audit
     assert asked is not None
-    assert entry._guarded(asked, lambda asked: audit.run_with(spark_session, asked)) == code
+    assert guarded(asked, lambda asked: audit.run_with(spark_session, asked)) == code
     said = capsys.readouterr()
     both = said.out + said.err
     assert both.count(os.strerror(errno.ENOSPC)) == 1 and "  Verdict    RocketMQ 5.3.3 would start" in said.out

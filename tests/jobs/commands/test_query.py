@@ -10,7 +10,6 @@ import struct
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,10 +22,11 @@ import pytest
 from jobs import entry
 from jobs.cli import options
 from jobs.cli.stores import StoreArgument
-from jobs.commands import query
-from jobs.messages import last_messages
+from jobs.messages import copy_rows, last_messages
 from jobs.messages.message_arguments import unknown_topics
+from jobs.messages.message_query import TABLE_COLUMNS, read_query
 from jobs.report.texts.query_text import Csv
+from jobs.runtime.spark_start import LazySpark
 from store_io.explore import last_places
 from store_io.explore.choice import by_queues
 from store_io.explore.message_filter import Contents
@@ -234,8 +234,8 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     words = ("--topic", "TopicA", "--queue", "0", "--from-queue-offset", "30", "--to-queue-offset", "33")
     wanted = [r.at for r in records[30:33]]
     read: list[str] = []
-    real = query.search
-    monkeypatch.setattr(query, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
+    real = copy_rows.search
+    monkeypatch.setattr(copy_rows, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
     segments = len(list((copy.root / "commitlog").iterdir()))
     assert at(found(capsys, copy, *words)) == wanted and len(read) == segments  # a small log is read whole
     monkeypatch.setattr(by_queues, "SMALL_LOG_BYTES", 0)
@@ -247,10 +247,10 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
         assert at([json.loads(line) for line in answer.out.splitlines()]) == wanted[: 2 if count == 1 else 3]
         assert len(read) <= count and ("answered from the ConsumeQueues" in answer.err) == (more != ("--scan",))
     columns: list[tuple[str, ...]] = []
-    monkeypatch.setattr(query, "search", lambda scan, contents: (columns.append(scan.columns), real(scan, contents))[1])
+    monkeypatch.setattr(copy_rows, "search", lambda scan, contents: (columns.append(scan.columns), real(scan, contents))[1])
     assert at(found(capsys, copy, *words, "--limit", "2", "--body", "text")) == wanted[:2]
     assert columns[0] == ("phy_offset",) and "body" in columns[1]  # what is looked at before the first line holds no bodies
-    monkeypatch.setattr(query, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
+    monkeypatch.setattr(copy_rows, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
     queue = copy.root / "consumequeue" / "TopicA" / "0" / f"{400:020d}"
     data = bytearray(queue.read_bytes())
     struct.pack_into(">q", data, 31 * 20 - 400, records[5].at)
@@ -284,7 +284,7 @@ def test_entries_that_lead_to_no_segment_are_told(tmp_path: Path, capsys: pytest
 def test_a_message_that_is_missing_before_the_last_one_makes_the_first_few_unsure() -> None:
     def held(named: set[int], *batches: list[int]) -> int:
         choice = by_queues.QueueChoice({}, enough=2, named=frozenset(named))
-        return len(query._held(choice, iter([pa.record_batch({"phy_offset": batch}) for batch in batches])))
+        return len(copy_rows._held(choice, iter([pa.record_batch({"phy_offset": batch}) for batch in batches])))
 
     assert held({10, 20, 40}, [10], [20, 30], [40]) == 2
     assert held({10, 15, 20}, [10], [20, 30]) == 0 and held({10, 20}, [10]) == 0
@@ -320,10 +320,10 @@ def intact(r: Record) -> bool:
 def test_every_whole_message_of_real_stores_is_found(case: Case, tmp_path: Path) -> None:
     root = case.unpack(tmp_path)
     names = ["query", str(root), "--release", case.release, "--broker-conf", str(tmp_path / "broker.conf")]
-    asked = query.read_query(options.parse([*names, "--format", "jsonl", "--columns", "phy_offset,status"]))
-    with ExitStack() as stack:
+    asked = read_query(options.parse([*names, "--format", "jsonl", "--columns", "phy_offset,status"]))
+    with LazySpark() as spark:
         store = StoreArgument("s", str(root), case.release, case.broker_conf)
-        rows = query.copy_rows(store, asked, query.LazySpark(stack, ()))
+        rows = copy_rows.copy_rows(store, asked, spark)
         ours = {row["phy_offset"]: row["status"] for row in rows}
     named = [*(root / "commitlog").glob("*"), *root.glob("dledger-*/data/*")]
     files = [f for f in named if f.is_file() and f.name.isdigit() and f.stat().st_size]
@@ -415,7 +415,7 @@ def test_a_table_fits_and_says_that_there_is_more(store: Store, capsys: pytest.C
     assert entry.main([*words_of(store), "--limit", "3", "--body", "text"]) == 0
     answer = capsys.readouterr()
     lines = answer.out.splitlines()
-    assert lines[0].split() == [*query.TABLE_COLUMNS, "body"]
+    assert lines[0].split() == [*TABLE_COLUMNS, "body"]
     assert [line.split()[0] for line in lines[1:]] == [str(r.at) for r in store.records[:3]]
     assert len({line.index("valid") for line in lines[1:]}) == 1
     assert answer.err == "query: 3 shown, and there are more: raise --limit, or narrow the search\n"
@@ -541,16 +541,16 @@ class _Context:
 
 @pytest.mark.parametrize("most_rows", [10_000, 3])
 def test_waves_keep_the_order_and_end_early(store: Store, most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query, "TASK_ROWS", most_rows)
+    monkeypatch.setattr(copy_rows, "TASK_ROWS", most_rows)
     for words, wanted in (
         (["--limit", "7"], [r.at for r in store.records[:8]]),
         (["--limit", "50", "--topic", "Topic1"], [r.at for r in store.records[1::2]]),
         (["--limit", "9", "--key", "k59"], [store.records[59].at]),
     ):
-        asked = query.read_query(options.parse([*words_of(store), *words]))
+        asked = read_query(options.parse([*words_of(store), *words]))
         context = _Context()
         spark = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=SimpleNamespace(sparkContext=context)))
-        rows = query.copy_rows(argument(store), asked, spark)  # type: ignore[arg-type]
+        rows = copy_rows.copy_rows(argument(store), asked, spark)  # type: ignore[arg-type]
         assert [row["phy_offset"] for row in rows][: len(wanted)] == wanted
         segments = len(list((store.root / "commitlog").iterdir()))
         assert (len(context.tasks) < segments) == (words[1] == "7")
@@ -558,7 +558,7 @@ def test_waves_keep_the_order_and_end_early(store: Store, most_rows: int, monkey
 
 def test_a_wave_brings_back_no_more_than_the_driver_can_hold(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tasks run at once, and though a batch of bodies alone may be more than all of them may bring."""
-    monkeypatch.setattr(query, "WAVE_BYTES", 1600)
+    monkeypatch.setattr(copy_rows, "WAVE_BYTES", 1600)
     monkeypatch.setattr(_Context, "defaultParallelism", 4)
     brought: list[int] = []
 
@@ -567,19 +567,19 @@ def test_a_wave_brings_back_no_more_than_the_driver_can_hold(store: Store, monke
         brought.append(sum(batch.nbytes for batch in pyarrow.ipc.open_stream(data)))
         return data, whole
 
-    monkeypatch.setattr(query, "run_search", counted)
-    asked = query.read_query(options.parse([*words_of(store), "--limit", "60", "--body", "text"]))
+    monkeypatch.setattr(copy_rows, "run_search", counted)
+    asked = read_query(options.parse([*words_of(store), "--limit", "60", "--body", "text"]))
     spark = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=SimpleNamespace(sparkContext=_Context())))
-    rows = query.copy_rows(argument(store), asked, spark)  # type: ignore[arg-type]
+    rows = copy_rows.copy_rows(argument(store), asked, spark)  # type: ignore[arg-type]
     assert [row["phy_offset"] for row in rows] == [r.at for r in store.records]
     assert 1 < len(brought) <= 4 and 0 < sum(brought) <= 1600
 
 
 def test_a_search_through_spark(store: Store, spark: Any) -> None:
     """The same answer where Spark's own workers run the tasks."""
-    asked = query.read_query(options.parse([*words_of(store), "--limit", "9", "--body-contains", "number 01", "--body", "text"]))
+    asked = read_query(options.parse([*words_of(store), "--limit", "9", "--body-contains", "number 01", "--body", "text"]))
     session = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=spark))
-    rows = query.copy_rows(argument(store), asked, session)  # type: ignore[arg-type]
+    rows = copy_rows.copy_rows(argument(store), asked, session)  # type: ignore[arg-type]
     assert [row["body"] for row in rows][:9] == [(f"body number {n:03d} " * 8).encode() for n in range(10, 19)]
 
 

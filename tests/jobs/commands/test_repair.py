@@ -22,6 +22,7 @@ from jobs.cli.options import Command, parse
 from jobs.commands import repair as repair_command
 from jobs.repair import hand_over
 from jobs.report.texts.text import CLEAR_LINE
+from jobs.tasks.threads_or_spark import run_tasks_for
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
@@ -272,7 +273,7 @@ class Step:
 def test_tasks_run_side_by_side_the_largest_first(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     noted: list[str] = []
-    with repair_command.runner((), StoreLocation(str(store / "store"))) as run_tasks:
+    with run_tasks_for((), StoreLocation(str(store / "store"))) as run_tasks:
         assert run_tasks([], "none") == []
         both = threading.Barrier(2, timeout=PATIENCE_SECONDS)
         assert run_tasks([Step(1, noted), Step(3, noted, both.wait), Step(2, noted, both.wait)], "some") == [1, 3, 2]
@@ -287,7 +288,7 @@ def test_how_far_tasks_are_is_drawn_with_the_time_left(store: Path, monkeypatch:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     noted: list[str] = []
-    with repair_command.runner((), StoreLocation(str(store / "store"))) as run_tasks:
+    with run_tasks_for((), StoreLocation(str(store / "store"))) as run_tasks:
         waits = Step(1 << 20, noted, lambda: until(lambda: " left" in terminal.getvalue(), "the line"))
         assert run_tasks([Step(3 << 20, noted), waits], "auditing") == [3 << 20, 1 << 20]
     drawn = [line for line in terminal.getvalue().split(CLEAR_LINE) if " left" in line]
@@ -314,7 +315,7 @@ def test_no_task_begins_after_one_has_failed(store: Path, monkeypatch: pytest.Mo
         other.join(PATIENCE_SECONDS)  # it has failed, and takes no other task
 
     steps = [*(Step(size, noted) for size in (1, 2, 3)), Step(9, noted, fails), Step(8, noted, ends_later)]
-    with repair_command.runner((), StoreLocation(str(store / "store"))) as run_tasks, pytest.raises(StoreError, match="bad"):
+    with run_tasks_for((), StoreLocation(str(store / "store"))) as run_tasks, pytest.raises(StoreError, match="bad"):
         run_tasks(steps, "faulty")
     assert sorted(noted) == ["begin 8", "begin 9", "end 8"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runtime import packaging
+from jobs.commands import pack
 from jobs.runtime import setup as environment
 from tests.support.processes.spark_cluster import Cluster, cluster
 
@@ -34,7 +34,7 @@ def running(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Iterator
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `pack` makes."""
     path = tmp_path_factory.mktemp("archive") / "environment.tar.gz"
-    packaging.pack_environment(str(path))
+    pack.pack_environment(str(path))
     return path
 
 

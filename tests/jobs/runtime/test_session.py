@@ -16,8 +16,9 @@ import pytest
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from jobs.commands import pack
 from jobs.runtime import jvm as jvm_module
-from jobs.runtime import packaging, session
+from jobs.runtime import session
 from jobs.runtime import setup as environment
 from jobs.runtime.jvm import SparkFailed
 from store_io.source import storage_options
@@ -196,7 +197,7 @@ def test_a_spark_that_does_not_start_is_one_sentence_and_a_result(word: str, sai
 
 @pytest.mark.big
 def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) -> None:
-    packaging.pack_environment(str(tmp_path / "e.tar.gz"))
+    pack.pack_environment(str(tmp_path / "e.tar.gz"))
     extract(tmp_path / "e.tar.gz", tmp_path / "some where")
     check = "import numba, pandas, pyarrow, isal.isal_zlib, store_io.audit.loss as a; print(pyarrow.__file__); print(a.__file__)"
     done = subprocess.run(

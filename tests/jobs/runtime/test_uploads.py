@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jobs import entry
-from jobs.commands import repair
+from jobs.repair import repair_request
 from jobs.runtime import uploads
 from jobs.runtime.uploads import UploadFailed, target_of
 from schemas.rows import Row
@@ -227,12 +227,12 @@ def test_a_plan_lies_where_its_audit_wrote_it(server: S3Server, tmp_path: Path) 
     (tmp_path / "plan.json").write_text(json.dumps(plan(root, conf)))
     place = f"s3://{BUCKET}/results/store/plan.json"
     with pytest.raises(UsageError, match=f"--plan '{place}': no such file"):
-        repair._plan(place)
+        repair_request._plan(place)
     server.put("results/store/plan.json", (tmp_path / "plan.json").read_bytes())
-    assert repair._plan(place) == repair._plan(f"{tmp_path}/plan.json")
+    assert repair_request._plan(place) == repair_request._plan(f"{tmp_path}/plan.json")
     server.refuse = refusing("GET", "plan.json")  # type: ignore[assignment]
     with pytest.raises(StoreError, match=f"--plan {place}: cannot read: access is denied"):
-        repair._plan(place)
+        repair_request._plan(place)
 
 
 def test_a_repair_whose_upload_fails_leaves_nothing(server: S3Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

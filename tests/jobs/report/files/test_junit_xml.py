@@ -11,6 +11,7 @@ import pytest
 
 from jobs import entry
 from jobs.audit import results
+from jobs.commands import audit
 from jobs.report.files.ci_files import junit_xml
 from jobs.report.files.result_files import result_json
 from jobs.report.texts.text import printable
@@ -80,7 +81,7 @@ def test_files_of_an_earlier_run_go_when_one_starts(tmp_path: Path, monkeypatch:
     def killed(*_: object) -> int:
         raise UsageError("found late")
 
-    monkeypatch.setattr(entry, "_audit_with_quick_start", killed)
+    monkeypatch.setattr(audit, "_audit_with_quick_start", killed)
     words = ["audit", f"{tmp_path}/store", "--out", f"{tmp_path}/out", "--release", "5.3.3", "--junit", f"{tmp_path}/j.xml"]
     for summary in ("s.md", "summary"):
         assert entry.main([*words, "--summary-markdown", f"{tmp_path}/{summary}"]) == 2

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from jobs import entry
 from jobs.audit import results
 from jobs.cli import options
 from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
+from jobs.commands import audit
 from jobs.report.files.ci_files import prometheus_text
 from jobs.report.files.result_files import result_json
 from store_io.base.errors import StoreError, UsageError
@@ -140,10 +140,10 @@ def test_a_run_that_was_stopped_has_metrics_too(
     def no_spark(_: AuditOptions, __: Any) -> int:
         raise StoreError("Spark did not start")
 
-    monkeypatch.setattr(entry, "_audit_with_quick_start", no_spark)
+    monkeypatch.setattr(audit, "_audit_with_quick_start", no_spark)
     before = os.umask(0o077)  # as a service with UMask=0077 has it
     try:
-        assert entry.audit_command(options.Command("audit", audit=asked(tmp_path))) == 3
+        assert audit.run(options.Command("audit", audit=asked(tmp_path))) == 3
     finally:
         os.umask(before)
     found = parsed((tmp_path / "audit.prom").read_text())

@@ -9,7 +9,7 @@ from jobs.runtime import setup as environment
 
 CODE = """
 import sys
-from jobs.tasks.spark_start import leave_pandas_out
+from jobs.runtime.spark_start import leave_pandas_out
 leave_pandas_out()
 import numpy as np, pyarrow as pa
 table = pa.table({"a": pa.array(np.arange(3)), "b": pa.array(["x", None, "z"], pa.string())})

@@ -1,6 +1,4 @@
-"""Packs the parts that executors on other machines need: the project's packages as one zip; the Python environment, and compiled
-code, as one archive.
-"""
+"""pack --out FILE: the Python environment, and compiled code, as one archive for the executors of a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +11,6 @@ import sys
 import tarfile
 import tempfile
 import tomllib
-import zipfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -24,7 +21,6 @@ from jobs.cli.options import Command
 from store_io.base.compiled.code_files import BROUGHT, FOLDER
 from store_io.base.errors import StoreError
 
-_TYPES = {".py", ".html", ".css", ".js"}  # modules, and what the pages are made from
 _SPARKS_OWN = frozenset({"pyspark", "delta-spark"})  # an executor's Spark brings these
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+")
 _PYTHON = """\
@@ -42,19 +38,6 @@ def run(command: Command) -> int:
     size = pack_environment(target)
     print(f"{target}: {size / 1e6:.0f} MB; use it with --archives {target}#environment (see docs/clusters.md)")
     return 0
-
-
-def zip_packages(folder: str | os.PathLike[str]) -> str:
-    """Write the three packages to a zip in that folder, for --py-files; the same sources give the same bytes."""
-    target = Path(folder) / "store_audit_packages.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in installation.PACKAGES:
-            files = (installation.IMPORTED_FROM / package).rglob("*")
-            for path in sorted(path for path in files if path.suffix in _TYPES):
-                entry = zipfile.ZipInfo(path.relative_to(installation.IMPORTED_FROM).as_posix())
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(entry, path.read_bytes())
-    return str(target)
 
 
 def pack_environment(target: str) -> int:

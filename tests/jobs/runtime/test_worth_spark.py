@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.tasks.spark_start import SPARK_BYTES, worth_spark
+from jobs.runtime.spark_start import SPARK_BYTES, worth_spark
 
 
 @pytest.mark.parametrize(("size", "worth"), [(0, False), (SPARK_BYTES, False), (SPARK_BYTES + 1, True)])

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from jobs import installation, warm_up
-from jobs.runtime import packaging
+from jobs.commands import pack
 from jobs.runtime import setup as environment
+from jobs.runtime.session import zip_packages
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.errors import StoreError
@@ -23,7 +24,7 @@ from store_io.source.byte_source import StoreLocation
 
 def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
-    one, two = packaging.zip_packages(tmp_path), packaging.zip_packages(tmp_path / "again")
+    one, two = zip_packages(tmp_path), zip_packages(tmp_path / "again")
     assert Path(one).read_bytes() == Path(two).read_bytes()
     with zipfile.ZipFile(one) as archive:
         names = set(archive.namelist())
@@ -43,11 +44,11 @@ def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
 
 def test_the_archive_holds_a_python_and_nobodys_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "module.py").write_text("x = 1\n")
-    monkeypatch.setattr(packaging, "_package_files", lambda: iter([("pkg/module.py", tmp_path / "module.py")]))
+    monkeypatch.setattr(pack, "_package_files", lambda: iter([("pkg/module.py", tmp_path / "module.py")]))
     (tmp_path / "decode-1-2.object").write_bytes(b"code")
-    monkeypatch.setattr(packaging, "object_files", lambda folder: [tmp_path / "decode-1-2.object"])
+    monkeypatch.setattr(pack, "object_files", lambda folder: [tmp_path / "decode-1-2.object"])
     target = tmp_path / "environment.tar.gz"
-    assert packaging.pack_environment(str(target)) == target.stat().st_size
+    assert pack.pack_environment(str(target)) == target.stat().st_size
     with tarfile.open(fileobj=io.BytesIO(target.read_bytes())) as archive:
         members = {member.name: member for member in archive}
         assert set(members) == {"bin/python", "bin/python3", "site-packages/pkg/module.py", "compiled/decode-1-2.object"}
@@ -58,7 +59,7 @@ def test_the_archive_holds_a_python_and_nobodys_files(tmp_path: Path, monkeypatc
 
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot write"):
-        packaging.pack_environment(str(tmp_path / "none" / "x.tar.gz"))
+        pack.pack_environment(str(tmp_path / "none" / "x.tar.gz"))
 
 
 def test_executors_are_brought_what_a_damaged_index_file_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
