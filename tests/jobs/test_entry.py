@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -21,6 +22,7 @@ from jobs.cli import options
 from jobs.cli.options import COMMANDS
 from jobs.cli.stores import StoreArgument
 from jobs.commands import audit
+from jobs.installation import SPEAKER
 from jobs.runtime import faults, interrupts
 from jobs.runtime import setup as environment
 from schemas.rows import AuditOutcome
@@ -219,3 +221,14 @@ def test_a_refused_line_of_broker_conf_is_told_with_its_file(
         store = StoreArgument("s", f"{tmp_path}/s", "5.3.3", line, broker_conf_file=f"{tmp_path}/my.conf")
         outcome = run_audit._prepare(0, store, Reading())
         assert isinstance(outcome, AuditOutcome) and f"{tmp_path}/my.conf: {told.strip()}" in outcome.verdict
+
+
+@pytest.mark.parametrize("command", ["bench", "test"])
+def test_what_measures_and_tests_is_no_part_of_a_wheel(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "dev" else real(name, *more))
+    assert entry.main([command]) == 3
+    said = f"{SPEAKER}: {command} needs the project's own folder: run ./spark-submit.sh {command} there\n"
+    assert capsys.readouterr().err == said

@@ -18,7 +18,8 @@ COLLECTORS = {
     ("jobs/audit/one_store.py", "failed_reads"),  # the store is audited once more, by the driver
     ("store_io/repair/repair_store.py", "every_read"),  # a repair, a dry run, what an audit works out
     ("store_io/repair/repair_copy.py", "every_read"),  # what is copied, and whether it is worth it
-    ("jobs/commands/repair.py", "every_read"),  # what is asked for, and the hand-over page
+    ("jobs/repair/repair_request.py", "every_read"),  # what is asked for
+    ("jobs/commands/repair.py", "every_read"),  # the hand-over page
     ("jobs/commands/rescue.py", "every_read"),  # the first look, and the ways
     ("store_io/base/failed_reads.py", "every_read"),  # with_every_read raises
     ("store_io/explore/open_store.py", "every_read"),  # the settings that a store's own files show

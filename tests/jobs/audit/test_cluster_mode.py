@@ -137,4 +137,4 @@ def test_the_packages_work_from_their_zip(tmp_path: Path) -> None:
         "from jobs.report.pages.page import template_text; assert template_text('macros.html') and template_text('style.css')"
     )
     done = subprocess.run([sys.executable, "-P", "-c", check], env={"PYTHONPATH": path}, capture_output=True, text=True)
-    assert done.stdout.strip() == f"{path}/jobs/session.py", done.stderr
+    assert done.stdout.strip() == f"{path}/jobs/runtime/session.py", done.stderr
