@@ -129,7 +129,7 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
 
 def _load_tasks() -> None:
     """Load what the tasks of a repair need, for all workers at once."""
-    from jobs.tasks import runner  # noqa: F401
+    from jobs.tasks import progress, runner  # noqa: F401
     from store_io.repair import repair_store  # noqa: F401
 
 
