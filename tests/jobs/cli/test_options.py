@@ -1,9 +1,11 @@
-"""The command line: what is understood, and that every fault of it is one sentence before anything is read."""
+"""A command line as plain data, with its secrets hidden from `ps`."""
 
 from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,18 @@ import pytest
 from jobs.cli import options
 from jobs.cli.options import AuditOptions, from_word, parse, to_word
 from jobs.cli.stores import StoreArgument
+from jobs.installation import ROOT
 from store_io.base.errors import UsageError
 from store_io.rules.releases import KNOWN_RELEASES, NEWEST_RELEASE
 from tests.jobs.cli.conftest import audit
+
+CODE = """
+import sys
+from jobs.cli import options as title
+title.hide([sys.argv[1].partition("=")[2], "", "ä"])
+print(open("/proc/self/cmdline", "rb").read().split(b"\\0")[-4:-1], sys.argv[1:])
+"""
+
 
 # ---- faults ----------------------------------------------------------------------------------------------------
 
@@ -203,3 +214,10 @@ def test_what_does_not_go_together(words: list[str], sentence: str, store: Path,
 def test_how_progress_is_told(how: str, line: bool, objects: bool, store: Path, tmp_path: Path) -> None:
     asked = audit(str(store), "--out", str(tmp_path / "out"), "--progress", how)
     assert (asked.progress, asked.progress_json) == (line, objects)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process change its title so")
+def test_words_are_overwritten_for_others_and_not_for_itself() -> None:
+    words = ["key=s3cr3t", "and-s3cr3t-again", "ä"]
+    done = subprocess.run([sys.executable, "-c", CODE, *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{[b'key=******', b'and-******-again', b'**']} {words}\n"

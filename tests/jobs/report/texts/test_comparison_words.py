@@ -1,14 +1,16 @@
-"""The comparison of releases in words."""
+"""Releases, settings and copies beside one another, in words."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from jobs.report.pages.report_html import report_html
-from jobs.report.texts.comparison_words import least_text, lost_text, release_lines, setting_lines
+from jobs.report.texts.comparison_words import least_text, lost_text, pair_words, release_lines, setting_lines
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
-from schemas.rows import ASSUMED, Comparison, Premise, Start
+from schemas.rows import ASSUMED, AuditOutcome, Comparison, Premise, Start
 from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.variants import Variant
 from tests.support.handmade import samples
@@ -115,3 +117,22 @@ def test_the_table_of_terminal_and_page() -> None:
         assert part in text and part in page
     assert "<b>not read" not in page and "enableLmq" in page
     assert max(len(line) for line in text.splitlines() if "5.3.2" in line or "4.9.7" in line) <= 120
+
+
+@pytest.mark.parametrize(
+    ("relation", "words"),
+    [
+        ("equal", "a and b are equal up to physical offset 1,234"),
+        ("behind", "a and b are equal up to physical offset 1,234, where one of them ends"),
+        ("apart", "a and b have no physical offset in common"),
+        ("unknown", "a and b could not be compared completely"),
+    ],
+)
+def test_words_for_two_copies(relation: str, words: str) -> None:
+    pair = {"left": "a", "right": "b", "relation": relation, "same_until": 1234, "first_difference": None}
+    assert pair_words(pair) == words
+
+
+def test_without_a_group_nothing_is_said() -> None:
+    outcomes: list[AuditOutcome] = [samples.clean(), samples.damaged()]
+    assert "Replicas" not in summary_text(samples.RUN, outcomes, "out")

@@ -1,4 +1,4 @@
-"""plan.json, findings.jsonl, replicas.json: what they hold, and the golden files of what an audit leaves."""
+"""result.json and the files of a store: whole, and as the contract has them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from jobs.report.files.result_files import FIELDS, findings_jsonl, groups_of, pl
 from schemas.rows import Finding
 from tests.support.handmade import samples
 from tests.support.texts.golden import check
+
+
+def test_what_could_not_be_written_makes_the_run_incomplete() -> None:
+    run = replace(samples.RUN, problems=("disk full",))
+    codes = [json.loads(result_json(run, [outcome]))["exit_code"] for outcome in (samples.clean(), samples.damaged())]
+    assert codes == [3, 20]
 
 
 def test_plan_findings_and_result() -> None:

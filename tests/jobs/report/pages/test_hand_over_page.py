@@ -1,4 +1,4 @@
-"""What is handed over after a repair, in words."""
+"""The words of a hand-over, and its page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import replace
 from jobs.installation import ENTRY
 from jobs.report.pages.hand_over_page import HandOver, hand_over_html, hand_over_text, headline, parts, unsaved_lines
 from tests.support.handmade import handed
-from tests.support.texts.pages import Page
+from tests.support.handmade.samples import HOSTILE
+from tests.support.texts.golden import check
+from tests.support.texts.pages import Page, without_style
 
 
 def told(own: HandOver) -> str:
@@ -137,3 +139,24 @@ def test_the_boxes_come_in_the_order_of_the_work() -> None:
     boxes = sum(len(part.lines) for part in parts(own) if part.to_do)
     assert page.all("input") == [{"type": "checkbox"}] * boxes == [{"type": "checkbox"}] * hand_over_text(own).count("[ ] ")
     assert "config/topics.json" in headline(own)
+
+
+def page_of(own: HandOver) -> Page:
+    return Page("".join(hand_over_html(own)))
+
+
+def test_the_page_is_what_was_looked_at() -> None:
+    own = handed.lossy()
+    page = page_of(replace(own, named=[*own.named[:3], own.named[-1]], ends=own.ends[:3], queues=3))
+    assert page.problems() == []
+    check("hand-over.html", without_style(page.source))
+
+
+def test_a_page_of_any_names_is_inert_and_bounded() -> None:
+    for own in (handed.saved(), handed.lossy()):
+        page = page_of(own)
+        assert page.problems() == [] and "<script>alert" not in page.source and "\u202e" not in page.source
+        assert len(page.source) < 200_000
+    many = handed.named(1, topic="t" * 255)
+    page = page_of(replace(handed.lossy(), named=[many] * 100_000, named_count=5_000_000, target=f"/new/{HOSTILE}"))
+    assert len(page.source) < 200_000 and "4,999,900 more messages are not shown here" in page.text
