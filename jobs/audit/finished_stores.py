@@ -18,6 +18,7 @@ import pickle
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from jobs import RULES_VERSION, VERSION
@@ -173,7 +174,16 @@ class _Plain(pickle.Unpickler):
                 return kind
         if (module, name) in _PLAIN:
             return super().find_class(module, name)
+        if (module, name) == ("builtins", "getattr"):  # with which Python up to 3.11.3 writes a member of an enumeration
+            return _member
         raise pickle.UnpicklingError(f"{module}.{name}: no kind of row")
+
+
+def _member(kind: Any, name: str) -> Enum:
+    """Return a member of an enumeration by its name. Raises UnpicklingError for anything else."""
+    if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
+        raise pickle.UnpicklingError(f"{name}: no member of an enumeration")
+    return kind.__members__[name]
 
 
 _PLAIN = {

@@ -8,6 +8,7 @@ import pytest
 
 from dev import ratios, this_machine
 from store_io.base.errors import UsageError
+from tests import ROOT
 
 
 def test_what_was_not_measured_again_stays_in_the_file(tmp_path: Path) -> None:
@@ -27,7 +28,7 @@ def test_ratios_of_other_processors_are_not_compared(tmp_path: Path) -> None:
 
 
 def test_the_kept_file_is_one_that_can_be_compared() -> None:
-    kept = ratios.read(str(Path(__file__).parents[3] / "bench" / "ratios.json"))
+    kept = ratios.read(str(ROOT / "bench" / "ratios.json"))
     assert kept and all(of for of in kept.values())
 
 

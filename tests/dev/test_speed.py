@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from dev import ratios, this_machine
 from dev.measures import command_variables
 from jobs.installation import command_words
+from tests import ROOT
 
-KEPT = str(Path(__file__).parents[3] / "bench" / "ratios.json")
+KEPT = str(ROOT / "bench" / "ratios.json")
 
 
 @pytest.mark.speed

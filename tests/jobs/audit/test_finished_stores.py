@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import os
 import pickle
@@ -11,6 +12,7 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,9 @@ from jobs.audit.finished_stores import FinishedStores
 from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
 from jobs.runtime.output import KEPT, OutputFolder
-from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment
+from schemas.finding_codes import Code
+from schemas.gaps import Cause
+from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment, Finding
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed
@@ -295,3 +299,29 @@ def test_rows_that_lie_packed_can_only_be_rows(
     hostile = replace(outcomes[0], queues=rows)
     FinishedStores(folder(asked), asked).keep(asked.stores[0], hostile, audited(asked.stores[0]).copy.listing)
     assert taken(asked) == {1: outcomes[1]} and not (tmp_path / "called").exists()
+
+
+class ByName(pickle.Pickler):
+    """Writes members of enumerations as Python up to 3.11.3 does."""
+
+    def reducer_override(self, value: Any) -> Any:
+        return (getattr, (type(value), value.name)) if isinstance(value, Enum) else NotImplemented
+
+
+def by_name(value: Any) -> io.BytesIO:
+    stream = io.BytesIO()
+    ByName(stream, protocol=5).dump([value])
+    return io.BytesIO(stream.getvalue())
+
+
+@pytest.mark.parametrize("value", [Code.QUEUE_FILE_MISSING, Cause.TIME_LIMIT])
+def test_members_of_enumerations_are_read_however_python_writes_them(value: Enum) -> None:
+    assert finished_stores._Plain(by_name(value)).load() == [value]
+
+
+@pytest.mark.parametrize("name", ["mro", "__class__", "__subclasses__"])
+def test_nothing_but_a_member_is_got_by_its_name(name: str) -> None:
+    with pytest.raises(pickle.UnpicklingError):
+        finished_stores._member(Code, name)
+    with pytest.raises(pickle.UnpicklingError):
+        finished_stores._member(Finding, name)
