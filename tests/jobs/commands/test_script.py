@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from jobs import entry, sources
+from jobs import entry
 from jobs.cli import options
 from jobs.commands import script
 from jobs.runtime import session
+from jobs.sources import helpers
 from store_io.base.errors import NotAStore
 
 
@@ -32,7 +33,7 @@ class _Started:
 def without_spark(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
     monkeypatch.setattr(session, "start", lambda words: seen.append(words) or _Started())
-    monkeypatch.setattr(sources, "register", seen.append)
+    monkeypatch.setattr(helpers, "register", seen.append)
     monkeypatch.setattr(sys, "argv", ["cli"])
     monkeypatch.setattr(sys, "path", list(sys.path))
     return seen

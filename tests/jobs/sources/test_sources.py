@@ -39,10 +39,12 @@ from pyspark.sql.types import StructType
 from jobs import sources
 from jobs.runtime import setup as environment
 from jobs.runtime import source_notes
-from jobs.sources import PUSHDOWN_CONF, MessagesSource, OffsetsSource, TransactionsSource, read, register
-from jobs.sources.beside_messages import ConsumeQueueSource, ExtentsSource, IndexSource
+from jobs.sources import PUSHDOWN_CONF, helpers, read, register
 from jobs.sources.conditions import as_contents, as_message_filter
 from jobs.sources.copies import make_copy
+from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
+from jobs.sources.group_sources import OffsetsSource, TransactionsSource
+from jobs.sources.message_source import MessagesSource
 from jobs.sources.store_source import StoreSource
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
@@ -151,7 +153,7 @@ def test_a_session_of_many_cores_reads_a_segment_in_pieces(real: tuple[Path, Pat
     monkeypatch.setattr(by_pieces, "TASK_BYTES", 0)
     spark: Any = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=24))
     rows: list[list[Any]] = []
-    for kind in (MessagesSource, sources._for_cores(MessagesSource, spark)):
+    for kind in (MessagesSource, helpers._for_cores(MessagesSource, spark)):
         source = pickle.loads(cloudpickle.dumps(kind({"path": str(real[0])})))
         source.cores = source.cores or 1
         reader: Any = source.reader(source.schema())
@@ -523,7 +525,7 @@ def test_a_python_that_executors_alone_have(tmp_path: Path, monkeypatch: pytest.
         register(spark)
     (tmp_path / "environment" / "bin").mkdir(parents=True)
     (tmp_path / "environment" / "bin" / "python").touch()
-    sources._check_python(spark)
+    helpers._check_python(spark)
 
 
 @spark_test

@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql.datasource import GreaterThanOrEqual
 
 from jobs import RULES_VERSION, entry
-from jobs.sources import MessagesSource
+from jobs.sources.message_source import MessagesSource
 from jobs.tables.earlier_times import earlier_times
 from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
