@@ -39,15 +39,10 @@ if TYPE_CHECKING:
     from jobs.tables.delta_tables import Tables
 
 SCHEMA_VERSION = 1
-
-
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
-
-
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 and 9999, in µs
+_LONGEST = 64 << 20  # of a result.json, bytes: some hundred thousand stores
 
 
 # ---- options -------------------------------------------------------------------------------------------------------
@@ -248,9 +243,6 @@ def chosen_store(names: Iterable[str], store: str | None, where: str) -> str | N
         return ends[0]
     close = difflib.get_close_matches(store, [*known, *short_names(known).values()], 1)
     raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))
-
-
-_LONGEST = 64 << 20  # of a result.json, bytes: some hundred thousand stores
 
 
 class Pages:
