@@ -18,7 +18,6 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -214,7 +213,7 @@ def on(jvm: Jvm, progress_json: bool = False) -> Session:
         if watch is not None:
             watch.started(context)
             # For Python workers, and no settings: pages and logs of Spark show those.
-            context.environment.update(storage_options.for_tasks(needed()))
+            context.environment.update(storage_options.for_tasks(hadoop_settings()))
         _look_for_garbage_rarely()
         return Session(context, jvm, _send_packages(context), watch)
     except BaseException as problem:
@@ -374,7 +373,7 @@ def _reason(problem: Exception, jvm: Jvm) -> str:
     return jvm.said("; ".join((thrown or [type(problem).__name__])[:2])[:500])
 
 
-def needed() -> dict[str, str]:
+def hadoop_settings() -> dict[str, str]:
     """Return the settings that hdfs-native asks for.
 
     A file that cannot be read is left out: whoever opens a store names its fault.
@@ -382,7 +381,7 @@ def needed() -> dict[str, str]:
     found: dict[str, str] = {}
     if place := hadoop_folder():
         for name in HADOOP_FILES:
-            with suppress(OSError, ElementTree.ParseError):
+            with contextlib.suppress(OSError, ElementTree.ParseError):
                 for one in ElementTree.fromstring(Path(place, name).read_bytes()).iter("property"):
                     key, value = one.findtext("name", "").strip(), one.findtext("value", "").strip()
                     if key.startswith(_NEEDED):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.runtime.session import needed
+from jobs.runtime.session import hadoop_settings
 
 SETTINGS = {
     "dfs.ha.namenodes.a": "one",
@@ -25,13 +25,13 @@ def test_addresses_and_no_secrets(folder: Path) -> None:
     rows = {**SETTINGS, "fs.s3a.secret.key": "secret", "fs.defaultFS": "hdfs://a"}.items()
     text = "".join(f"<property><name>{name}</name><value> {value}\n</value></property>" for name, value in rows)
     (folder / "core-site.xml").write_text(f"<configuration>{text}</configuration>")
-    assert needed() == SETTINGS
+    assert hadoop_settings() == SETTINGS
     (folder / "hdfs-site.xml").write_text("no XML")
-    assert needed() == SETTINGS, "whoever opens a store says that it is wrong"
+    assert hadoop_settings() == SETTINGS, "whoever opens a store says that it is wrong"
 
 
 def test_without_a_configuration(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert needed() == {}
+    assert hadoop_settings() == {}
     monkeypatch.delenv("HADOOP_CONF_DIR")
     monkeypatch.setenv("HADOOP_HOME", str(folder / "none"))
-    assert needed() == {}
+    assert hadoop_settings() == {}
