@@ -47,7 +47,7 @@ DEFAULTS = {
     "spark.app.name": "store-audit",
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",  # jobs.audit.run_audit draws its own
+    "spark.ui.showConsoleProgress": "false",  # jobs.tasks.progress draws our own
     "spark.python.worker.reuse": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.shuffle.partitions": "2",  # only summaries are ever shuffled
