@@ -46,7 +46,7 @@ _BESIDE = {
 
 @dataclass(frozen=True)
 class AuditOptions:
-    """The options of one `jobs.audit.run_audit.run`.
+    """The options of one `jobs.audit.run_audit.run_with`.
 
     out, tables: absolute paths or URIs; tables None means DIR/tables.
     """

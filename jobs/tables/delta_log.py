@@ -5,9 +5,8 @@ commits files where they lie (`jobs.tables.delta_rs_log`). Elsewhere, and from t
 on which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints.
 
 The tables of results are partitioned by the month in which a run began, so that many nights can share a file
-(`jobs.tables.upkeep`); datasets by run and store. Earlier versions made them all partitioned by `run_id`: such tables are taken
-as they are, and a new file fits both, as it holds its run's id. For tables in S3 and HDFS see
-`jobs.tables.remote_log`.
+(`jobs.tables.table_care`); datasets by run and store. Earlier versions made them all partitioned by `run_id`: such tables are
+taken as they are, and a new file fits both, as it holds its run's id. For tables in S3 and HDFS see `jobs.tables.remote_log`.
 """
 
 from __future__ import annotations
