@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.audit import cluster_mode, results, run_lock
+from jobs.audit import results, run_lock
 from jobs.cli.options import AuditOptions, Command
 from jobs.cli.parser import is_cluster_mode
 from jobs.runtime import setup as environment
@@ -26,7 +26,11 @@ def run(command: Command) -> int:
     """Audit, and return the exit code that the stores earn (`store_io.base.exit_codes`), or that of what stopped the run."""
     asked = command.audit
     assert asked is not None
-    work = cluster_mode.submit if is_cluster_mode(command.spark) else _audit_with_quick_start
+    work = _audit_with_quick_start
+    if is_cluster_mode(command.spark):
+        from jobs.audit import cluster_mode
+
+        work = cluster_mode.submit
     with run_lock.hold(asked.out, asked.run_id, complain):
         _remove_beside(asked)
         code = guarded(asked, lambda asked: work(asked, command.spark))
