@@ -89,7 +89,7 @@ def _written(path: str, files: Iterable[StoreFile]) -> str:
 def _repaired_at(path: str) -> float:
     """When a repair wrote its report on this store, after all its files; 0 without one."""
     try:
-        return os.stat(path + REPORT_SUFFIX).st_mtime
+        return os.stat(path + REPORT_SUFFIX).st_mtime_ns / 1e9  # as that of the files: two moments of one tick are equal
     except OSError:
         return 0
 
