@@ -33,12 +33,12 @@ from jobs.installation import command_words
 from jobs.runtime import setup as environment
 from jobs.tasks.runner import spare_the_collector
 from schemas.tables import DATASETS
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_local
 from store_io.base.crc import checksum
 from store_io.base.tasks import run_task
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import plan_text
-from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.wording.gaps import gap_text
 

@@ -18,7 +18,7 @@ from dev.sample_store import RELEASE
 from jobs import sources
 from jobs.runtime.session import Session
 from store_io.base.crc import checksum
-from store_io.explore.open_store import open_store
+from store_io.messages.open_store import open_store
 from store_io.source.byte_source import StoreLocation, open_source
 
 TASKS = 2  # of the floor

@@ -19,9 +19,9 @@ from schemas.rows import QueueKey
 from schemas.store_names import EPOCH_FILE, TIMER_LOG
 from schemas.timer_rows import SLOT_DTYPE, UNIT_DTYPE
 from store_io.base.java_compat import string_hash
-from store_io.formats.controller.epoch_file import epoch_text
-from store_io.formats.rocksdb.queue_keys import entry_key, mark_key, offset_key, queue_prefix
-from store_io.rules.controller.epochs import Epoch
+from store_io.broker.controller_mode.epochs import Epoch
+from store_io.kinds.controller.epoch_file import epoch_text
+from store_io.kinds.rocksdb_queues.queue_keys import entry_key, mark_key, offset_key, queue_prefix
 
 PLAIN, CONTROLLER, LEDGER, ROCKSDB, TIMERS = KINDS = ("plain", "controller", "dledger", "rocksdb", "timers")
 CONF = {

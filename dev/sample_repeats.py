@@ -26,7 +26,7 @@ from schemas.entries import STORED_ENTRY_DTYPE
 from store_io.base.errors import StoreChanged
 from store_io.base.java_compat import string_hash
 from store_io.base.locks import made_once
-from store_io.rules.multi_dispatch import LMQ_PREFIX
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.source.byte_file import BasicFile, ByteFile, Found
 from store_io.source.byte_source import ByteSource, DerivedLocation, StoreLocation, open_source
 

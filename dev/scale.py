@@ -19,8 +19,8 @@ from dev.sample_store import RELEASE, SampleStore
 from dev.this_machine import peak_bytes, reset_peak
 from jobs import RULES_VERSION, VERSION
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
+from store_io.model.audit_request import AuditRequest
 
 if TYPE_CHECKING:
     from jobs.runtime.session import Session

@@ -26,7 +26,7 @@ from jobs.runtime.faults import complain, sentence_and_code
 from store_io.base import waiting
 from store_io.base.errors import RefusedSetting, UsageError
 from store_io.base.failed_reads import every_read
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.releases import KNOWN_RELEASES
 from store_io.source import storage_options
 
 

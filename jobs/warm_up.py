@@ -24,7 +24,7 @@ from jobs import installation
 from store_io.base.compiled import code_files
 
 if TYPE_CHECKING:
-    from store_io.formats.index_reader import IndexTask
+    from store_io.kinds.index.index_reader import IndexTask
 
 RELEASE = "4.9.8"  # that wrote the example
 EXAMPLE = installation.ROOT / "examples" / "damaged-store"
@@ -72,12 +72,12 @@ def compile_example() -> None:
     from jobs.commands import query
     from jobs.tables.datasets import DatasetPlan, scan_and_write
     from schemas.tables import DATASETS
-    from store_io.audit.audit_request import AuditRequest
     from store_io.audit.audit_store import StoreAudit, run_local
     from store_io.base.tasks import run_task
-    from store_io.formats.index_reader import IndexTask
+    from store_io.kinds.index.index_reader import IndexTask
+    from store_io.log.scan.segment_scan import SegmentTask
+    from store_io.model.audit_request import AuditRequest
     from store_io.repair.plan_repair_section import steps_tasks
-    from store_io.scan.segment_scan import SegmentTask
     from store_io.source.byte_source import StoreLocation
 
     code_files.start_quickly()

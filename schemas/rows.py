@@ -212,7 +212,7 @@ class SegmentSummary:
     size: int
     bytes_read: int = 0
     digest: str = ""  # CRC-32s of 1 MiB pieces folded into one BLAKE2b: notices accidental change, no signature
-    edge_digest: str = ""  # of the length and both ends (`store_io.scan.segment_edges`); empty where `digest` is
+    edge_digest: str = ""  # of the length and both ends (`store_io.log.scan.segment_edges`); empty where `digest` is
     first: FirstRecord = FirstRecord()
     broker: BrokerStop = BrokerStop("bad", 0, "empty")
     extents: list[Extent] = field(default_factory=list)

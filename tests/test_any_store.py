@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import NOTE, REBUILDABLE
-from store_io.rules import queue_puts
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.queues import queue_puts
+from store_io.broker.releases import KNOWN_RELEASES
 from tests.support import damage
 from tests.support.answers import differential, product
 from tests.support.answers.promises import broken_promises

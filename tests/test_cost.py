@@ -23,23 +23,23 @@ import pytest
 from jobs.cli.stores import StoreArgument
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
-from store_io.audit import queue_leftovers
-from store_io.audit.facts.unjudged import JUDGED
 from store_io.base.crc import checksum
 from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
-from store_io.formats import config_reader
-from store_io.formats.commitlog import commitlog_columns
-from store_io.formats.config import fastjson
-from store_io.formats.config.fastjson import parse_tolerant, parse_written
-from store_io.formats.config_reader import load, read_config
+from store_io.broker import message_verdict
+from store_io.broker.releases import Setting, broker_rules
+from store_io.broker.settings.config_files import CONFIG_FILES
+from store_io.broker.settings.config_rules import ConfigRules
+from store_io.kinds.config import config_reader
+from store_io.kinds.config.config_reader import load, read_config
+from store_io.kinds.config.texts import fastjson
+from store_io.kinds.config.texts.fastjson import parse_tolerant, parse_written
+from store_io.kinds.index import odd_entries
+from store_io.log.records import commitlog_columns
+from store_io.model import queue_leftovers
+from store_io.model.facts.unjudged import JUDGED
 from store_io.repair.log import donor
 from store_io.repair.log.donor import Donor
 from store_io.repair.log.two_logs import TwoLogs
-from store_io.rules import message_verdict
-from store_io.rules.config.files import CONFIG_FILES
-from store_io.rules.config.reading import ConfigRules
-from store_io.rules.releases import Setting, broker_rules
-from store_io.scan.index import odd_entries
 from store_io.source import segment_window
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store

@@ -1125,7 +1125,7 @@ AFTER: dict[str, tuple[Callable[[Path], object], str]] = {  # and after it
 
 @pytest.mark.parametrize("what", [*BEFORE, *AFTER])
 def test_damage_of_queues_in_rocksdb_is_found(what: str, tmp_path: Path) -> None:
-    """The undamaged twin gives nothing: tests/store_io/rules/rocksdb/test_recovery.py, by release."""
+    """The undamaged twin gives nothing: tests/store_io/kinds/rocksdb_queues/test_rocksdb_fold.py, by release."""
     pytest.importorskip("rocksdict")
     store = keyed_store(tmp_path / "s")
     if what in BEFORE:
@@ -1151,7 +1151,7 @@ TWINS: dict[str, tuple[Callable[[KeyedStore], object], str]] = {  # before a dat
 
 @pytest.mark.parametrize("what", TWINS)
 def test_damage_of_queues_that_are_written_twice_is_found(what: str, tmp_path: Path) -> None:
-    """The undamaged twin gives nothing: tests/store_io/rules/rocksdb/test_combined.py, by release."""
+    """The undamaged twin gives nothing: tests/store_io/kinds/rocksdb_queues/test_double_write_fold.py, by release."""
     pytest.importorskip("rocksdict")
     store = combined_store(tmp_path / "s")
     TWINS[what][0](store)

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import SegmentSummary
-from store_io.scan import segment_scan
-from store_io.scan.resync import Resync, ResyncResult
-from store_io.scan.segment_runs import LOAD, NO_RUN, RESOLVE, _asked
+from store_io.log.scan import segment_scan
+from store_io.log.scan.resync import Resync, ResyncResult
+from store_io.log.scan.segment_runs import LOAD, NO_RUN, RESOLVE, _asked
 from tests.support.answers import product, segment_tasks
 from tests.support.damage import write_at
 from tests.support.stores import builders

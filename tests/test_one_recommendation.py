@@ -17,8 +17,8 @@ from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import NAMED
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.source.byte_source import StoreLocation
 from tests.support.handmade import samples

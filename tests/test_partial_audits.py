@@ -14,9 +14,9 @@ import pytest
 
 from schemas.gaps import Cause, exit_code_of
 from schemas.rows import LOSS, NOTE, AuditOutcome, EarlierRun, EarlierSegment
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
-from store_io.scan.segment_scan import scan_segment
+from store_io.log.scan.segment_scan import scan_segment
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.stores import random_stores
@@ -171,7 +171,7 @@ class Clock:
             self.begun.append(task.path.rpartition("/")[2].lstrip("0") or "0")
             return scan_segment(task)
 
-        monkeypatch.setattr("store_io.scan.segment_scan.scan_segment", scan)
+        monkeypatch.setattr("store_io.log.scan.segment_scan.scan_segment", scan)
 
 
 def earlier(audit: StoreAudit, changes: dict[str, dict[str, Any]] | None = None) -> EarlierRun:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import steps_tasks
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import corpus_tools

@@ -21,10 +21,10 @@ from jobs.report.texts.run_words import exit_words
 from jobs.report.texts.safety_text import judge
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.audit.outcome.safety import Safety
-from store_io.rules.releases import NEWEST_RELEASE
+from store_io.broker.releases import NEWEST_RELEASE
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.lost_messages import digest, kept_queues, losses, planned
 from tests.support.answers.product import Audited, audit

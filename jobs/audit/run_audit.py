@@ -53,8 +53,8 @@ from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.exit_codes import of_run
 from store_io.base.paths import is_uri
 from store_io.base.tasks import PartlyRead, Task
+from store_io.log.scan.segment_scan import SegmentTask
 from store_io.replicas.replica_groups import replica_groups
-from store_io.scan.segment_scan import SegmentTask
 from store_io.source import disk_cache
 from store_io.source.remote_file import fetched_bytes
 from store_io.source.store_dir import StoreListing

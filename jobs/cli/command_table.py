@@ -15,7 +15,7 @@ from jobs.cli.parser import CommandSpec, Option
 from jobs.installation import COMMAND, INSTALLED, PACKAGES, ROOT
 from schemas.tables import DATASETS
 from store_io.audit.healing.changes import DEFAULT_RISK
-from store_io.rules.releases import NEWEST_RELEASE
+from store_io.broker.releases import NEWEST_RELEASE
 from store_io.source.storage_options import KEYS as STORAGE_KEYS
 
 STORE = (("STORE", "a copied store folder (the one that holds commitlog/), a path or a URI"),)

@@ -13,7 +13,7 @@ from jobs.cli.options import Command
 from jobs.cli.parser import SPARK_OPTIONS, Option
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from store_io.base.errors import UsageError
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.releases import KNOWN_RELEASES
 
 PROGRAMS = ("rmq-audit", "spark-submit.sh")
 _NOT_NAME = re.compile(r"[^A-Za-z]")

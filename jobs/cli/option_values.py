@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from store_io.base.errors import UsageError
-from store_io.rules.releases import KNOWN_RELEASES, parse_release
+from store_io.broker.releases import KNOWN_RELEASES, parse_release
 from store_io.source import storage_options
 
 LAST_RUN = "last"

@@ -13,7 +13,7 @@ from typing import Any
 from jobs.cli.argument_places import absolute, folder_name, last_part, read_broker_conf, read_regular, reason_of
 from jobs.cli.option_values import ALL_RELEASES, near, release, releases
 from store_io.base.errors import UsageError, parsed
-from store_io.rules.releases import NEWEST_RELEASE, known_release
+from store_io.broker.releases import NEWEST_RELEASE, known_release
 
 FLEET_BYTES = 16 << 20
 PARTS = ("commitlog", "consumequeue", "index")

@@ -13,7 +13,7 @@ from jobs.runtime import interrupts
 from jobs.runtime.output import OutputFolder
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
-from store_io.explore.manifest import HEAD, manifest_differences, manifest_paths, manifest_row, read_manifest
+from store_io.messages.copy_manifest import HEAD, manifest_differences, manifest_paths, manifest_row, read_manifest
 from store_io.source.byte_source import StoreLocation, open_source
 
 MANIFEST_BYTES = 1 << 30

@@ -10,12 +10,12 @@ from jobs.cli.terminal import colour_wanted, output_width
 from jobs.messages.message_arguments import choice, redaction_of
 from jobs.report.texts.explain_text import explain_json, explain_text
 from schemas.rows import NAMED
-from store_io.audit.audit_request import AuditRequest
-from store_io.audit.premises import assumed_sentence
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
-from store_io.explore.explain import explain
+from store_io.messages.explain_place import explain
+from store_io.model.audit_request import AuditRequest
+from store_io.model.premises import assumed_sentence
 from store_io.source.byte_source import StoreLocation
 
 FORMATS = ("text", "json")

@@ -53,18 +53,18 @@ from jobs.tasks.progress import Progress, SparkCounters
 from schemas.rows import NAMED, MappedFile
 from schemas.sources import LOST
 from schemas.tables import Column
-from store_io.audit.premises import assumed_sentence
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
-from store_io.explore.lost.lost_places import LostPlaces
-from store_io.explore.lost.sendable import COLUMNS as RESEND_COLUMNS
-from store_io.explore.lost.sendable import resend_scan
-from store_io.explore.message_filter import MessageFilter
-from store_io.explore.open_store import open_store, segments_at
-from store_io.explore.redaction import HASH, Redaction
-from store_io.explore.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
-from store_io.rules.releases import BrokerRules
+from store_io.broker.releases import BrokerRules
+from store_io.messages.lost.lost_places import LostPlaces
+from store_io.messages.lost.sendable import COLUMNS as RESEND_COLUMNS
+from store_io.messages.lost.sendable import resend_scan
+from store_io.messages.message_filter import MessageFilter
+from store_io.messages.open_store import open_store, segments_at
+from store_io.messages.redaction import HASH, Redaction
+from store_io.messages.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
+from store_io.model.premises import assumed_sentence
 from store_io.source.byte_source import StoreLocation
 
 MANIFEST, MESSAGES, UNFINISHED, STATE, ASKED = "manifest.json", "messages", "unfinished", "state", "export.json"

@@ -27,16 +27,16 @@ from jobs.report.texts.text import count_text
 from jobs.runtime.output import OutputFailed, write_local
 from jobs.runtime.spark_start import LazySpark, leave_pandas_out
 from schemas.rows import NAMED, Row
-from store_io.audit.premises import assumed_sentence
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
-from store_io.explore.choice.led_out import entries_led_out
-from store_io.explore.lost.segment_loss import NONE_SPARED
-from store_io.explore.lost.sendable import sendable_rows
-from store_io.explore.message_filter import ALL
-from store_io.explore.open_store import open_store
-from store_io.explore.scans import NOTE
+from store_io.messages.choice.led_out import entries_led_out
+from store_io.messages.lost.segment_loss import NONE_SPARED
+from store_io.messages.lost.sendable import sendable_rows
+from store_io.messages.message_filter import ALL
+from store_io.messages.open_store import open_store
+from store_io.messages.scans import NOTE
+from store_io.model.premises import assumed_sentence
 from store_io.source.byte_source import StoreLocation
 
 PIPE_WIDTH = 200

@@ -47,7 +47,6 @@ from jobs.runtime import interrupts
 from jobs.runtime.output import OutputFailed
 from jobs.tasks.threads_or_spark import run_tasks_for
 from schemas.rows import DOUBT, NAMED, AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.compared_audit import ComparedAudit
 from store_io.audit.outcome.safety import holds_nothing
@@ -56,13 +55,14 @@ from store_io.base.errors import StoreError, UnfitDonor, UsageError
 from store_io.base.exit_codes import CONSISTENT
 from store_io.base.failed_reads import every_read
 from store_io.base.tasks import Task
+from store_io.broker.releases import KNOWN_RELEASES
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.proposals import RepairProposal, config_helps, recommended
 from store_io.repair.repair_plan import POLICIES, plan_text, read_plan
 from store_io.repair.repair_work import RepairRequest, RunTasks
 from store_io.repair.ways import Way, section_of, work_out_way
 from store_io.replicas.replica_groups import ReplicaGroup
 from store_io.replicas.same_logs import same_logs
-from store_io.rules.releases import KNOWN_RELEASES
 from store_io.wording.gaps import gap_text
 
 YES, DONOR = "--yes", "the donor"

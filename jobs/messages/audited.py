@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from jobs.cli.stores import StoreArgument
 from jobs.runtime.spark_start import LazySpark
-from store_io.audit.audit_request import AuditRequest
 from store_io.base.tasks import run_task
-from store_io.explore.lost.segment_loss import UNSURE
+from store_io.messages.lost.segment_loss import UNSURE
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:  # what audits is loaded where an audit is wanted: most commands on single messages want none
     from store_io.audit.audit_store import StoreAudit
-    from store_io.explore.lost.lost_places import LostPlaces
+    from store_io.messages.lost.lost_places import LostPlaces
 
 
 def audited(request: AuditRequest, spark: LazySpark) -> StoreAudit:
@@ -44,8 +44,8 @@ def places_of(request: AuditRequest, spark: LazySpark, to_send: bool = False) ->
 
     to_send: also says which of them are not to be sent again.
     """
-    from store_io.explore.lost.lost_places import lost_places
-    from store_io.explore.lost.spared import with_spared
+    from store_io.messages.lost.lost_places import lost_places
+    from store_io.messages.lost.spared import with_spared
 
     audit = audited(request, spark)
     places = lost_places(audit)

@@ -9,13 +9,13 @@ from jobs.messages.audited import audited
 from jobs.messages.message_query import Query, say
 from jobs.runtime.spark_start import LazySpark
 from schemas.rows import QueueKey, Row
-from store_io.audit.audit_request import AuditRequest
 from store_io.base.errors import StoreError
-from store_io.explore.message_filter import ALL, MessageFilter, Range
-from store_io.explore.message_search import in_body
-from store_io.explore.scans import MAX_BODY_BYTES
-from store_io.explore.served.broker_view import BrokerView, Served
-from store_io.explore.served.served_rows import body_of, served_row
+from store_io.messages.message_filter import ALL, MessageFilter, Range
+from store_io.messages.message_search import in_body
+from store_io.messages.scans import MAX_BODY_BYTES
+from store_io.messages.served.broker_view import BrokerView, Served
+from store_io.messages.served.served_rows import body_of, served_row
+from store_io.model.audit_request import AuditRequest
 from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_sentence
 

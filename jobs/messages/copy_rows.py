@@ -20,18 +20,18 @@ from jobs.runtime.spark_start import LazySpark
 from schemas.rows import MappedFile, Row
 from schemas.sources import BODY_COLUMNS
 from store_io.base.crc import checksum
-from store_io.explore.choice.by_queues import QueueChoice, choose_by_queues
-from store_io.explore.choice.by_tables import needed, skipped_sentence
-from store_io.explore.lost.sendable import resend_scan
-from store_io.explore.message_filter import Contents, MessageFilter
-from store_io.explore.message_search import SearchTask, run_search, search
-from store_io.explore.open_store import OpenStore, open_store, segments_at
-from store_io.explore.scans import MessageScan
+from store_io.messages.choice.by_queues import QueueChoice, choose_by_queues
+from store_io.messages.choice.by_tables import needed, skipped_sentence
+from store_io.messages.lost.sendable import resend_scan
+from store_io.messages.message_filter import Contents, MessageFilter
+from store_io.messages.message_search import SearchTask, run_search, search
+from store_io.messages.open_store import OpenStore, open_store, segments_at
+from store_io.messages.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:  # what shows a broker's view audits; it is loaded where that is asked for
     from jobs.runtime.session import Session
-    from store_io.explore.lost.lost_places import LostPlaces
+    from store_io.messages.lost.lost_places import LostPlaces
 
 TASK_ROWS, TASK_BYTES = 10_000, 8 << 20  # that a task brings back at most; what is more is read here
 WAVE_BYTES = 64 << 20  # that all tasks of a wave bring back at most

@@ -22,11 +22,11 @@ from schemas.arrow import arrow_schema
 from schemas.rows import MappedFile
 from schemas.tables import struct_of
 from store_io.base.errors import StoreError
-from store_io.explore.lost.segment_loss import NONE_SPARED, SegmentLoss
-from store_io.explore.lost.sendable import sendable_rows
-from store_io.explore.message_rows import scan_messages
-from store_io.explore.redaction import Redaction
-from store_io.explore.scans import COLUMNS, MessageScan
+from store_io.messages.lost.segment_loss import NONE_SPARED, SegmentLoss
+from store_io.messages.lost.sendable import sendable_rows
+from store_io.messages.message_rows import scan_messages
+from store_io.messages.redaction import Redaction
+from store_io.messages.scans import COLUMNS, MessageScan
 
 PARQUET, DELTA, JSONL = "parquet", "delta", "jsonl"
 ROW_GROUP_BYTES = 64 << 20

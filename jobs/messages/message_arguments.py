@@ -9,9 +9,9 @@ from jobs.cli.options import Command
 from jobs.report.texts.text import name_text
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.wording import names_text
-from store_io.explore.open_store import OpenStore
-from store_io.explore.redaction import Redaction, read_redaction
-from store_io.explore.scans import COLUMNS
+from store_io.messages.open_store import OpenStore
+from store_io.messages.redaction import Redaction, read_redaction
+from store_io.messages.scans import COLUMNS
 
 RESEND = "resend"
 """The format whose lines a producer can send again."""

@@ -21,9 +21,9 @@ from jobs.messages.message_arguments import (
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
-from store_io.explore.message_filter import ALL, Contents, MessageFilter
-from store_io.explore.redaction import Redaction
-from store_io.explore.scans import COLUMNS
+from store_io.messages.message_filter import ALL, Contents, MessageFilter
+from store_io.messages.redaction import Redaction
+from store_io.messages.scans import COLUMNS
 
 FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl", "csv", RESEND), ("copy", "broker"), ("none", "text", "base64")
 TABLE_LIMIT = 100

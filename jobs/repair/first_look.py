@@ -21,10 +21,10 @@ from jobs.report.texts.text import bytes_text, printable
 from jobs.runtime.output import OutputFolder
 from schemas.rows import NAMED
 from store_io.audit.compared.detected import Detected, detect_release
-from store_io.audit.premises import assumed_sentence
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.base.wording import names_text
+from store_io.model.premises import assumed_sentence
 from store_io.repair.repair_copy import needed_bytes
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store

@@ -20,7 +20,7 @@ from schemas.rows import NAMED
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.base.paths import is_uri
-from store_io.formats.settings import read_given
+from store_io.broker.settings.read_settings import read_given
 from store_io.repair.repair_plan import BROKER, PLAN_BYTES, RepairPlan, other_settings, read_plan
 from store_io.repair.repair_work import RepairRequest
 from store_io.source.byte_source import StoreLocation

@@ -103,7 +103,7 @@ def _load() -> None:
     import pyspark.daemon
     import pyspark.worker  # noqa: F401
 
-    from store_io.scan.link import link
+    from store_io.log.scan.warm_up_decoder import link
 
     link()
     gc.freeze()

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from store_io.explore.message_filter import EVERY_MESSAGE, Contents, MessageFilter, Range
+from store_io.messages.message_filter import EVERY_MESSAGE, Contents, MessageFilter, Range
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter

@@ -21,7 +21,7 @@ from jobs.sources.message_source import MessagesSource
 from schemas.sources import LOST
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
-from store_io.explore.open_store import open_store
+from store_io.messages.open_store import open_store
 from store_io.source.byte_source import StoreLocation
 
 FORMATS = ("parquet", "delta")

@@ -12,8 +12,8 @@ from pyspark.sql.datasource import InputPartition
 from jobs.cli.stores import StoreArgument
 from jobs.sources.store_source import StoreReader, StoreSource, longest_first
 from schemas.rows import MappedFile
-from store_io.explore.open_store import OpenStore, QueueFiles
-from store_io.explore.scans import EntryScan
+from store_io.messages.open_store import OpenStore, QueueFiles
+from store_io.messages.scans import EntryScan
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -58,7 +58,7 @@ class QueuesReader(StoreReader):
         return [InputPartition(g) for g in [*groups, tuple(group)] if g]
 
     def batches(self, part: tuple[QueueFiles, ...]) -> Iterator[pa.RecordBatch]:
-        from store_io.explore.entry_rows import scan_queue_entries
+        from store_io.messages.stored_entry_rows import scan_queue_entries
 
         for queue in part:
             yield from scan_queue_entries(replace(self.scan, phy_offsets=self.wanted.phy_offsets), queue)
@@ -98,7 +98,7 @@ class FilesReader(StoreReader):
         return longest_first(f for f in self.listed if self.index or self.wanted.may_be_in(f.start, f.size))
 
     def batches(self, part: MappedFile) -> Iterator[pa.RecordBatch]:
-        from store_io.explore.entry_rows import scan_extents, scan_index_entries
+        from store_io.messages.stored_entry_rows import scan_extents, scan_index_entries
 
         if self.index:
             return scan_index_entries(replace(self.scan, phy_offsets=self.wanted.phy_offsets), part)

@@ -13,9 +13,9 @@ from jobs.cli.stores import StoreArgument
 from jobs.sources.conditions import wanted_texts
 from jobs.sources.store_source import StoreReader, StoreSource
 from schemas.rows import MappedFile
-from store_io.explore.groups.offset_rows import OffsetScan, offsets_not_there, scan_offsets
-from store_io.explore.groups.transaction_rows import TransactionScan, scan_transactions, stretches
-from store_io.explore.open_store import OpenStore
+from store_io.messages.groups.offset_rows import OffsetScan, offsets_not_there, scan_offsets
+from store_io.messages.groups.transaction_rows import TransactionScan, scan_transactions, stretches
+from store_io.messages.open_store import OpenStore
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter

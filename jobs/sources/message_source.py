@@ -20,17 +20,17 @@ from jobs.sources.store_source import StoreReader, StoreSource
 from schemas.rows import DEFAULT
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
-from store_io.explore.choice.by_pieces import ScanPart, parts_of, written_bytes
-from store_io.explore.choice.by_tables import EarlierTimes, needed, skipped_sentence
-from store_io.explore.message_filter import ALL, Contents, MessageFilter, Range
-from store_io.explore.open_store import OpenStore, SegmentTimes, segment_times
-from store_io.explore.redaction import NONE, TEXT_COLUMNS, Redaction, read_redaction
-from store_io.explore.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan
+from store_io.messages.choice.by_pieces import ScanPart, parts_of, written_bytes
+from store_io.messages.choice.by_tables import EarlierTimes, needed, skipped_sentence
+from store_io.messages.message_filter import ALL, Contents, MessageFilter, Range
+from store_io.messages.open_store import OpenStore, SegmentTimes, segment_times
+from store_io.messages.redaction import NONE, TEXT_COLUMNS, Redaction, read_redaction
+from store_io.messages.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
 
-    from store_io.explore.lost.lost_places import LostPlaces
+    from store_io.messages.lost.lost_places import LostPlaces
 
 _OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock tables lost redact redact_salt_file".split())
 
@@ -102,10 +102,10 @@ class MessagesSource(StoreSource):
         """Return the messages that a start would take, if they are asked for."""
         if not self.lost and LOST not in names:
             return None
-        from store_io.audit.audit_request import AuditRequest
         from store_io.audit.audit_store import run_audit
         from store_io.base.crc import checksum
-        from store_io.explore.lost.lost_places import lost_places
+        from store_io.messages.lost.lost_places import lost_places
+        from store_io.model.audit_request import AuditRequest
 
         checksum.trust()
         return lost_places(run_audit(AuditRequest("store", store.location, argument.release, argument.broker_conf)))
@@ -165,7 +165,7 @@ class MessagesReader(StoreReader):
         return [InputPartition(part) for part in parts]
 
     def batches(self, part: ScanPart) -> Iterator[pa.RecordBatch]:
-        from store_io.explore.message_search import search
+        from store_io.messages.message_search import search
 
         wanted = self.wanted.narrowed(self.scan.wanted).narrowed(MessageFilter(phy_offsets=part.phy_offsets))
         scan = replace(self.scan, wanted=wanted).of(part.file, part.loss)

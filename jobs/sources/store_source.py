@@ -23,12 +23,12 @@ from jobs.sources.conditions import as_message_filter, wanted_texts
 from schemas.rows import NAMED, MappedFile
 from schemas.sources import SOURCES, STORE
 from schemas.tables import Column, field_json
-from store_io.audit.premises import assumed_sentence
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.failed_reads import every_read, with_every_read
 from store_io.base.paths import is_uri
-from store_io.explore.message_filter import EVERY_MESSAGE
-from store_io.explore.open_store import OpenStore, check_store, open_store
+from store_io.messages.message_filter import EVERY_MESSAGE
+from store_io.messages.open_store import OpenStore, check_store, open_store
+from store_io.model.premises import assumed_sentence
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:

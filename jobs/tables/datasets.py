@@ -28,8 +28,8 @@ from schemas.rows import SegmentSummary
 from schemas.tables import RUN_ID, STORE
 from store_io.base.errors import StoreError
 from store_io.base.paths import bucket_and_key, is_hdfs, is_s3
-from store_io.scan import dataset_rows
-from store_io.scan.segment_scan import SegmentTask, scan_segment
+from store_io.log.scan import dataset_rows
+from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.s3_client import arrow_file_system
 
 ROW_GROUP_ROWS = 1 << 18

@@ -8,8 +8,8 @@ from jobs import RULES_VERSION
 from jobs.tables.delta_query import DeltaQuery, text
 from schemas.rows import Row
 from store_io.base.errors import UsageError
-from store_io.explore.choice.by_tables import EarlierTimes, KnownSegment, unchanged
-from store_io.explore.open_store import OpenStore
+from store_io.messages.choice.by_tables import EarlierTimes, KnownSegment, unchanged
+from store_io.messages.open_store import OpenStore
 
 _RUN = ("run_id", "store", "release", "rules_version", "settings")
 _SEGMENT = (

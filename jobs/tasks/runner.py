@@ -27,9 +27,9 @@ from schemas.rows import SegmentSummary
 from store_io.base.crc import checksum
 from store_io.base.packed import PackedValue
 from store_io.base.tasks import NotRead, Task, too_late
-from store_io.formats.rocksdb.kept_open import databases_kept_open
-from store_io.scan.segment_scan import SegmentTask
-from store_io.scan.summary_pickle import KeyTable
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.log.scan.summary_pickle import KeyTable
+from store_io.rocksdb.kept_open import databases_kept_open
 from store_io.source.remote_file import fetched_bytes
 
 Report = Callable[..., None]  # with a task's bytes, its segments and the number of its store

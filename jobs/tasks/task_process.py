@@ -23,7 +23,7 @@ from jobs.tables.datasets import DatasetPlan, scan_and_write
 from schemas.gaps import Cause, Gap
 from store_io.base.crc import checksum
 from store_io.base.tasks import Task, read_wholly, run_task
-from store_io.scan.segment_scan import SegmentTask
+from store_io.log.scan.segment_scan import SegmentTask
 
 TRIES = 2  # of one task, apart, after the worker that was lost
 

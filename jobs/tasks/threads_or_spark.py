@@ -44,7 +44,7 @@ def _progress_of(tasks: Sequence[Task], describe: str, counters: Callable[[], tu
         yield
         return
     from jobs.tasks.progress import Progress
-    from store_io.scan.segment_scan import SegmentTask
+    from store_io.log.scan.segment_scan import SegmentTask
 
     before = counters()
     with Progress(sys.stderr, lambda: (counters()[0] - before[0], counters()[1] - before[1])) as progress:
@@ -58,7 +58,7 @@ def run_here(tasks: Sequence[Task], describe: str) -> list[Any]:
     done: list[Task] = []
 
     def counters() -> tuple[int, int]:
-        from store_io.scan.segment_scan import SegmentTask
+        from store_io.log.scan.segment_scan import SegmentTask
 
         return sum(task.bytes_to_read for task in done[:]), sum(isinstance(task, SegmentTask) for task in done[:])
 

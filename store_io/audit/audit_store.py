@@ -14,25 +14,25 @@ from typing import Any
 
 from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.all_checks import run_checks
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
-from store_io.audit.checks.log.emptied import shows_a_store, shrunk_findings
-from store_io.audit.evidence import Evidence
-from store_io.audit.gaps import Gaps
-from store_io.audit.loss import Loss
-from store_io.audit.opened_copy import OpenedCopy, open_copy
+from store_io.audit.checks.emptied import shows_a_store, shrunk_findings
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
-from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.base.failed_reads import failed_reads
 from store_io.base.packed import GrowingList
 from store_io.base.tasks import Task, run_task
-from store_io.formats.rocksdb.kept_open import databases_kept_open
-from store_io.rules.prediction import Prediction, ScanId
-from store_io.rules.releases import BrokerRules
-from store_io.scan.segment_scan import SegmentTask
+from store_io.broker.prediction import Prediction, ScanId
+from store_io.broker.releases import BrokerRules
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
+from store_io.model.found_gaps import Gaps
+from store_io.model.loss import Loss
+from store_io.model.opened_copy import OpenedCopy, open_copy
+from store_io.model.queue_views import QueueView
+from store_io.rocksdb.kept_open import databases_kept_open
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import changes_since
 

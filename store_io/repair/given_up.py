@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.audit.checks.repaired_store import NOT_KNOWN
-from store_io.audit.facts.missing_messages import places_missing
-from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.ranges import Ranges, union
+from store_io.model.facts.missing_messages import places_missing
+from store_io.model.queue_leftovers import LeftoverResult
 
 
 def given_up(

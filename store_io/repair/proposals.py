@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from schemas.finding_codes import NO_LIGHT_OFFSETS, Code
 from schemas.rows import NOTE, AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
+from store_io.broker.settings.config_files import CONFIG_FILES
+from store_io.kinds.config.table_places import DATABASE_TABLES
 from store_io.repair.repair_plan import BROKER, POLICIES
 from store_io.repair.repair_steps import COPY
-from store_io.rules.config.databases import DATABASE_TABLES
-from store_io.rules.config.files import CONFIG_FILES
 
 HEAL, HEAL_RISK, FIX_CONFIG, EMPTY_CONFIG, FIX_OFFSETS, WITH_EARLIER, DONOR = (
     "--heal", "--heal-risk", "--fix-config", "--empty-config", "--fix-offsets", "--with-earlier", "--donor",

@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, WALK_AUDIT, AuditOutcome, QueueKey, SegmentSummary
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
-from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
-from store_io.formats.rocksdb.kept_open import databases_kept_open
+from store_io.broker.queues.combination import combination
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.queue_views import KnownQueues, QueueView, queue_views
 from store_io.repair import repair_plan
 from store_io.repair.copy_under_way import CopyUnderWay
 from store_io.repair.derived.kept_rows import KeepingTask, KeptRows, KeptScan
 from store_io.repair.repair_work import KEPT_ROWS, RunTasks, Work
-from store_io.rules.multi_dispatch import LMQ_PREFIX
-from store_io.rules.rocksdb.combination import combination
-from store_io.scan.segment_scan import SegmentTask
+from store_io.rocksdb.kept_open import databases_kept_open
 from store_io.source.byte_source import StoreLocation
 
 

@@ -15,17 +15,17 @@ from schemas.dledger_layout import DATA, FOLDER_PREFIX
 from schemas.finding_codes import Part
 from schemas.rows import StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.audit.facts.size_misfits import size_misfits
 from store_io.audit.outcome.repairable import compacted_log
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.java_compat import parse_number
-from store_io.formats.rocksdb.private_folder import is_database_name
-from store_io.formats.settings import read_settings
-from store_io.repair.ledger.refusals import GROUP, is_group
+from store_io.broker.loading import Tree, numbered_files
+from store_io.broker.settings.ledger_files import ledger_folders
+from store_io.broker.settings.read_settings import read_settings
+from store_io.kinds.dledger.refusals import GROUP, is_group
+from store_io.model.facts.size_misfits import size_misfits
 from store_io.repair.writing.store_writer import StoreWriter
-from store_io.rules.dledger.ledger_files import ledger_folders
-from store_io.rules.loading import Tree, numbered_files
+from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import ByteSource, StoreLocation, name_of, open_source, shown
 from store_io.source.store_dir import list_store
 

@@ -10,10 +10,10 @@ from schemas.advice import Refusal
 from schemas.finding_codes import CATALOGUE, Part, Stays
 from schemas.rows import Finding, Row
 from store_io.base.exit_codes import CONSISTENT, DERIVED, LOST
+from store_io.broker.loading import why_no_folder
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
-from store_io.rules.loading import why_no_folder
 
 
 @dataclass(frozen=True)

@@ -17,17 +17,17 @@ from schemas.rows import QueueKey, Row
 from schemas.store_names import TIMER_LOG
 from schemas.timer_layout import LARGEST_MAGIC, TIMER_CHECK, TIMER_TOPIC, UNIT_BYTES
 from schemas.timer_rows import UNIT_DTYPE
-from store_io.audit.checks.config.against_queues import is_asked_for
 from store_io.base.errors import StoreError
 from store_io.base.wording import seen
-from store_io.formats import config_reader
-from store_io.formats.config.written import config_text
-from store_io.formats.config_reader import StoreConfig, is_offset, read_object
+from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
+from store_io.kinds.config import config_reader
+from store_io.kinds.config.against_queues import is_asked_for
+from store_io.kinds.config.config_reader import StoreConfig, is_offset, read_object
+from store_io.kinds.config.texts.written import config_text
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import CORRECT_OFFSETS
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
-from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing, list_store
 

@@ -10,9 +10,10 @@ from heapq import nsmallest
 from schemas import checkpoint_layout
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import MOST_HEALED, log_tail, repaired_findings, stays_of
-from store_io.audit.queue_runs import message_runs
-from store_io.explore.manifest import manifest_row
-from store_io.repair.config.fix_config import written_files
+from store_io.broker.loading import segments_of, when_dispatch_ends
+from store_io.kinds.config.rebuild.fix_config import written_files
+from store_io.messages.copy_manifest import manifest_row
+from store_io.model.queue_runs import message_runs
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.given_up import given_up
 from store_io.repair.log.edits import LogPlan
@@ -22,7 +23,6 @@ from store_io.repair.repair_judge import NewStoreVerdict
 from store_io.repair.repair_steps import RENAME
 from store_io.repair.repair_work import QueueEnds, Work
 from store_io.repair.unsaved import Unsaved, find_missing, segments_beyond
-from store_io.rules.loading import segments_of, when_dispatch_ends
 
 PLAN, COPY_ALONE = "plan", "copy"  # where the steps come from
 MOST_ENDS = 40  # queues that are listed for whoever checks the new store after its start

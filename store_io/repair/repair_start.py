@@ -8,23 +8,25 @@ from schemas import checkpoint_layout, dledger_layout, rocksdb_layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.audit.queue_runs import message_runs
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
-from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.formats.commitlog.segment_walk import whole_messages_end
-from store_io.formats.controller.epoch_file import FILES
-from store_io.formats.rocksdb.private_folder import is_database_name
-from store_io.repair.derived import checkpoint, epochs, timers
-from store_io.repair.derived.checkpoint import NewCheckpoint
-from store_io.repair.derived.keyed_rebuild import database_files
+from store_io.broker.loading import Tree
+from store_io.broker.queues.place import database_folder
+from store_io.kinds.checkpoint import checkpoint_rebuild
+from store_io.kinds.checkpoint.checkpoint_rebuild import NewCheckpoint
+from store_io.kinds.controller import epoch_rebuild
+from store_io.kinds.controller.epoch_file import FILES
+from store_io.kinds.rocksdb_queues.rocksdb_queue_rebuild import database_files
+from store_io.kinds.timers import timer_rebuild
+from store_io.log.records.message_columns import RecordCheck
+from store_io.log.records.segment_walk import whole_messages_end
+from store_io.model.queue_runs import message_runs
 from store_io.repair.log.segments import message_extents, window_of
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_steps import RESIZE, ZERO
 from store_io.repair.repair_work import Beyond, Work
-from store_io.rules.loading import Tree
-from store_io.rules.rocksdb.place import database_folder
+from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import name_of
 from store_io.wording.refusals import correct_line, refusal_sentence
 
@@ -121,10 +123,10 @@ def _take_away(work: Work, audit: Audited, refusal: Refusal, reason: str) -> Non
     elif _of_group(audit, path):
         work.remove(path, reason, Tree(work.source.list_tree(top)))
     elif path == checkpoint_layout.CHECKPOINT_FILE:
-        checkpoint.put(work, NewCheckpoint(), reason)
+        checkpoint_rebuild.put(work, NewCheckpoint(), reason)
     elif path in FILES:
-        epochs.unblock(work, audit, reason)
-    elif timers.is_timer_file(path) and timers.unblock(work, audit):
+        epoch_rebuild.unblock(work, audit, reason)
+    elif timer_rebuild.is_timer_file(path) and timer_rebuild.unblock(work, audit):
         pass
     elif _is_of_database(work, path):
         for file in _opened_by(work, top):

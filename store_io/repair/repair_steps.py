@@ -13,7 +13,7 @@ from typing import Any
 
 from schemas.rows import Row
 from store_io.base.errors import StoreError
-from store_io.rules.loading import Tree
+from store_io.broker.loading import Tree
 
 ACTIONS = (
     COPY, TAKE, HEAL, REMOVE, RENAME, RESIZE, CREATE, CUT, ZERO, BRIDGE, FILL, ADD_SEGMENT,

@@ -40,12 +40,14 @@ from store_io.audit.outcome.safety import holds_nothing
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import every_read
 from store_io.base.wording import count_text
+from store_io.kinds.checkpoint import checkpoint_rebuild
+from store_io.kinds.config.rebuild.fix_config import fix_config
+from store_io.kinds.controller import epoch_rebuild
+from store_io.kinds.dledger.ledger_plan import plan_ledger
+from store_io.kinds.timers import timer_rebuild
 from store_io.repair import repair_audit, repair_offsets
-from store_io.repair.config.fix_config import fix_config
 from store_io.repair.copy_under_way import CopyUnderWay, started
-from store_io.repair.derived import checkpoint, epochs, timers
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
-from store_io.repair.ledger.ledger_plan import plan_ledger
 from store_io.repair.log import pad
 from store_io.repair.log.donor import heal
 from store_io.repair.log.edits import LogPlan, apply_edits
@@ -148,7 +150,7 @@ def _finish(work: Work, begun: Begun) -> RepairOutcome:
     apply_edits(work, begun.log.edits)  # 7: cut, zero, bridge
     _declare_clean(work, begun.audit)  # 8
     if work.request.policy == SALVAGE:
-        timers.unblock(work, begun.audit)
+        timer_rebuild.unblock(work, begun.audit)
     ended = _make_derived(work, begun, _audit_edited_log(work, begun))  # 9 to 12
     if ended.verdict.consistent:
         ended.offsets = repair_offsets.correct_offsets(work, ended.final, begun.log.end)  # 13
@@ -234,9 +236,9 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
     why_not = partial(why_no_start, work)
     for _ in range(MOST_ROUNDS):
         rebuild(work, log, begun.audit, audit, made)  # 9
-        if work.steps.changed or checkpoint.is_blamed(audit):
-            checkpoint.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 10
-        epochs.mend(work, audit, log.end)
+        if work.steps.changed or checkpoint_rebuild.is_blamed(audit):
+            checkpoint_rebuild.write_checkpoint(work, audit, begun.audit.checkpoint.master_flushed_offset, log.end)  # 10
+        epoch_rebuild.mend(work, audit, log.end)
         final = repair_audit.audit_new_store(work) if work.steps.changed else audit  # 11
         if pad.would_cut_again(final, log):
             pad.pad(work, final, log)
@@ -248,7 +250,7 @@ def _make_derived(work: Work, begun: Begun, audit: Audited) -> Ended:
         if ended.verdict.consistent or final is audit:
             break
         audit = final
-    if ended.verdict.consistent and timers.mend(work, ended.final, made):
+    if ended.verdict.consistent and timer_rebuild.mend(work, ended.final, made):
         final = repair_audit.audit_new_store(work)
         ended = Ended(final, judge_new_store(begun.audit, final, log, made, why_not), made)
     return ended

@@ -12,12 +12,12 @@ from schemas.store_names import COMMITLOG
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
+from store_io.broker.loading import Tree
+from store_io.broker.releases import BrokerRules
 from store_io.repair.proposals import DONOR, EMPTY_CONFIG, FIX_CONFIG, FIX_OFFSETS, HEAL, HEAL_RISK, WITH_EARLIER
 from store_io.repair.repair_plan import BROKER, RepairPlan
 from store_io.repair.repair_steps import COPY, CORRECT_OFFSETS, REMOVE, Steps, bytes_at
 from store_io.repair.writing.store_writer import StoreWriter
-from store_io.rules.loading import Tree
-from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from store_io.wording.gaps import gap_text

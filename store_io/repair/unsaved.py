@@ -16,19 +16,19 @@ import numpy as np
 
 from schemas.rows import MappedFile, QueueKey, Row, SegmentSummary
 from schemas.store_names import INDEX
-from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.ranges import subtract, union
-from store_io.explore.entry_rows import scan_index_entries
-from store_io.explore.lost.segment_loss import SegmentLoss
-from store_io.explore.lost.sendable import resend_scan, sendable_rows
-from store_io.explore.message_rows import scan_messages
-from store_io.explore.redaction import read_redaction
-from store_io.explore.scans import EntryScan, MessageScan
+from store_io.broker.loading import Tree, numbered_files
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.broker.releases import BrokerRules
+from store_io.messages.lost.segment_loss import SegmentLoss
+from store_io.messages.lost.sendable import resend_scan, sendable_rows
+from store_io.messages.message_rows import scan_messages
+from store_io.messages.redaction import read_redaction
+from store_io.messages.scans import EntryScan, MessageScan
+from store_io.messages.stored_entry_rows import scan_index_entries
+from store_io.model.queue_leftovers import LeftoverResult
 from store_io.repair.given_up import missing_offsets
 from store_io.repair.repair_work import Beyond
-from store_io.rules.loading import Tree, numbered_files
-from store_io.rules.multi_dispatch import LMQ_PREFIX
-from store_io.rules.releases import BrokerRules
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 

@@ -16,14 +16,14 @@ from schemas.rows import Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, UnfitDonor, Unreadable
 from store_io.base.wording import clause
-from store_io.formats.config.table_forms import FROM_FILE, FormUnread
-from store_io.repair.config.fix_config import written_files
-from store_io.repair.derived.queue_plan import EARLIER
+from store_io.broker.settings.config_files import TOPICS
+from store_io.kinds.config.rebuild.fix_config import written_files
+from store_io.kinds.config.texts.table_forms import FROM_FILE, FormUnread
+from store_io.kinds.queues.queue_plan import EARLIER
 from store_io.repair.proposals import FIX_CONFIG, MOST_RISK, refused_section
 from store_io.repair.repair_steps import COPY
 from store_io.repair.repair_store import work_out
 from store_io.repair.repair_work import RepairOutcome, RepairRequest, RunTasks
-from store_io.rules.config.files import TOPICS
 
 WRITING_SPEED = 100e6  # bytes a second: what the time of writing is reckoned with
 

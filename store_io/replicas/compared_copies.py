@@ -11,7 +11,7 @@ import numpy as np
 
 from schemas.finding_codes import Code
 from schemas.rows import QueueKey, SegmentSummary
-from store_io.audit.log_map import DAMAGED, FILLER, LogMap, log_map
+from store_io.model.log_map import DAMAGED, FILLER, LogMap, log_map
 from store_io.replicas.replica_parts import LACKING, QueueTotal, ReplicaPart, ReplicaRange, State
 
 if TYPE_CHECKING:

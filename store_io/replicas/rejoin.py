@@ -7,11 +7,11 @@ Source: AutoSwitchHAClient.doTruncate, DefaultMessageStore.truncateFiles, isOffs
 from __future__ import annotations
 
 from schemas.rows import MappedFile, Row
-from store_io.audit.epoch_starts import EpochPlace, EpochStartsTask, look_up
+from store_io.broker.controller_mode.epochs import consistent_point
+from store_io.broker.prediction import Prediction
+from store_io.kinds.controller.epoch_starts import EpochPlace, EpochStartsTask, look_up
 from store_io.replicas.compared_copies import ComparedCopies, Copy
 from store_io.replicas.replica_parts import LACKING
-from store_io.rules.controller.epochs import consistent_point
-from store_io.rules.prediction import Prediction
 
 COPIES, CUTS, REFUSED, KEEPS = "copies", "cuts", "refused", "keeps_its_log"
 

@@ -15,14 +15,14 @@ import pyarrow as pa
 from schemas import commitlog_layout as layout
 from schemas.gaps import Gap
 from schemas.rows import MappedFile
-from store_io.audit import log_map
 from store_io.base.errors import StoreChanged, StoreError
-from store_io.formats.commitlog import bridges
-from store_io.formats.commitlog.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
-from store_io.formats.commitlog.message_decode import fixed_fields
-from store_io.formats.commitlog.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
+from store_io.broker.releases import BrokerRules
+from store_io.log.records import bridges
+from store_io.log.records.message_columns import MALFORMED_PROPERTIES, Columns, RecordCheck, TopicTable
+from store_io.log.records.message_decode import fixed_fields
+from store_io.log.records.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
+from store_io.model import log_map
 from store_io.replicas.replica_parts import GAPS, MAX_PIECES, Difference, QueueTotal, ReplicaPart, ReplicaRange, State
-from store_io.rules.releases import BrokerRules
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import OpenFiles, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow

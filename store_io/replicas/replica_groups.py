@@ -21,8 +21,8 @@ import numpy as np
 from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import EXTENT_MESSAGE, MappedFile, Row, SegmentSummary
-from store_io.audit.queue_runs import message_runs
 from store_io.base.tasks import PartlyRead
+from store_io.model.queue_runs import message_runs
 from store_io.replicas.compared_copies import ComparedCopies, copy_of
 from store_io.replicas.config_rows import config_rows
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask

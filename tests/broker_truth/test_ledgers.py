@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.broker_truth.harness import ledgers, own_network
 from tests.broker_truth.harness.ledgers import CONF, SETTINGS

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.explore.served.broker_view import SERVED, BrokerView, Served
+from store_io.messages.served.broker_view import SERVED, BrokerView, Served
 from tests.support.answers import product
 from tests.support.stores import corpus_tools
 from tests.support.stores.corpus_tools import Case

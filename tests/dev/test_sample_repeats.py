@@ -13,12 +13,12 @@ from dev.sample_repeats import RepeatedLocation, light_template_pieces, template
 from dev.sample_store import SampleStore
 from jobs.report.files.json_text import document
 from schemas.rows import AuditOutcome
-from store_io.audit import stored_queue_runs
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base import packed
-from store_io.rules import queue_puts
-from store_io.scan import stored_runs
+from store_io.broker.queues import queue_puts
+from store_io.log.scan import stored_runs
+from store_io.model import stored_queue_runs
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import open_source
 
 

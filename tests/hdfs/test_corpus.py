@@ -11,8 +11,8 @@ import pytest
 from hdfs_native import Client
 
 from schemas.rows import Row
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.source import hdfs_client
 from store_io.source.byte_source import StoreLocation
 from tests.hdfs.small_hdfs import SmallHdfs, forget

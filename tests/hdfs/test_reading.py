@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore, StoreChanged, StoreError, Unreadable
+from store_io.model.audit_request import AuditRequest
 from store_io.source import disk_cache, hdfs_client, remote_file
 from store_io.source.byte_source import ByteSource, StoreLocation, check_root, open_source, read_beside
 from tests.hdfs.small_hdfs import SmallHdfs, user

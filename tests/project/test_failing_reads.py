@@ -11,7 +11,7 @@ from tests.support.texts.own_code import forget, nodes_of, tree
 
 # Each of these tells what it has collected, or raises it. A place that only collects would hide that a read has failed.
 COLLECTORS = {
-    ("store_io/formats/config/table_forms.py", "failed_reads"),  # raised if the form is needed
+    ("store_io/kinds/config/texts/table_forms.py", "failed_reads"),  # raised if the form is needed
     ("store_io/base/failed_reads.py", "failed_reads"),  # every_read raises; can_do_without is listed below
     ("store_io/base/tasks.py", "failed_reads"),  # a PartlyRead in the place of the task's result
     ("store_io/audit/audit_store.py", "failed_reads"),  # a reason why the audit is incomplete
@@ -22,27 +22,27 @@ COLLECTORS = {
     ("jobs/commands/repair.py", "every_read"),  # the hand-over page
     ("jobs/commands/rescue.py", "every_read"),  # the first look, and the ways
     ("store_io/base/failed_reads.py", "every_read"),  # with_every_read raises
-    ("store_io/explore/open_store.py", "every_read"),  # the settings that a store's own files show
+    ("store_io/messages/open_store.py", "every_read"),  # the settings that a store's own files show
     ("jobs/sources/store_source.py", "every_read"),  # what a data source knows before its tasks
     ("jobs/sources/store_source.py", "with_every_read"),  # the rows of a data source's task
     ("jobs/entry.py", "every_read"),  # every command but the audit
 }
 # (module, why its answer is the same without the read)
 WITHOUT = {
-    ("store_io/explore/choice/by_pieces.py", "the file's size is taken then"),
-    ("store_io/explore/choice/by_queues.py", "all segments are read then"),
-    ("store_io/explore/choice/by_tables.py", "the segment is read then"),
-    ("store_io/explore/message_search.py", "the segment is decoded to its end then"),
-    ("store_io/explore/open_store.py", "reading a part later raises for what could not be listed"),
+    ("store_io/messages/choice/by_pieces.py", "the file's size is taken then"),
+    ("store_io/messages/choice/by_queues.py", "all segments are read then"),
+    ("store_io/messages/choice/by_tables.py", "the segment is read then"),
+    ("store_io/messages/message_search.py", "the segment is decoded to its end then"),
+    ("store_io/messages/open_store.py", "reading a part later raises for what could not be listed"),
 }
 # (module, error whose sentence is told in another way)
 UNLESS = {
     ("store_io/base/failed_reads.py", "Denied"),  # unless_denied
-    ("store_io/formats/config/table_forms.py", "DatabaseUnread"),  # a form of a table that no start takes
+    ("store_io/kinds/config/texts/table_forms.py", "DatabaseUnread"),  # a form of a table that no start takes
 }
-DENIED = {"store_io/audit/premises.py", "store_io/audit/outcome/plan_inputs.py"}  # files of other releases, or of nobody
+DENIED = {"store_io/model/premises.py", "store_io/audit/outcome/plan_inputs.py"}  # files of other releases, or of nobody
 NOTING = {"note", "noting"}
-READERS = ("store_io/source/byte_file.py", "store_io/source/byte_source.py", "store_io/formats/rocksdb/database.py")
+READERS = ("store_io/source/byte_file.py", "store_io/source/byte_source.py", "store_io/rocksdb/database.py")
 
 
 def teardown_module() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from jobs import RULES_VERSION, entry
 from jobs.runtime import setup as environment
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 
 README = environment.ROOT / "README.md"

@@ -20,9 +20,9 @@ from jobs.commands.audit import guarded
 from jobs.report.files.result_files import FIELDS, RunInfo, findings_jsonl, plan_parts, result_json
 from jobs.runtime import interrupts
 from schemas.gaps import Cause, Gap
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.promises import RUN, broken_promises, schema_faults
 from tests.support.handmade import samples

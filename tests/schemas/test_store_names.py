@@ -6,8 +6,8 @@ from pathlib import Path
 
 from schemas import store_names
 from schemas.rows import StoreFile
-from store_io.rules.loading import Tree, load_store, queue_folder
-from store_io.rules.releases import broker_rules
+from store_io.broker.loading import Tree, load_store, queue_folder
+from store_io.broker.releases import broker_rules
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store
 

@@ -33,11 +33,11 @@ from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from store_io.base.wording import clause, seen
-from store_io.formats.commitlog import bridges
-from store_io.repair.config.config_changes import CONFIG_GONE
+from store_io.broker.settings.config_files import TOPICS
+from store_io.kinds.config.rebuild.config_changes import CONFIG_GONE
+from store_io.log.records import bridges
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.ways import RepairFigures
-from store_io.rules.config.files import TOPICS
 
 _PROGRAM = "examples/resend/Resend.java"
 _RESEND = str(ROOT / _PROGRAM) if (ROOT / _PROGRAM).exists() else _PROGRAM

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from jobs.report.texts.text import bytes_text, count_text, printable
 from schemas.rows import NOTED, TAKEN, AuditOutcome, Comparison, Row, Start
 from store_io.base.wording import names_text, seen
-from store_io.rules.releases import KNOWN_RELEASES, known_release, parse_known
+from store_io.broker.releases import KNOWN_RELEASES, known_release, parse_known
 from store_io.wording.refusals import refusal_sentence
 
 WITHOUT_CHECKSUMS = "messages whose body fails its checksum stay in the log, and consumers get them"

@@ -24,7 +24,7 @@ from store_io.audit.outcome.safety import (
     lost_of,
     named_notes,
 )
-from store_io.formats.config_reader import NO_BACKUP, NO_BACKUP_DATABASE
+from store_io.kinds.config.config_reader import NO_BACKUP, NO_BACKUP_DATABASE
 from store_io.repair.proposals import FIX_CONFIG, proposals
 
 NOTHING = "Nothing to do."

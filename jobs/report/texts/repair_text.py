@@ -12,9 +12,9 @@ from schemas.rows import Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause, seen
-from store_io.formats.config.table_forms import FROM_VERSION
-from store_io.repair.config.config_changes import LOG
-from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
+from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
+from store_io.kinds.config.rebuild.config_changes import LOG
+from store_io.kinds.config.texts.table_forms import FROM_VERSION
 
 MOST, MOST_STEPS = 12, 100
 _SENTENCE, _LONG, _ENTRY = 300, 600, 60

@@ -11,7 +11,6 @@ from schemas.advice import Refusal
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.facts.missing_messages import missing_text
 from store_io.audit.outcome.safety import (
     OF_ANY_RELEASE,
     Decision,
@@ -39,6 +38,7 @@ from store_io.audit.outcome.safety import (
 )
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
+from store_io.model.facts.missing_messages import missing_text
 from store_io.source.store_dir import DLEDGER
 from store_io.wording.refusals import refusal_sentence
 

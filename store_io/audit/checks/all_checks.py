@@ -10,34 +10,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from schemas.rows import Finding
-from store_io.audit.checks.compaction.compacted_topics import compacted_topics
-from store_io.audit.checks.config.against_queues import against_queues
-from store_io.audit.checks.config.lost_tables import lost_tables
-from store_io.audit.checks.controller.epoch_findings import epoch_findings
-from store_io.audit.checks.derived.checkpoint_times import checkpoint_times
-from store_io.audit.checks.derived.disputed import disputed, settled
-from store_io.audit.checks.derived.passed_over import passed_over
-from store_io.audit.checks.derived.queue_database import queue_database
-from store_io.audit.checks.derived.queue_entries import queue_entries
-from store_io.audit.checks.derived.queue_twins import queue_twins
-from store_io.audit.checks.derived.rocksdb_tables import rocksdb_tables
-from store_io.audit.checks.derived.unindexed import unindexed
-from store_io.audit.checks.derived.unnamed_tables import unnamed_tables
-from store_io.audit.checks.dledger.entry_chain import entry_chain
-from store_io.audit.checks.dledger.ledger_index import ledger_index
-from store_io.audit.checks.dledger.ledger_terms import ledger_terms
+from store_io.audit.checks.emptied import empty_findings
 from store_io.audit.checks.file_names import file_names
-from store_io.audit.checks.log.emptied import empty_findings
-from store_io.audit.checks.log.lost_messages import lost_messages
-from store_io.audit.checks.log.sequences import sequences
+from store_io.audit.checks.lost_messages import lost_messages
 from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
-from store_io.audit.checks.tiered_store import tiered_store
-from store_io.audit.checks.timer.timer_entries import timer_entry_findings
-from store_io.audit.checks.timer.timer_findings import timer_findings
-from store_io.audit.evidence import Evidence
-from store_io.audit.facts.size_misfits import misfit_findings
+from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
+from store_io.kinds.checkpoint.checkpoint_times import checkpoint_times
+from store_io.kinds.compaction.compacted_topics import compacted_topics
+from store_io.kinds.config.against_queues import against_queues
+from store_io.kinds.config.lost_tables import lost_tables
+from store_io.kinds.controller.epoch_findings import epoch_findings
+from store_io.kinds.dledger.entry_chain import entry_chain
+from store_io.kinds.dledger.ledger_index import ledger_index
+from store_io.kinds.dledger.ledger_terms import ledger_terms
+from store_io.kinds.index.unindexed import unindexed
+from store_io.kinds.queues.disputed import disputed, settled
+from store_io.kinds.queues.passed_over import passed_over
+from store_io.kinds.queues.queue_entries import queue_entries
+from store_io.kinds.rocksdb_queues.double_write_findings import queue_twins
+from store_io.kinds.rocksdb_queues.queue_database import queue_database
+from store_io.kinds.rocksdb_tables.rocksdb_tables import rocksdb_tables
+from store_io.kinds.rocksdb_tables.unnamed_tables import unnamed_tables
+from store_io.kinds.tiered.tiered_store import tiered_store
+from store_io.kinds.timers.timer_entry_findings import timer_entry_findings
+from store_io.kinds.timers.timer_findings import timer_findings
+from store_io.model.evidence import Evidence
+from store_io.model.facts.size_misfits import misfit_findings
 
 Check = Callable[[Evidence], Iterable[Finding]]
 

@@ -11,17 +11,17 @@ from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import CATALOGUE, NO_QUEUE, SWITCH_OFF, Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, RUN_QUEUE, Finding, QueueKey, Row
 from schemas.store_names import COMMITLOG, COMPACTION
-from store_io.audit.evidence import Evidence
-from store_io.audit.facts.unjudged import refusal_step
-from store_io.audit.loss import Loss
-from store_io.audit.queue_runs import matched
 from store_io.base.wording import count_text, seen
-from store_io.formats import config_reader
-from store_io.rules.config.files import DELAY_OFFSETS
-from store_io.rules.config.reading import config_rules
-from store_io.rules.loading import queue_folder, when_dispatch_ends, why_no_folder
-from store_io.rules.prediction import BrokerQueue, Prediction
-from store_io.rules.rocksdb.queue import RocksQueue
+from store_io.broker.loading import queue_folder, when_dispatch_ends, why_no_folder
+from store_io.broker.prediction import BrokerQueue, Prediction
+from store_io.broker.queues.rocksdb_queue_state import RocksQueue
+from store_io.broker.settings.config_files import DELAY_OFFSETS
+from store_io.broker.settings.config_rules import config_rules
+from store_io.kinds.config import config_reader
+from store_io.model.evidence import Evidence
+from store_io.model.facts.unjudged import refusal_step
+from store_io.model.loss import Loss
+from store_io.model.queue_runs import matched
 from store_io.wording.refusals import correct_line, refusal_sentence
 
 MAX_KEY_BYTES = 80  # of a key in a finding

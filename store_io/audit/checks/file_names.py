@@ -14,14 +14,14 @@ from schemas.dledger_layout import INDEX as UNITS
 from schemas.finding_codes import Code
 from schemas.rows import NOTE, REBUILDABLE, Finding, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
-from store_io.audit.evidence import Evidence
-from store_io.audit.log_map import MISSING
 from store_io.base.java_compat import parse_number
 from store_io.base.wording import count_text
-from store_io.formats.rocksdb.private_folder import is_database, is_database_name
-from store_io.rules.dledger.ledger_files import ledger_folder
-from store_io.rules.loading import Tree, is_folder
-from store_io.rules.releases import BrokerRules
+from store_io.broker.loading import Tree, is_folder
+from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.ledger_files import ledger_folder
+from store_io.model.evidence import Evidence
+from store_io.model.log_map import MISSING
+from store_io.rocksdb.private_folder import is_database, is_database_name
 from store_io.source import store_dir
 from store_io.source.byte_source import folder_of, name_of
 from store_io.source.store_dir import UNREAD_KINDS

@@ -22,14 +22,14 @@ from schemas.rows import EXTENT_MESSAGE, NOTE, AuditOutcome, Finding, MappedFile
 from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
-from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.rules.config.files import CONFIG_FILES, LMQ_OFFSETS
-from store_io.rules.message_verdict import VALID
+from store_io.broker.message_verdict import VALID
+from store_io.broker.settings.config_files import CONFIG_FILES, LMQ_OFFSETS
+from store_io.log.records.message_columns import RecordCheck
 from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
 from store_io.source.segment_window import SegmentWindow
 
 if TYPE_CHECKING:  # pages word its note, and need no decoder for that
-    from store_io.audit.evidence import Evidence
+    from store_io.model.evidence import Evidence
 
 REPORT_SUFFIX = ".repair.json"
 HEAD_BYTES = 64 << 10  # of a report: what is read here comes before its lists, which have no bound

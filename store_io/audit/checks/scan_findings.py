@@ -7,8 +7,8 @@ from itertools import chain
 
 from schemas.finding_codes import Code
 from schemas.rows import Finding
-from store_io.audit.evidence import Evidence
-from store_io.scan import torn_copies
+from store_io.log.scan import torn_copies
+from store_io.model.evidence import Evidence
 
 _NO_MESSAGE, _NO_ENTRY = (
     (Code.INDEX_ENTRY_BEYOND_END, Code.INDEX_ENTRY_DANGLING),

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.rows import NAMED, AuditOutcome, Comparison, SegmentSummary, Start
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_rounds
 from store_io.audit.compared.comparison import Answer, answer_of, comparison, not_known, older_than_its_writer, plan_section
 from store_io.audit.compared.shared_tasks import SharedRound
@@ -19,7 +18,8 @@ from store_io.audit.compared.variants import Variant, changed_settings, same_rul
 from store_io.audit.outcome.final_findings import completed
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task, run_task
-from store_io.rules.releases import broker_rules
+from store_io.broker.releases import broker_rules
+from store_io.model.audit_request import AuditRequest
 
 
 def compare(request: AuditRequest) -> Comparison | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.compared.variants import same_rules
-from store_io.audit.gaps import Gaps
-from store_io.audit.opened_copy import open_copy
-from store_io.audit.premises import heads_of
-from store_io.audit.written_by import WrittenBy, written_by
-from store_io.rules.releases import KNOWN_RELEASES, NEWEST_RELEASE, broker_rules, parse_known
+from store_io.broker.releases import KNOWN_RELEASES, NEWEST_RELEASE, broker_rules, parse_known
+from store_io.model.audit_request import AuditRequest
+from store_io.model.found_gaps import Gaps
+from store_io.model.opened_copy import open_copy
+from store_io.model.premises import heads_of
+from store_io.model.written_by import WrittenBy, written_by
 from store_io.source.byte_source import StoreLocation
 
 

@@ -16,11 +16,11 @@ from schemas.rows import Cuts, QueueKey, SegmentSummary
 from store_io.audit.compared.variants import nameless
 from store_io.base.packed import opened
 from store_io.base.tasks import PartlyRead, Task
-from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.formats.index_reader import IndexTask
-from store_io.rules.releases import BrokerRules
-from store_io.scan.other_walks import MOST_OTHERS, WalkRules, by_other_rules, by_own_rules
-from store_io.scan.segment_scan import SegmentTask
+from store_io.broker.releases import BrokerRules
+from store_io.kinds.index.index_reader import IndexTask
+from store_io.log.records.message_columns import RecordCheck
+from store_io.log.scan.other_walks import MOST_OTHERS, WalkRules, by_other_rules, by_own_rules
+from store_io.log.scan.segment_scan import SegmentTask
 
 Asked = Sequence[Sequence[Task]]  # by audit
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the table of commands takes DEFAULT_RISK from here, and is read before anything is installed
-    from store_io.rules.message_verdict import Message
+    from store_io.broker.message_verdict import Message
 
 DEFAULT_RISK = 1e-4
 

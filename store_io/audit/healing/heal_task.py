@@ -12,12 +12,12 @@ from store_io.audit.healing.filler_changes import filler_changes
 from store_io.audit.healing.places import all_places
 from store_io.audit.healing.record_changes import MOST_RECORD_BYTES, RecordChanges
 from store_io.audit.healing.witnesses import LogOrder, Says, by_entry
-from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.errors import StoreError
-from store_io.formats.commitlog.framing import PLAIN
-from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.formats.queue_store import QueuePaths, QueueStore, open_queue_store
-from store_io.rules.releases import BrokerRules
+from store_io.broker.releases import BrokerRules
+from store_io.kinds.queues.queue_store import QueuePaths, QueueStore, open_queue_store
+from store_io.log.records.framing import PLAIN
+from store_io.log.records.message_columns import RecordCheck
+from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 

@@ -18,10 +18,10 @@ from store_io.audit.healing.changes import Candidate, Change, Place
 from store_io.base.compiled.native import kept
 from store_io.base.crc import checksum
 from store_io.base.crc.crc_errors import CRC_BITS, ByteError, byte_errors
-from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.formats.commitlog.message_decode import fixed_fields
-from store_io.rules.header_faults import HEAD_BYTES, header_faults
-from store_io.rules.message_verdict import VALID, BufferFrames, Message, appended_crc, properties_fault, property_crc_value
+from store_io.broker.header_faults import HEAD_BYTES, header_faults
+from store_io.broker.message_verdict import VALID, BufferFrames, Message, appended_crc, properties_fault, property_crc_value
+from store_io.log.records.message_columns import RecordCheck
+from store_io.log.records.message_decode import fixed_fields
 from store_io.source.segment_window import SegmentWindow
 
 MOST_RECORD_BYTES = 16 << 20  # of a record that is searched; brokers write 4 MiB at most, by default

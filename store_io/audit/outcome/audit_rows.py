@@ -27,11 +27,11 @@ from schemas.rows import (
     QueueKey,
     Row,
 )
-from store_io.audit.evidence import Evidence
-from store_io.audit.loss import Loss
-from store_io.audit.queue_runs import FAR, NO_RUNS
 from store_io.base.packed import keys_of, packed, weight_of_row
 from store_io.base.ranges import total, union
+from store_io.model.evidence import Evidence
+from store_io.model.loss import Loss
+from store_io.model.queue_runs import FAR, NO_RUNS
 from store_io.wording.gaps import gap_text
 
 _EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from schemas import commitlog_layout
 from schemas.rows import ConfigTables, Row
-from store_io.audit.checks.config.against_queues import is_asked_for
-from store_io.audit.evidence import Evidence
-from store_io.formats.config_reader import StoreConfig
-from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.rules.config.reading import config_rules
+from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.broker.settings.config_rules import config_rules
+from store_io.kinds.config.against_queues import is_asked_for
+from store_io.kinds.config.config_reader import StoreConfig
+from store_io.model.evidence import Evidence
 from store_io.source.byte_source import name_of
 from store_io.wording.refusals import refusal_sentence
 

@@ -11,12 +11,12 @@ from typing import Any
 
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Finding, IndexFileSummary, QueueSummary, SegmentSummary
-from store_io.audit.evidence import Evidence
-from store_io.audit.facts.size_misfits import with_cause
 from store_io.audit.outcome.repairable import no_repair, without_promise
-from store_io.audit.queue_leftovers import LeftoverResult
 from store_io.base.exit_codes import severity_rank
 from store_io.base.packed import in_order
+from store_io.model.evidence import Evidence
+from store_io.model.facts.size_misfits import with_cause
+from store_io.model.queue_leftovers import LeftoverResult
 from store_io.source.store_dir import StoreListing
 
 MAX_FINDINGS = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schemas.gaps import Cause, Gap, LeftOut
 from schemas.rows import Row
-from store_io.audit.evidence import Evidence
+from store_io.model.evidence import Evidence
 
 
 def not_read(evidence: Evidence) -> Row:

@@ -11,13 +11,13 @@ from schemas import checkpoint_layout
 from schemas.dledger_layout import CHECKPOINT, TERM
 from schemas.rows import Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, IDENTITY_FILE, INDEX, QUEUES
-from store_io.audit.evidence import Evidence
-from store_io.audit.opened_copy import OpenedCopy
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import unless_denied
 from store_io.base.packed import in_order, packed
-from store_io.formats import config_reader
-from store_io.formats.controller import epoch_file
+from store_io.kinds.config import config_reader
+from store_io.kinds.controller import epoch_file
+from store_io.model.evidence import Evidence
+from store_io.model.opened_copy import OpenedCopy
 
 _NAMED, _KNOWN, _SMALL = range(3)  # what is said of a path: one of these counts, the greatest
 _Said = tuple[str, int, int, int, str]  # (path, one of these, number: a later one counts, size, digest)

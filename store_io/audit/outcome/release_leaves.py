@@ -15,11 +15,11 @@ from schemas.checkpoint_layout import CHECKPOINT_FILE
 from schemas.finding_codes import NO_QUEUE, STOP_REASONS
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, NOTE, Finding, PlanStep, Row
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, COMPACTION, EXT, INDEX, QUEUES
-from store_io.audit.evidence import Evidence
-from store_io.audit.queue_runs import message_runs, messages_in
 from store_io.base.packed import items_of
 from store_io.base.wording import clause, count_text
-from store_io.rules.queue_state import QueueState
+from store_io.broker.queues.queue_state import QueueState
+from store_io.model.evidence import Evidence
+from store_io.model.queue_runs import message_runs, messages_in
 from store_io.source.store_dir import UNREAD_KINDS
 from store_io.wording.refusals import refusal_sentence
 

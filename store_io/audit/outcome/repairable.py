@@ -16,13 +16,13 @@ from schemas.finding_codes import (
 )
 from schemas.rows import Finding
 from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
-from store_io.rules.dledger.ledger_files import ledger_peers
-from store_io.rules.rocksdb.combination import combination
+from store_io.broker.queues.combination import combination
+from store_io.broker.settings.ledger_files import ledger_peers
 from store_io.source.store_dir import StoreListing
 
 if TYPE_CHECKING:  # a repair asks here before it loads what audits
-    from store_io.audit.evidence import Evidence
-    from store_io.audit.opened_copy import OpenedCopy
+    from store_io.model.evidence import Evidence
+    from store_io.model.opened_copy import OpenedCopy
 
 
 def no_repair(copy: OpenedCopy) -> str:

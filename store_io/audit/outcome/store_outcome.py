@@ -8,17 +8,9 @@ from dataclasses import asdict, dataclass, field
 from schemas.gaps import Gap
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.checks.broker_start import OffsetsBeyond
-from store_io.audit.checks.derived.rocksdb_tables import tables_judged
-from store_io.audit.checks.log.emptied import log_end
+from store_io.audit.checks.emptied import log_end
 from store_io.audit.checks.repaired_store import kept_by_repair
-from store_io.audit.evidence import Evidence
-from store_io.audit.facts.missing_messages import missing_messages
-from store_io.audit.facts.odd_settings import ignored_lines, odd_settings
-from store_io.audit.gaps import Gaps
-from store_io.audit.loss import Loss
-from store_io.audit.other_kinds import other_ledgers
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.audit.outcome.config_section import config_row, config_tables
 from store_io.audit.outcome.final_findings import final_findings
@@ -27,13 +19,21 @@ from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
 from store_io.audit.outcome.verdict import verdict_sentence
-from store_io.audit.premises import GivenConf, inferred_mode, mode_doubts, premises
 from store_io.base.exit_codes import INCOMPLETE, of_store
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
-from store_io.formats.properties import parse_properties
-from store_io.rules.releases import Setting
-from store_io.rules.settings.unsafe_settings import unsafe_settings
+from store_io.broker.releases import Setting
+from store_io.broker.settings.unsafe_settings import unsafe_settings
+from store_io.kinds.rocksdb_tables.rocksdb_tables import tables_judged
+from store_io.log.records.properties import parse_properties
+from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
+from store_io.model.facts.missing_messages import missing_messages
+from store_io.model.facts.odd_settings import ignored_lines, odd_settings
+from store_io.model.found_gaps import Gaps
+from store_io.model.loss import Loss
+from store_io.model.other_kinds import other_ledgers
+from store_io.model.premises import GivenConf, inferred_mode, mode_doubts, premises
 from store_io.wording.gaps import distinct, gap_rows, incomplete_texts
 from store_io.wording.refusals import refusal_row
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from schemas.finding_codes import Code
 from schemas.rows import DEFAULT, DOUBT, NAMED, REBUILDABLE, TAKEN, AuditOutcome
 from store_io.audit.as_master import as_master
-from store_io.audit.checks.log import emptied
+from store_io.audit.checks import emptied
 from store_io.audit.checks.repaired_store import repair_note
-from store_io.audit.facts.odd_settings import MOST_NAMED
 from store_io.audit.outcome.safety import (
     Start,
     config_losses,
@@ -25,6 +24,7 @@ from store_io.audit.outcome.safety import (
     timers_lost,
 )
 from store_io.base.wording import count_text, names_text
+from store_io.model.facts.odd_settings import MOST_NAMED
 from store_io.wording.refusals import refusal_sentence
 
 

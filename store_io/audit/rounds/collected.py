@@ -6,31 +6,31 @@ from typing import Any
 
 from schemas.gaps import Cause, Gap, LedgerRows, LeftOut
 from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
-from store_io.audit.epoch_starts import EpochStartsResult, EpochStartsTask
-from store_io.audit.gaps import Gaps
-from store_io.audit.queue_leftovers import LeftoverResult, LeftoverTask
-from store_io.audit.tables.table_tasks import IndexLookTask, LogTableTask
-from store_io.audit.tables.table_view import TableResults
-from store_io.audit.timer.timer_part import TimerPartTask, TimerResults
 from store_io.base.packed import PackedMap, PackedWhenMany
 from store_io.base.tasks import NotRead, Task, unpacked
-from store_io.formats.consumequeue_reader import QueueGroup
-from store_io.formats.dledger.entry_walk import DataTask
-from store_io.formats.dledger.unit_reader import UnitTask
-from store_io.formats.index_reader import IndexTask
-from store_io.formats.rocksdb.index_table import IndexTableTask
-from store_io.formats.rocksdb.queue_pass import KeyRangeTask
-from store_io.formats.rocksdb.timer_table import TimerEntriesTask
-from store_io.formats.rocksdb.transaction_table import TransactionTableTask
-from store_io.formats.timer.timer_task import TimerTask
-from store_io.rules.dledger.ledger_walks import MAX_STRETCHES, DataWalk, UnitWalk
-from store_io.rules.prediction import ScanId
-from store_io.scan.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
-from store_io.scan.queues.twin_queues import TwinGap, TwinTask, least_offset
-from store_io.scan.segment_edges import EdgeTask, SegmentEdges
-from store_io.scan.segment_scan import SegmentTask
-from store_io.scan.stored_runs import RunShelf
-from store_io.scan.summary_pickle import KeyTable
+from store_io.broker.prediction import ScanId
+from store_io.kinds.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
+from store_io.kinds.controller.epoch_starts import EpochStartsResult, EpochStartsTask
+from store_io.kinds.dledger.entry_walk import DataTask
+from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, UnitWalk
+from store_io.kinds.dledger.unit_reader import UnitTask
+from store_io.kinds.index.index_reader import IndexTask
+from store_io.kinds.queues.consumequeue_reader import QueueGroup
+from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinTask, least_offset
+from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeTask
+from store_io.kinds.rocksdb_tables.index_table import IndexTableTask
+from store_io.kinds.rocksdb_tables.table_tasks import IndexLookTask, LogTableTask
+from store_io.kinds.rocksdb_tables.table_view import TableResults
+from store_io.kinds.rocksdb_tables.timer_table import TimerEntriesTask
+from store_io.kinds.rocksdb_tables.transaction_table import TransactionTableTask
+from store_io.kinds.timers.timer_part import TimerPartTask, TimerResults
+from store_io.kinds.timers.timer_task import TimerTask
+from store_io.log.scan.segment_edges import EdgeTask, SegmentEdges
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.log.scan.stored_runs import RunShelf
+from store_io.log.scan.summary_pickle import KeyTable
+from store_io.model.found_gaps import Gaps
+from store_io.model.queue_leftovers import LeftoverResult, LeftoverTask
 
 LATE = (
     (LeftoverTask, LeftOut.LEFTOVERS),

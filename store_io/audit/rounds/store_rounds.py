@@ -20,37 +20,37 @@ from schemas.finding_codes import Code
 from schemas.gaps import Cause, Gap
 from schemas.rows import MappedFile, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES
-from store_io.audit.audit_request import AuditRequest
-from store_io.audit.evidence import Evidence
-from store_io.audit.facts.compacted import compacted_start
-from store_io.audit.gaps import Gaps
-from store_io.audit.log_map import LogMap, log_map
-from store_io.audit.loss import Loss, compute_loss
-from store_io.audit.opened_copy import OpenedCopy
-from store_io.audit.queue_views import KnownQueues, QueueView, queue_views
 from store_io.audit.rounds.collected import Collected, is_whole
-from store_io.audit.rounds.earlier_segments import EarlierSegments
-from store_io.audit.rounds.queue_making import QueueMaker
-from store_io.audit.rounds.table_making import TableMaker
 from store_io.audit.rounds.task_making import TaskMaker
-from store_io.audit.timer.timer_view import TimerView, timer_view
 from store_io.base.errors import StoreError
 from store_io.base.packed import opened
 from store_io.base.tasks import NotRead, PartlyRead, Task
-from store_io.formats.consumequeue_reader import read_file_entries
-from store_io.formats.rocksdb.queue_ends import KnownEnds
-from store_io.formats.rocksdb.queue_entries import EntryReader, KnownEntries
-from store_io.formats.rocksdb.queue_table import NO_DATABASE
-from store_io.rules.dledger.ledger_chain import live_ends
-from store_io.rules.dledger.ledger_fold import LedgerFold, LedgerRead
-from store_io.rules.prediction import Needs, Prediction, ScanId
-from store_io.rules.queue_state import CHUNK_ENTRIES, DiskEntries
-from store_io.rules.recovery import Fold
-from store_io.rules.rocksdb.combination import light_expected
-from store_io.rules.rocksdb.combined import CombinedFold
-from store_io.rules.rocksdb.ledger import KeyedLedgerFold
-from store_io.rules.rocksdb.recovery import RocksFold
-from store_io.scan.segment_scan import SegmentTask
+from store_io.broker.prediction import Needs, Prediction, ScanId
+from store_io.broker.queues.combination import light_expected
+from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries
+from store_io.broker.recovery import Fold
+from store_io.kinds.compaction.compacted_start import compacted_start
+from store_io.kinds.dledger.ledger_chain import live_ends
+from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
+from store_io.kinds.queues.consumequeue_reader import read_file_entries
+from store_io.kinds.queues.queue_making import QueueMaker
+from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
+from store_io.kinds.rocksdb_queues.ledger_queues_fold import KeyedLedgerFold
+from store_io.kinds.rocksdb_queues.queue_ends import KnownEnds
+from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE
+from store_io.kinds.rocksdb_queues.rocksdb_fold import RocksFold
+from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEntries
+from store_io.kinds.rocksdb_tables.table_making import TableMaker
+from store_io.kinds.timers.timer_view import TimerView, timer_view
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.earlier_segments import EarlierSegments
+from store_io.model.evidence import Evidence
+from store_io.model.found_gaps import Gaps
+from store_io.model.log_map import LogMap, log_map
+from store_io.model.loss import Loss, compute_loss
+from store_io.model.opened_copy import OpenedCopy
+from store_io.model.queue_views import KnownQueues, QueueView, queue_views
 from store_io.source.byte_source import ByteSource
 
 Rounds = Generator[list[Task], list[Any], None]

@@ -10,30 +10,30 @@ import numpy as np
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
 from schemas.rows import MappedFile, QueueKey, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
-from store_io.audit.audit_request import AuditRequest
-from store_io.audit.epoch_starts import MOST_STARTS, EpochPlace, EpochStartsTask
-from store_io.audit.opened_copy import MAX_PHY_OFFSET, OpenedCopy
-from store_io.audit.timer.timer_part import TimerPartTask, part_scan, with_timers
-from store_io.audit.timer.timer_view import TIMER_QUEUE, TimerView
 from store_io.base.packed import PackedMap, items_of
 from store_io.base.tasks import Task
-from store_io.formats.dledger.entry_walk import DataTask
-from store_io.formats.dledger.unit_reader import UnitTask
-from store_io.formats.index_reader import IndexTask
-from store_io.formats.rocksdb.timer_table import TimerEntriesTask
-from store_io.formats.timer.timer_task import TimerTask
-from store_io.rules.compaction.sparse_recovery import RECOVERED_FILES
-from store_io.rules.index_state import IndexHeader
-from store_io.rules.loading import numbered_files
-from store_io.rules.multi_dispatch import LMQ_PREFIX
-from store_io.rules.prediction import Needs, ScanId
-from store_io.rules.rocksdb.combination import light_expected
-from store_io.rules.timer.timer_recovery import recovery_begin
-from store_io.scan.compaction.compacted_file import CompactedFileTask
-from store_io.scan.compaction.log_messages import LogFiles
-from store_io.scan.index.index_files import IndexFileRef
-from store_io.scan.segment_edges import EdgeTask, edge_tasks
-from store_io.scan.segment_scan import PartialWalk, SegmentTask
+from store_io.broker.index_state import IndexHeader
+from store_io.broker.loading import numbered_files
+from store_io.broker.prediction import Needs, ScanId
+from store_io.broker.queues.combination import light_expected
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.kinds.compaction.compacted_file import CompactedFileTask
+from store_io.kinds.compaction.log_messages import LogFiles
+from store_io.kinds.compaction.sparse_recovery import RECOVERED_FILES
+from store_io.kinds.controller.epoch_starts import MOST_STARTS, EpochPlace, EpochStartsTask
+from store_io.kinds.dledger.entry_walk import DataTask
+from store_io.kinds.dledger.unit_reader import UnitTask
+from store_io.kinds.index.index_files import IndexFileRef
+from store_io.kinds.index.index_reader import IndexTask
+from store_io.kinds.rocksdb_tables.timer_table import TimerEntriesTask
+from store_io.kinds.timers.timer_part import TimerPartTask, part_scan, with_timers
+from store_io.kinds.timers.timer_recovery import recovery_begin
+from store_io.kinds.timers.timer_task import TimerTask
+from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
+from store_io.log.scan.segment_edges import EdgeTask, edge_tasks
+from store_io.log.scan.segment_scan import PartialWalk, SegmentTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy
 from store_io.source.store_dir import UNREAD_KINDS
 
 EDGES_TOGETHER = 128  # segments

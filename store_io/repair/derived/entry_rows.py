@@ -14,9 +14,9 @@ from schemas import rows as rows_module
 from schemas.rows import RUN_UNQUEUED, QueueKey
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, peek_i32, peek_i64, poke_i32, poke_i64
-from store_io.formats.commitlog import message_columns
-from store_io.formats.commitlog import segment_items as item
-from store_io.formats.commitlog.message_columns import HAS_TAGS, Columns
+from store_io.log.records import message_columns
+from store_io.log.records import segment_items as item
+from store_io.log.records.message_columns import HAS_TAGS, Columns
 
 WAITING_ROWS = 1 << 18  # entries that are sorted by queue together: 15 MB, and as much in order
 QUEUED_DTYPE = np.dtype(

@@ -13,10 +13,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from schemas.rows import QueueKey, SegmentSummary
+from store_io.log.scan.dataset_rows import ScannedRows
+from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.repair.derived.entry_rows import WAITING_ROWS, QueuedRows, raw_index_entries
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter, WriteFailed
-from store_io.scan.dataset_rows import ScannedRows
-from store_io.scan.segment_scan import SegmentTask, scan_segment
 
 
 @dataclass(frozen=True)

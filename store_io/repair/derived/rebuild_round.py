@@ -12,23 +12,25 @@ from dataclasses import dataclass, field
 
 from schemas.finding_codes import Code
 from schemas.rows import RUN_QUEUE, Finding, QueueKey, Row
-from store_io.audit.queue_views import QueueView
 from store_io.base.errors import StoreError
-from store_io.repair.derived import index_plan, keyed_rebuild, queue_files, queue_plan
-from store_io.repair.derived.index_link import link_index
-from store_io.repair.derived.index_plan import IndexPlan
-from store_io.repair.derived.keyed_plan import KeyedQueuePlan
-from store_io.repair.derived.keyed_rebuild import RawFile
-from store_io.repair.derived.queue_places import BridgedRanges, runs_of
-from store_io.repair.derived.queue_plan import NewLog, QueuePlan
+from store_io.broker.loading import why_no_folder
+from store_io.kinds.index import index_plan
+from store_io.kinds.index.index_link import link_index
+from store_io.kinds.index.index_plan import IndexPlan
+from store_io.kinds.queues import queue_files, queue_plan
+from store_io.kinds.queues.queue_places import BridgedRanges, runs_of
+from store_io.kinds.queues.queue_plan import NewLog, QueuePlan
+from store_io.kinds.rocksdb_queues import rocksdb_queue_rebuild
+from store_io.kinds.rocksdb_queues.double_write_plan import plan_twins
+from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan
+from store_io.kinds.rocksdb_queues.rocksdb_queue_rebuild import RawFile
+from store_io.kinds.rocksdb_tables.table_rebuild import rebuild_tables
+from store_io.model.queue_views import QueueView
 from store_io.repair.derived.rebuild_tasks import BuildTask, QueueBuild, fill_entries
-from store_io.repair.derived.twin_plan import plan_twins
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER, SALVAGE
 from store_io.repair.repair_work import Work
-from store_io.repair.tables.table_rebuild import rebuild_tables
-from store_io.rules.loading import why_no_folder
 from store_io.wording.refusals import refusal_sentence
 
 
@@ -126,7 +128,7 @@ def _new_log(work: Work, log: LogPlan, audit: Audited) -> NewLog:
 
 def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
     """Index and database. Raises StoreError."""
-    reasons = keyed_rebuild.reasons(work, audit, made.database is not None)
+    reasons = rocksdb_queue_rebuild.reasons(work, audit, made.database is not None)
     index = index_plan.prepare_index(work, audit)
     plans: list[KeyedQueuePlan] = []
     raw: RawFile | None = None
@@ -134,11 +136,11 @@ def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
         served = _served(before) if work.request.policy == BROKER else None
         known = before.evidence.copy.queue_table
         assert known is not None
-        plans = keyed_rebuild.plan_database(audit.views, _new_log(work, log, audit), known.ends, served)
-        raw = keyed_rebuild.make_raw(work, audit, plans)
+        plans = rocksdb_queue_rebuild.plan_database(audit.views, _new_log(work, log, audit), known.ends, served)
+        raw = rocksdb_queue_rebuild.make_raw(work, audit, plans)
     parts = _write_entries(work, audit, plans, index, raw)
     if raw is not None:
-        made.database = keyed_rebuild.write_database(work, plans, raw, parts, log.end, reasons)
+        made.database = rocksdb_queue_rebuild.write_database(work, plans, raw, parts, log.end, reasons)
     made.add(plans, index)
     if index.paths:
         link_index(work, index)
@@ -146,22 +148,22 @@ def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
 
 def _rebuild_twins(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
     """Rebuild queues in files, then the database beside them, each if it is blamed; then the index. Raises StoreError."""
-    reasons = keyed_rebuild.reasons(work, audit, made.database is not None)
+    reasons = rocksdb_queue_rebuild.reasons(work, audit, made.database is not None)
     in_files = {plan.key: plan for plan in _rebuild_files(work, log, before, audit, made)}
     if made.database is None and any(view.missing for view in audit.light_views.values()):
-        reasons = reasons or (keyed_rebuild.LIGHT_MISSING,)
+        reasons = reasons or (rocksdb_queue_rebuild.LIGHT_MISSING,)
     if not reasons:
         return
     served = _served(before) if work.request.policy == BROKER else None
     new_log, twins = _new_log(work, log, audit), before.copy.twins
     assert twins is not None
     plans = plan_twins(audit.file_views, in_files, new_log, served)
-    light = keyed_rebuild.plan_database(audit.light_views, new_log, twins.table.ends, served)
+    light = rocksdb_queue_rebuild.plan_database(audit.light_views, new_log, twins.table.ends, served)
     made.add(light, IndexPlan())
     plans += light
-    raw = keyed_rebuild.make_raw(work, audit, plans)
+    raw = rocksdb_queue_rebuild.make_raw(work, audit, plans)
     parts = _write_entries(work, audit, plans, IndexPlan(), raw)
-    made.database = keyed_rebuild.write_database(work, plans, raw, parts, log.end, reasons)
+    made.database = rocksdb_queue_rebuild.write_database(work, plans, raw, parts, log.end, reasons)
 
 
 def _served(before: Audited) -> frozenset[QueueKey]:

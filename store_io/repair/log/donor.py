@@ -17,16 +17,16 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, Extent, 
 from store_io.base.errors import UnfitDonor
 from store_io.base.ranges import subtract, union
 from store_io.base.wording import count_text
-from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.formats.commitlog.segment_walk import whole_messages_end
+from store_io.broker.loading import Tree
+from store_io.log.records.message_columns import RecordCheck
+from store_io.log.records.segment_walk import whole_messages_end
+from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.repair.log.segments import WINDOW_BYTES, message_extents, segment_path
 from store_io.repair.log.two_logs import TwoLogs
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_steps import TAKE
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
-from store_io.rules.loading import Tree
-from store_io.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_file import ByteFile
 from store_io.source.segment_window import SegmentWindow
 

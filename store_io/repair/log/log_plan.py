@@ -15,11 +15,12 @@ from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_FILLER, EXTENT_MESSAGE, WALK_AUDIT, SegmentSummary, StoreFile
 from schemas.store_names import COMMITLOG
-from store_io.audit.queue_runs import message_runs, messages_in
 from store_io.base.errors import StoreError
-from store_io.formats.commitlog import bridges
-from store_io.formats.commitlog.message_columns import RecordCheck
-from store_io.formats.commitlog.segment_walk import whole_messages_end
+from store_io.broker.message_verdict import VALID, Message
+from store_io.log.records import bridges
+from store_io.log.records.message_columns import RecordCheck
+from store_io.log.records.segment_walk import whole_messages_end
+from store_io.model.queue_runs import message_runs, messages_in
 from store_io.repair.log.edits import Edit, LogPlan
 from store_io.repair.log.segments import filler, message_extents, segment_path, window_of
 from store_io.repair.repair_audit import Audited
@@ -27,7 +28,6 @@ from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, ZERO, Step
 from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
-from store_io.rules.message_verdict import VALID, Message
 from store_io.source.byte_source import ByteSource
 
 MAX_NEW_SEGMENTS = 10_000

@@ -11,9 +11,9 @@ import struct
 from schemas import commitlog_layout
 from schemas import consumequeue_layout as layout
 from schemas.store_names import QUEUES
-from store_io.formats.commitlog import bridges
-from store_io.repair.derived import checkpoint
-from store_io.repair.derived.checkpoint import NewCheckpoint
+from store_io.kinds.checkpoint import checkpoint_rebuild
+from store_io.kinds.checkpoint.checkpoint_rebuild import NewCheckpoint
+from store_io.log.records import bridges
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.log.segments import filler, segment_path
 from store_io.repair.repair_audit import Audited
@@ -60,8 +60,8 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
     if queued and not work.rules.rocksdb_queues:  # those are made anew as a whole
         _lead_to(work, base, len(record))
     log.end = base + len(record)
-    time, index = audit.last_store_time, checkpoint.index_time(work, audit)
-    checkpoint.put(work, NewCheckpoint(time, index, 0, base, base), "leads a start to the added segment")
+    time, index = audit.last_store_time, checkpoint_rebuild.index_time(work, audit)
+    checkpoint_rebuild.put(work, NewCheckpoint(time, index, 0, base, base), "leads a start to the added segment")
 
 
 def _fill(work: Work, base: int, at: int) -> None:

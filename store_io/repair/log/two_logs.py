@@ -13,11 +13,11 @@ import numpy as np
 from schemas.commitlog_layout import FRAME_BYTES, MAGIC_BLANK_BYTES
 from schemas.rows import Extent, SegmentSummary
 from store_io.base.errors import UnfitDonor
-from store_io.formats.commitlog.message_columns import RecordCheck
+from store_io.broker.loading import Tree, segments_of
+from store_io.broker.message_verdict import VALID
+from store_io.broker.releases import BrokerRules
+from store_io.log.records.message_columns import RecordCheck
 from store_io.repair.log.segments import message_extents, segment_path, window_of
-from store_io.rules.loading import Tree, segments_of
-from store_io.rules.message_verdict import VALID
-from store_io.rules.releases import BrokerRules
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.source.store_dir import list_store

@@ -23,10 +23,10 @@ import numpy as np
 
 from schemas import rocksdb_layout as layout
 from store_io.base.errors import StoreError
-from store_io.formats.rocksdb.child import HEADER
-from store_io.formats.rocksdb.database import Batch
-from store_io.formats.rocksdb.process import Process, end_process, how_it_ended, start_process
 from store_io.repair.writing.store_writer import WriteFailed
+from store_io.rocksdb.database import Batch
+from store_io.rocksdb.database_reader_child import HEADER
+from store_io.rocksdb.process import Process, end_process, how_it_ended, start_process
 
 WRITER_BYTES = 2 << 30  # address space of the process
 LEAST_SECONDS, ENTRIES_PER_SECOND = 120, 10_000  # how long an answer may take at most

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from jobs import entry
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.broker_truth.harness.real_broker import PREPARED, ROLLBACK, Jvm, Jvms, Served, batch_topics
 from tests.support.stores import corpus_tools

@@ -23,7 +23,7 @@ import zstandard
 
 from jobs import entry
 from jobs.runtime import setup as environment
-from store_io.explore.lost.sendable import NOT_SENT
+from store_io.messages.lost.sendable import NOT_SENT
 from tests.broker_truth.harness import own_network
 from tests.broker_truth.harness.cluster import NAMESRV, SETTINGS, Cluster
 from tests.broker_truth.harness.kinds import Session

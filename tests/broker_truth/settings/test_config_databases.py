@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from store_io.formats.config_reader import read_config
-from store_io.formats.settings import read_settings
-from store_io.rules.releases import broker_rules
+from store_io.broker.releases import broker_rules
+from store_io.broker.settings.read_settings import read_settings
+from store_io.kinds.config.config_reader import read_config
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from tests.broker_truth.harness.managers import Loaded, Managers
 from tests.broker_truth.harness.real_broker import Jvm, class_path, conf_of
-from tests.store_io.formats.config.test_held_tables import ODD_RECORDS, RECORDS
+from tests.store_io.kinds.config.texts.test_held_tables import ODD_RECORDS, RECORDS
 from tests.support.damage import invert_byte
 
 pytestmark = pytest.mark.broker

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.broker_truth.harness.real_broker import RELEASES, Jvm
-from tests.store_io.repair.config.test_fix_config import fixed, store, tables, topics
+from tests.store_io.kinds.config.rebuild.test_fix_config import fixed, store, tables, topics
 
 pytestmark = pytest.mark.broker
 TORN = {f"{name}.json{end}": "{" for name in ("topics", "subscriptionGroup", "delayOffset") for end in ("", ".bak")}

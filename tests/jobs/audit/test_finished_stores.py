@@ -26,9 +26,9 @@ from jobs.runtime.output import KEPT, OutputFolder
 from schemas.finding_codes import Code
 from schemas.gaps import Cause
 from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment, Finding
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base import packed
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_folder
 from tests.support.processes.deadly_tasks import fleet

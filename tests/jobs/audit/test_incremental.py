@@ -21,11 +21,11 @@ from jobs.tables.delta_query import DeltaQuery
 from jobs.tasks.runner import partition
 from schemas.gaps import Cause, exit_code_of
 from schemas.tables import TABLES
-from store_io.audit.audit_request import AuditRequest
-from store_io.audit.gaps import Gaps
-from store_io.audit.opened_copy import open_copy
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.base.errors import UsageError
+from store_io.model.audit_request import AuditRequest
+from store_io.model.found_gaps import Gaps
+from store_io.model.opened_copy import open_copy
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.stores.builders import Message, Sizes, StoreBuilder

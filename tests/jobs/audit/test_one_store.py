@@ -22,10 +22,10 @@ from jobs.runtime.session import Session
 from jobs.tasks.runner import Runner
 from schemas.gaps import Cause, Gap
 from schemas.rows import FurthestRun
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.broker.releases import KNOWN_RELEASES
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.repair_plan import read_plan
-from store_io.rules.releases import KNOWN_RELEASES
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.fleets import Fleet, HereRunner, audited_fleet
 from tests.support.answers.repaired import planned_options, repaired

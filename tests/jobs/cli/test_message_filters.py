@@ -10,7 +10,7 @@ from jobs.cli import options
 from jobs.cli.argument_places import read_topic
 from jobs.cli.message_filters import read_filter, read_time
 from store_io.base.errors import UsageError
-from store_io.explore.message_filter import MessageFilter
+from store_io.messages.message_filter import MessageFilter
 
 
 def test_no_option_is_no_condition() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli import option_values
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.releases import KNOWN_RELEASES
 
 
 def test_what_is_right_becomes_a_value() -> None:

@@ -15,7 +15,7 @@ from jobs.cli.options import AuditOptions, from_word, parse, to_word
 from jobs.cli.stores import StoreArgument
 from jobs.installation import ROOT
 from store_io.base.errors import UsageError
-from store_io.rules.releases import KNOWN_RELEASES, NEWEST_RELEASE
+from store_io.broker.releases import KNOWN_RELEASES, NEWEST_RELEASE
 from tests.jobs.cli.conftest import audit
 
 CODE = """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from jobs import entry
-from store_io.rules.releases import NEWEST_RELEASE
+from store_io.broker.releases import NEWEST_RELEASE
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import (
     COMPRESSED,

@@ -22,9 +22,9 @@ from jobs.runtime import setup as environment
 from jobs.tables.delta_query import DeltaQuery
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreChanged, StoreError, UsageError
-from store_io.explore.scans import DEFAULT_COLUMNS
+from store_io.messages.scans import DEFAULT_COLUMNS
 from tests.schemas.test_json_schemas import faults
-from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
+from tests.store_io.messages.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.exports import EVERYTHING
 from tests.support.answers.lost_messages import damaged_store
 from tests.support.processes.s3_server import BUCKET, S3Server

@@ -13,12 +13,12 @@ from jobs import installation, warm_up
 from jobs.commands import pack
 from jobs.runtime import setup as environment
 from jobs.runtime.session import zip_packages
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.errors import StoreError
 from store_io.base.tasks import run_task
-from store_io.formats import index_reader
-from store_io.formats.index_reader import IndexTask
+from store_io.kinds.index import index_reader
+from store_io.kinds.index.index_reader import IndexTask
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 
 
@@ -36,7 +36,7 @@ def test_the_zip_holds_every_module_and_is_repeatable(tmp_path: Path) -> None:
     }
     assert names == wanted
     assert {
-        "store_io/rules/recovery.py",
+        "store_io/broker/recovery.py",
         "jobs/report/pages/templates/report.html",
         "jobs/report/pages/templates/tools.js",
     } <= names

@@ -27,12 +27,12 @@ from jobs.messages.message_arguments import unknown_topics
 from jobs.messages.message_query import TABLE_COLUMNS, read_query
 from jobs.report.texts.query_text import Csv
 from jobs.runtime.spark_start import LazySpark
-from store_io.explore import last_places
-from store_io.explore.choice import by_queues
-from store_io.explore.message_filter import Contents
-from store_io.explore.message_search import SearchTask, run_search
-from store_io.explore.open_store import open_store
-from store_io.explore.scans import MessageScan
+from store_io.messages import last_places
+from store_io.messages.choice import by_queues
+from store_io.messages.message_filter import Contents
+from store_io.messages.message_search import SearchTask, run_search
+from store_io.messages.open_store import open_store
+from store_io.messages.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.lost_messages import damaged_store
 from tests.support.stores import builders, corpus_tools

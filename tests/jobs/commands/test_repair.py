@@ -23,9 +23,9 @@ from jobs.commands import repair as repair_command
 from jobs.repair import hand_over
 from jobs.report.texts.text import CLEAR_LINE
 from jobs.tasks.threads_or_spark import run_tasks_for
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.writing import store_writer
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT

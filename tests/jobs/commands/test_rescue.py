@@ -19,9 +19,9 @@ from jobs.commands import rescue
 from jobs.repair import first_look
 from jobs.repair.hand_over import SUFFIXES
 from schemas.gaps import Cause, Gap
-from store_io.formats.config.table_forms import Form
+from store_io.kinds.config.rebuild import config_changes
+from store_io.kinds.config.texts.table_forms import Form
 from store_io.repair import ways
-from store_io.repair.config import config_changes
 from tests.support import damage
 from tests.support.answers.repaired import content
 from tests.support.stores.builders import Message, StoreBuilder

@@ -13,8 +13,8 @@ import pytest
 
 from jobs.messages.export_files import export_segment
 from store_io.base.errors import StoreChanged, StoreError
-from store_io.explore.redaction import Redaction
-from tests.store_io.explore.test_message_rows import odd_store, rows_of
+from store_io.messages.redaction import Redaction
+from tests.store_io.messages.test_message_rows import odd_store, rows_of
 from tests.support.answers.exports import EVERYTHING, files_of
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, StoreBuilder

@@ -14,7 +14,7 @@ from jobs.cli.options import AuditOptions
 from jobs.runtime.session import Session
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.tasks import Task
-from store_io.scan.segment_scan import SegmentTask
+from store_io.log.scan.segment_scan import SegmentTask
 from tests.support.processes.deadly_tasks import STORES, deadly, fleet
 
 

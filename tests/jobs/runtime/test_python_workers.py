@@ -138,6 +138,6 @@ def test_before_the_fork_only_what_tasks_need_is_loaded() -> None:
         return {*subprocess.run(words, cwd=environment.ROOT, capture_output=True, text=True, check=True).stdout.split()}
 
     one, many = loaded("a"), loaded("a", "b")
-    assert "store_io.scan.segment_scan" in one and "store_io.audit.queue_leftovers" in one
+    assert "store_io.log.scan.segment_scan" in one and "store_io.model.queue_leftovers" in one
     judging = {"store_io.audit.checks.all_checks", "jobs.report.pages.report_html", "store_io.repair.repair_store"}
     assert not judging & one and judging <= many, "for many stores tasks judge, too"

@@ -199,7 +199,7 @@ def test_a_spark_that_does_not_start_is_one_sentence_and_a_result(word: str, sai
 def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) -> None:
     pack.pack_environment(str(tmp_path / "e.tar.gz"))
     extract(tmp_path / "e.tar.gz", tmp_path / "some where")
-    check = "import numba, pandas, pyarrow, isal.isal_zlib, store_io.audit.loss as a; print(pyarrow.__file__); print(a.__file__)"
+    check = "import numba, pandas, pyarrow, isal.isal_zlib, store_io.model.loss as a; print(pyarrow.__file__); print(a.__file__)"
     done = subprocess.run(
         [tmp_path / "some where" / "bin" / "python", "-P", "-c", check],
         env={"PATH": f"{os.path.dirname(os.path.realpath(sys.executable))}:/usr/bin:/bin", "PYTHONPATH": str(environment.ROOT)},

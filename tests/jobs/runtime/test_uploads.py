@@ -15,9 +15,9 @@ from jobs.runtime import uploads
 from jobs.runtime.uploads import UploadFailed, target_of
 from schemas.rows import Row
 from schemas.store_names import UPLOAD_MARK
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore, StoreError, UsageError
+from store_io.model.audit_request import AuditRequest
 from store_io.source import s3_client
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import list_store

@@ -48,9 +48,9 @@ from jobs.sources.message_source import MessagesSource
 from jobs.sources.store_source import StoreSource
 from schemas.sources import SOURCES
 from store_io.base.errors import NotAStore, StoreError, UsageError
-from store_io.explore.choice import by_pieces
-from store_io.explore.message_filter import EVERY_MESSAGE, Contents, MessageFilter
-from tests.store_io.explore.test_message_rows import odd_store, plain, rows_of
+from store_io.messages.choice import by_pieces
+from store_io.messages.message_filter import EVERY_MESSAGE, Contents, MessageFilter
+from tests.store_io.messages.test_message_rows import odd_store, plain, rows_of
 from tests.support.answers.lost_messages import damaged_store
 from tests.support.failing_reads import REQUESTS, failing_calls
 from tests.support.stores import builders

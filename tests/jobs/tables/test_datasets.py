@@ -16,10 +16,10 @@ from jobs.tables.table_files import hadoop_path
 from schemas.arrow import DATASET_SCHEMAS
 from schemas.rows import EXTENT_MESSAGE
 from schemas.tables import DATASETS
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.times import LAST_TIME_MS
-from store_io.scan.segment_scan import SegmentTask
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import builders
 from tests.support.stores.builders import Message, Record, StoreBuilder
@@ -128,7 +128,7 @@ def test_real_stores(tmp_path: Path, name: str, release: str) -> None:
 
 
 def _extents(audit: StoreAudit, root: Path) -> list[Any]:
-    from store_io.scan.segment_scan import scan_segment
+    from store_io.log.scan.segment_scan import scan_segment
 
     tasks = [task for task in audit.first_tasks() if isinstance(task, SegmentTask)]
     return [e for task in tasks for e in scan_segment(task).extents if e.kind == EXTENT_MESSAGE]

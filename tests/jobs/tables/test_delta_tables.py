@@ -25,9 +25,9 @@ from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
 from jobs.tables.table_files import TablesFailed
 from schemas.rows import AuditOutcome
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
-from store_io.scan.segment_scan import SegmentTask
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.handmade import samples
 from tests.support.stores.builders import Message, StoreBuilder

@@ -17,11 +17,11 @@ from pyspark.sql.datasource import GreaterThanOrEqual
 from jobs import RULES_VERSION, entry
 from jobs.sources.message_source import MessagesSource
 from jobs.tables.earlier_times import earlier_times
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import UsageError
-from store_io.explore.choice.by_tables import EarlierTimes, needed
-from store_io.explore.open_store import OpenStore, open_store
+from store_io.messages.choice.by_tables import EarlierTimes, needed
+from store_io.messages.open_store import OpenStore, open_store
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 

@@ -17,10 +17,10 @@ from jobs.tasks import runner
 from jobs.tasks.runner import PARTITION_BYTES, PARTITIONS_PER_CORE, Runner, partition, spare_the_collector
 from store_io.base.packed import PackedValue, opened
 from store_io.base.tasks import Task
-from store_io.formats.rocksdb.database import Database
-from store_io.formats.rocksdb.private_folder import PrivateFolder
-from store_io.rules.releases import broker_rules
-from store_io.scan.segment_scan import SegmentTask
+from store_io.broker.releases import broker_rules
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.rocksdb.database import Database
+from store_io.rocksdb.private_folder import PrivateFolder
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.stores.rocksdb_stores import write_database
 

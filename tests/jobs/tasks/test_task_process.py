@@ -10,10 +10,10 @@ from typing import Any
 
 from jobs.tasks.task_process import Apart, files_of
 from schemas.gaps import Gap
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
-from store_io.formats.consumequeue_reader import QueueGroup
-from store_io.scan.segment_scan import SegmentTask
+from store_io.kinds.queues.consumequeue_reader import QueueGroup
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
 from tests.support.processes.deadly_tasks import deadly, fleet

@@ -9,12 +9,12 @@ import pytest
 
 from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, FurthestRun
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
-from store_io.audit.rounds import queue_making
 from store_io.base import packed
-from store_io.rules import queue_puts
-from store_io.scan import stored_runs
+from store_io.broker.queues import queue_puts
+from store_io.kinds.queues import queue_making
+from store_io.log.scan import stored_runs
+from store_io.model.audit_request import AuditRequest
 from store_io.source import file_columns
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.rows import NOTE, Finding
-from store_io.audit.queue_leftovers import LeftoverResult
+from store_io.model.queue_leftovers import LeftoverResult
 from store_io.repair.given_up import given_up
 
 

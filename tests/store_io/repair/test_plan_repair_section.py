@@ -15,10 +15,10 @@ import pytest
 
 from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.tasks import run_task
+from store_io.model.audit_request import AuditRequest
 from store_io.repair import plan_repair_section
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.repair.repair_plan import read_plan

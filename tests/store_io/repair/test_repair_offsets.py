@@ -12,12 +12,12 @@ from typing import cast
 import pytest
 
 from store_io.base.errors import StoreError
-from store_io.formats import config_reader
-from store_io.formats.config_reader import read_config
+from store_io.broker.releases import broker_rules
+from store_io.broker.settings.config_files import CONSUMER_OFFSETS
+from store_io.kinds.config import config_reader
+from store_io.kinds.config.config_reader import read_config
 from store_io.repair.repair_offsets import set_back
 from store_io.repair.writing.store_writer import StoreWriter
-from store_io.rules.config.files import CONSUMER_OFFSETS
-from store_io.rules.releases import broker_rules
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store

@@ -22,8 +22,8 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     case = next(c for c in CASES if c.name == "g11-533-zero-tail")
     folder = tmp_path_factory.mktemp("plain")
     root = case.unpack(folder)
-    from store_io.audit.audit_request import AuditRequest
     from store_io.audit.audit_store import run_local
+    from store_io.model.audit_request import AuditRequest
 
     outcome = run_local(AuditRequest("store", StoreLocation(str(root)), case.release, case.broker_conf))
     return root, json.dumps(outcome.plan)

@@ -6,8 +6,8 @@ import pytest
 
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
+from store_io.broker.loading import Tree
 from store_io.repair.repair_steps import COPY, REBUILD_DATABASE, REMOVE, Step, Steps, bytes_at
-from store_io.rules.loading import Tree
 
 
 def test_they_are_numbered_in_their_order_and_zeros_are_left_out() -> None:

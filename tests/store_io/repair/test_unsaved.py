@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from store_io.audit.queue_leftovers import LeftoverResult, LostEntry
+from store_io.model.queue_leftovers import LeftoverResult, LostEntry
 from store_io.repair import unsaved as unsaved_module
 from store_io.repair.given_up import given_up
 from store_io.repair.unsaved import MOST_HASHES, Missing, Unsaved, find_missing, key_hashes

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
-from store_io.audit.gaps import Gaps
-from store_io.audit.log_map import log_map
+from store_io.model.found_gaps import Gaps
+from store_io.model.log_map import log_map
 from store_io.replicas.compared_copies import ComparedCopies, Copy
 from store_io.replicas.replica_findings import ReplicaFindings
 from store_io.replicas.replica_parts import QueueTotal, ReplicaPart, ReplicaRange, State

@@ -11,9 +11,9 @@ import pytest
 
 from jobs.report.texts.comparison_words import config_words
 from schemas.rows import Row
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
 from store_io.base.tasks import run_task
+from store_io.model.audit_request import AuditRequest
 from store_io.replicas.replica_groups import replica_groups
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs.report.texts.comparison_words import rejoin_words
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import run_task
+from store_io.model.audit_request import AuditRequest
 from store_io.replicas.replica_groups import replica_groups
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage

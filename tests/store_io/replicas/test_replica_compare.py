@@ -8,10 +8,10 @@ import pytest
 
 from schemas import commitlog_layout as layout
 from schemas.rows import MappedFile
-from store_io.audit import log_map as lm
+from store_io.broker.releases import broker_rules
+from store_io.model import log_map as lm
 from store_io.replicas.replica_compare import OtherCopy, ReplicaTask, compare_segment
 from store_io.replicas.replica_parts import QueueTotal, ReplicaPart, State
-from store_io.rules.releases import broker_rules
 from store_io.source.byte_source import StoreLocation
 from store_io.wording.gaps import gap_text
 from tests.support.stores.builders import Message, Record, Sizes, StoreBuilder

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit
+from store_io.model.audit_request import AuditRequest
 from store_io.replicas.same_logs import same_logs
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage

@@ -13,8 +13,8 @@ from dev.bench_stores import write_store
 from dev.sample_store import RELEASE, SampleStore
 from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
 from store_io.source import disk_cache, remote_file
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import NotAStore
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from store_io.source.store_dir import StoreListing, changes_since, list_store, listing_notes, unreadable_parts
 from store_io.wording.gaps import gap_text

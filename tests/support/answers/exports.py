@@ -9,8 +9,8 @@ from jobs.commands.export import named_parts
 from jobs.messages.export_files import NamedSegment, SegmentFiles
 from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS
-from store_io.explore.redaction import Redaction
-from store_io.explore.scans import DEFAULT_COLUMNS, MessageScan
+from store_io.messages.redaction import Redaction
+from store_io.messages.scans import DEFAULT_COLUMNS, MessageScan
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import builders
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from schemas.rows import QueueKey
-from store_io.explore.lost.lost_places import lost_places
-from store_io.explore.message_rows import scan_messages
-from store_io.explore.scans import MessageScan
+from store_io.messages.lost.lost_places import lost_places
+from store_io.messages.message_rows import scan_messages
+from store_io.messages.scans import MessageScan
 from tests.support import damage
 from tests.support.answers.product import Audited
 from tests.support.stores.builders import Message, StoreBuilder

@@ -12,14 +12,14 @@ from typing import Any
 
 from schemas.consumequeue_layout import EXT_ADDRESS_BASE, EXT_ADDRESS_MAX
 from schemas.rows import NOTE, WALK_BROKER, AuditOutcome, Finding, QueueKey
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.java_compat import divide, string_hash
-from store_io.explore.explain_pointers import queues_of
-from store_io.rules.message_verdict import VALID, BufferFrames, Message, check_frame
-from store_io.rules.prediction import Memory, ScanId
-from store_io.rules.queue_state import QueueState
-from store_io.rules.releases import BrokerRules
+from store_io.broker.message_verdict import VALID, BufferFrames, Message, check_frame
+from store_io.broker.prediction import Memory, ScanId
+from store_io.broker.queues.queue_state import QueueState
+from store_io.broker.releases import BrokerRules
+from store_io.messages.explain_pointers import queues_of
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 
 Entry = dict[str, Any]

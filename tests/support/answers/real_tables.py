@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from store_io.formats.config_reader import BACKUP, StoreConfig, read_config
-from store_io.formats.settings import given_settings
-from store_io.rules.config.files import config_files
-from store_io.rules.releases import broker_rules
+from store_io.broker.releases import broker_rules
+from store_io.broker.settings.config_files import config_files
+from store_io.broker.settings.read_settings import given_settings
+from store_io.kinds.config.config_reader import BACKUP, StoreConfig, read_config
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 

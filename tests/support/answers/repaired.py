@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.tasks import Task, run_task
+from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import StepsTask
 from store_io.repair.proposals import refused_section
 from store_io.repair.repair_plan import POLICIES, RepairPlan, read_plan

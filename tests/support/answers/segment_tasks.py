@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from schemas.rows import MappedFile, QueueKey, SegmentSummary
-from store_io.rules.releases import BrokerRules, Setting, broker_rules
-from store_io.scan.index.index_merge import IndexFileRef
-from store_io.scan.segment_scan import SegmentTask, scan_segment
+from store_io.broker.releases import BrokerRules, Setting, broker_rules
+from store_io.kinds.index.index_merge import IndexFileRef
+from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
 
 

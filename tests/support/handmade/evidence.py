@@ -18,21 +18,21 @@ from schemas.rows import (
     StoreFile,
 )
 from schemas.store_names import QUEUES
-from store_io.audit.audit_request import AuditRequest
-from store_io.audit.evidence import Evidence
-from store_io.audit.facts.unjudged import StartFiles
-from store_io.audit.gaps import Gaps
-from store_io.audit.opened_copy import OpenedCopy
 from store_io.audit.rounds.collected import Collected
-from store_io.audit.rounds.earlier_segments import EarlierSegments
 from store_io.base.errors import Unreadable
-from store_io.formats.checkpoint_reader import StoredCheckpoint
-from store_io.formats.config_reader import StoreConfig
-from store_io.rules.compaction.compacted_queues import CompactedStore
-from store_io.rules.dledger.ledger_walks import LedgerTexts
-from store_io.rules.index_state import IndexHeader
-from store_io.rules.loading import Tree, load_store, numbered_files, queue_folders, segments_of
-from store_io.rules.releases import Setting, broker_rules
+from store_io.broker.index_state import IndexHeader
+from store_io.broker.loading import Tree, load_store, numbered_files, queue_folders, segments_of
+from store_io.broker.releases import Setting, broker_rules
+from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
+from store_io.kinds.compaction.compacted_queues import CompactedStore
+from store_io.kinds.config.config_reader import StoreConfig
+from store_io.kinds.dledger.ledger_walks import LedgerTexts
+from store_io.model.audit_request import AuditRequest
+from store_io.model.earlier_segments import EarlierSegments
+from store_io.model.evidence import Evidence
+from store_io.model.facts.unjudged import StartFiles
+from store_io.model.found_gaps import Gaps
+from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, StoreLocation
 from store_io.source.file_columns import FileColumns
 from store_io.source.store_dir import StoreListing

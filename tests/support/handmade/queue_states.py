@@ -6,8 +6,8 @@ import numpy as np
 
 from schemas.entries import ENTRY_DTYPE
 from schemas.rows import RUN_DTYPE, MappedFile
-from store_io.rules.queue_state import QueueState
-from store_io.rules.releases import Setting, broker_rules
+from store_io.broker.queues.queue_state import QueueState
+from store_io.broker.releases import Setting, broker_rules
 
 FILE_ENTRIES = 5
 FILE_BYTES = FILE_ENTRIES * 20

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.cli.stores import StoreArgument
-from store_io.scan.segment_scan import SegmentTask
+from store_io.log.scan.segment_scan import SegmentTask
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
 STORES = 4

@@ -10,9 +10,9 @@ import struct
 
 import numpy as np
 
-from store_io.formats.commitlog import commitlog_columns
-from store_io.formats.commitlog.message_columns import Columns, RecordCheck, Stretch, TopicTable
-from store_io.rules.releases import Setting, broker_rules
+from store_io.broker.releases import Setting, broker_rules
+from store_io.log.records import commitlog_columns
+from store_io.log.records.message_columns import Columns, RecordCheck, Stretch, TopicTable
 from tests.support.stores import builders
 
 PAGE = mmap.PAGESIZE

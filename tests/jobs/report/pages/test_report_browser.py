@@ -19,10 +19,10 @@ from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.text import printable
 from jobs.runtime.output import OutputFolder
 from schemas.rows import AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.audit.compared.compared_audit import run_compared
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.releases import KNOWN_RELEASES
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.handmade import handed, samples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from jobs.report.texts.explain_text import explain_json, explain_text
-from store_io.explore.explain import Explanation
+from store_io.messages.explain_place import Explanation
 from tests.support.handmade import samples
 
 

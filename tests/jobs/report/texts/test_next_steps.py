@@ -19,7 +19,7 @@ from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Refusal, RefusalKind
 from schemas.finding_codes import CATALOGUE, HEALS, STARTS_DISPATCH
 from schemas.rows import AuditOutcome, Finding
-from store_io.formats.config_reader import NO_BACKUP
+from store_io.kinds.config.config_reader import NO_BACKUP
 from store_io.repair.proposals import refused_section
 from tests.support.handmade import samples
 

@@ -10,7 +10,7 @@ import pytest
 from schemas.rows import Finding, IndexFileSummary, QueueSummary
 from store_io.audit.checks import all_checks
 from store_io.audit.checks.all_checks import COMPARED, REST, run_checks
-from store_io.formats import index_reader
+from store_io.kinds.index import index_reader
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
 PATH = queue_path(0)

@@ -12,16 +12,16 @@ from jobs.report.files.result_files import finding_row
 from schemas.advice import Refusal, RefusalKind
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
-from store_io.audit.evidence import Evidence
-from store_io.audit.facts.unjudged import NEXT_STEP
-from store_io.audit.loss import Loss, QueueLoss
-from store_io.formats.config_reader import Load, StoreConfig
-from store_io.rules.config.files import CONSUMER_OFFSETS, DELAY_OFFSETS
-from store_io.rules.controller.epochs import Elected, Epoch
-from store_io.rules.prediction import Fenced, Memory, Prediction
-from store_io.rules.queue_state import QueueState
-from store_io.rules.releases import Setting, broker_rules
-from store_io.rules.rocksdb.combination import combination_refusal, late_combination_refusal
+from store_io.broker.controller_mode.epochs import Elected, Epoch
+from store_io.broker.prediction import Fenced, Memory, Prediction
+from store_io.broker.queues.combination import combination_refusal, late_combination_refusal
+from store_io.broker.queues.queue_state import QueueState
+from store_io.broker.releases import Setting, broker_rules
+from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.kinds.config.config_reader import Load, StoreConfig
+from store_io.model.evidence import Evidence
+from store_io.model.facts.unjudged import NEXT_STEP
+from store_io.model.loss import Loss, QueueLoss
 from store_io.wording.refusals import refusal_sentence
 from tests.support.handmade.evidence import QUEUE_FILE, copy_of, evidence_of, queue_path
 

@@ -16,11 +16,11 @@ from jobs.report.texts.repair_text import repair_text
 from jobs.report.texts.safety_text import held, judge
 from schemas.finding_codes import END_GONE
 from schemas.rows import NOTE, AuditOutcome
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_local
 from store_io.audit.checks.repaired_store import HEAD_BYTES
 from store_io.base.wording import count_text
-from store_io.formats.commitlog import bridges
+from store_io.log.records import bridges
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.answers.repaired import numbers, plan_of, previewed, repaired

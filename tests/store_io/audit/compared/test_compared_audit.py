@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 
 from schemas.gaps import Cause, Gap
 from schemas.rows import LOSS, Finding
-from store_io.audit.audit_request import AuditRequest
 from store_io.audit.audit_store import run_audit
 from store_io.audit.compared import compared_audit
 from store_io.audit.compared.compared_audit import ComparedAudit, compare, run_compared
@@ -19,8 +18,9 @@ from store_io.audit.compared.comparison import answer_of
 from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.audit.compared.variants import SETTINGS, Variant
 from store_io.base.tasks import run_task
-from store_io.rules.releases import KNOWN_RELEASES
-from store_io.scan.segment_scan import SegmentTask
+from store_io.broker.releases import KNOWN_RELEASES
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import corpus_tools
 

@@ -8,7 +8,7 @@ from schemas.gaps import Cause, Gap
 from schemas.rows import AuditOutcome, Start
 from store_io.audit.compared.comparison import Answer, answer_of, comparison, least_loss, not_known, older_than_its_writer
 from store_io.audit.compared.variants import Variant
-from store_io.audit.written_by import WrittenBy
+from store_io.model.written_by import WrittenBy
 from tests.support.handmade import samples
 
 ROW = Start("5.3.3", True, 20, True, starts=True, truncate_at=100, lost_messages=3, lost_bytes=30, deleted_files=1, timers_lost=0)

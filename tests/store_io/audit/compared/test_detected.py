@@ -8,7 +8,7 @@ import pytest
 
 from store_io.audit.compared import detected
 from store_io.audit.compared.detected import detect_release
-from store_io.rules.releases import KNOWN_RELEASES
+from store_io.broker.releases import KNOWN_RELEASES
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 

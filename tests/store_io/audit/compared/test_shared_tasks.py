@@ -8,9 +8,9 @@ from schemas.gaps import Cause, Gap
 from schemas.rows import BrokerStop, Cuts, FirstRecord, OtherWalk, SegmentSummary
 from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.base.tasks import NotRead
-from store_io.formats.index_reader import IndexTask
-from store_io.rules.releases import broker_rules
-from store_io.scan.segment_scan import PartialWalk, SegmentTask
+from store_io.broker.releases import broker_rules
+from store_io.kinds.index.index_reader import IndexTask
+from store_io.log.scan.segment_scan import PartialWalk, SegmentTask
 from store_io.source.byte_source import StoreLocation
 
 PLACE = StoreLocation("/s")

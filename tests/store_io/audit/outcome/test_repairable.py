@@ -14,11 +14,11 @@ from schemas.finding_codes import (
     WITHOUT_DONOR,
 )
 from schemas.rows import Finding
-from store_io.audit.evidence import Evidence
 from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.repairable import no_repair
-from store_io.formats.rocksdb.queue_table import NO_DATABASE, QueueTable
-from store_io.rules.releases import Setting, broker_rules
+from store_io.broker.releases import Setting, broker_rules
+from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueTable
+from store_io.model.evidence import Evidence
 from tests.support.handmade.evidence import copy_of, evidence_of
 
 

@@ -8,16 +8,16 @@ import pytest
 
 from schemas.gaps import Cause, Gap, LeftOut
 from schemas.rows import LOSS, NOTE, Finding, IndexFileSummary, QueueSummary
-from store_io.audit.gaps import Gaps
-from store_io.audit.log_map import log_map
-from store_io.audit.queue_leftovers import LeftoverResult
-from store_io.audit.queue_views import QueueView
 from store_io.audit.rounds.collected import Collected
-from store_io.audit.rounds.queue_making import QueueMaker
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.base.tasks import Task
-from store_io.rules.prediction import ScanId
-from store_io.scan.segment_edges import SegmentEdges
+from store_io.broker.prediction import ScanId
+from store_io.kinds.queues.queue_making import QueueMaker
+from store_io.log.scan.segment_edges import SegmentEdges
+from store_io.model.found_gaps import Gaps
+from store_io.model.log_map import log_map
+from store_io.model.queue_leftovers import LeftoverResult
+from store_io.model.queue_views import QueueView
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of, segment
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})

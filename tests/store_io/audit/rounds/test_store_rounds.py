@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from schemas.gaps import Cause, Gap
-from store_io.audit.audit_request import AuditRequest
-from store_io.audit.gaps import Gaps
-from store_io.audit.opened_copy import open_copy
 from store_io.audit.rounds import store_rounds
 from store_io.audit.rounds.store_rounds import StoreRounds, queue_entries_on_disk
 from store_io.base.tasks import NotRead, Task, run_task
+from store_io.model.audit_request import AuditRequest
+from store_io.model.found_gaps import Gaps
+from store_io.model.opened_copy import open_copy
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 

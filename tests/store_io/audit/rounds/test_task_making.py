@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from schemas.rows import EarlierRun, EarlierSegment, MappedFile
 from store_io.audit.rounds.task_making import TaskMaker, messages_by_index
-from store_io.rules.index_state import IndexHeader
-from store_io.rules.prediction import Needs, ScanId
-from store_io.scan.segment_scan import PartialWalk
+from store_io.broker.index_state import IndexHeader
+from store_io.broker.prediction import Needs, ScanId
+from store_io.log.scan.segment_scan import PartialWalk
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
 FILES = {log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, "index/7": 100, "index/8": 100, "abort": 1}

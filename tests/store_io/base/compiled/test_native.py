@@ -24,7 +24,7 @@ from store_io.base.compiled.code_files import DIGEST_BYTES, read_code
 from store_io.base.compiled.native import Address, kept, peek_i64
 from store_io.base.crc.checksum import crc32_combine
 from store_io.base.locks import ProcessLock
-from store_io.formats.commitlog.message_columns import ROW_DTYPE
+from store_io.log.records.message_columns import ROW_DTYPE
 
 DATA = np.frombuffer(random.Random(7).randbytes(256), np.uint8)
 

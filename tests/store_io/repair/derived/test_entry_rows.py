@@ -7,9 +7,9 @@ import pytest
 
 from schemas.commitlog_layout import SYS_ROLLBACK
 from schemas.rows import RUN_LMQ, RUN_QUEUE, RUN_UNQUEUED
-from store_io.formats.commitlog.index_columns import entries_in_order
-from store_io.formats.commitlog.message_columns import HAS_TAGS, ROW_DTYPE, Columns
-from store_io.formats.commitlog.segment_items import KIND_BATCH
+from store_io.log.records.index_columns import entries_in_order
+from store_io.log.records.message_columns import HAS_TAGS, ROW_DTYPE, Columns
+from store_io.log.records.segment_items import KIND_BATCH
 from store_io.repair.derived import entry_rows
 from store_io.repair.derived.entry_rows import QueuedRows, raw_index_entries
 

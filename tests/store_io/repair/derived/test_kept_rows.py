@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from store_io.base.tasks import Task
+from store_io.log.scan.segment_scan import SegmentTask
 from store_io.repair import repair_store
 from store_io.repair.derived.kept_rows import KeepingTask
 from store_io.repair.derived.rebuild_tasks import BuildTask
@@ -18,7 +19,6 @@ from store_io.repair.repair_plan import POLICIES, RepairPlan
 from store_io.repair.repair_store import repair, work_out
 from store_io.repair.repair_work import RepairRequest
 from store_io.repair.writing.store_writer import StoreFileWriter, WriteFailed
-from store_io.scan.segment_scan import SegmentTask
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.repaired import content, plan_of, plan_with_steps, planned_options, run_tasks
 from tests.support.stores import corpus_tools

@@ -1,0 +1,202 @@
+"""A copy that holds no message, or less of its log than an earlier audit saw: what is gone has no bytes that could be wrong.
+
+Three findings, each about one question:
+
+    commitlog_empty    a note: the copy holds no message, and nothing in it shows that it ever held one, as of a new broker.
+    commitlog_emptied  a loss: it holds none, and other parts of the same copy show that it held some.
+    commitlog_shrunk   a loss: an earlier audit saw messages beyond the place where the log ends now.
+
+The first two follow from the bytes of the copy alone, the third from these and from what earlier runs wrote into the tables.
+A folder without commitlog/ is judged like an empty one if it has one of the last two; without either nothing shows that it ever
+was a store, and it could not be audited (`StoreAudit.settle`).
+
+What retention may do decides the third. It deletes whole segments at the log's front and never the newest one: the log begins
+later and holds fewer messages, but its end never moves back. A log that begins beyond the earlier end is no finding either: it
+turned over between two audits, or a slave was made anew. An end that moves back was cut by a recovery, wiped by hand, or the copy
+is of something else. Damaged bytes count as there: they have findings of their own. The copy is compared with the run that saw
+the log reach furthest, not with the last one: else the second audit of an emptied copy would find nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from schemas.finding_codes import CATALOGUE, Code
+from schemas.rows import (
+    EXTENT_DAMAGED,
+    EXTENT_MESSAGE,
+    LOSS,
+    NOTE,
+    AuditOutcome,
+    Finding,
+    FurthestRun,
+    Row,
+    SegmentSummary,
+    StoreFile,
+)
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.base.wording import count_text
+from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.kinds.config.config_reader import StoreConfig
+from store_io.model.evidence import Evidence
+from store_io.model.facts.missing_messages import missing_text, of_an_empty_log
+from store_io.source.byte_source import name_of, shown
+from store_io.source.store_dir import is_foreign
+
+TIMER_LOG = "timerlog"
+_LOOK_AT_FOLDER = (
+    "If this folder is only not mounted, or its path is wrong, mend that and audit again. Else copy the store again, or take"
+    " another copy of the same broker."
+)
+_NEW_LOG = "If it was meant to begin again, give the store another name."
+
+
+def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_MESSAGE,)) -> int | None:
+    """Return the end of the last extent of these kinds, a physical offset, or None."""
+    return max((s.base_offset + e.end for s in segments for e in s.extents if e.kind in kinds), default=None)
+
+
+def empty_findings(evidence: Evidence) -> list[Finding]:
+    """Return the finding on a copy whose log was all read and holds neither a message nor damage. Any other copy has none."""
+    if not evidence.log_whole or evidence.unread or log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
+        return []
+    shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy.config))
+    if not shown and not offsets:
+        return [Finding(Code.COMMITLOG_EMPTY, COMMITLOG, actual="no message")]
+    # A slave copies offsets from its master before its own log arrives: alone they show no more than this.
+    number, more = of_an_empty_log(evidence)
+    some = missing_text({"messages": number, "at_least": more}) if number else "some"
+    whose = f"this copy held {some}" if shown else f"consumers of this broker or its master had read {some}"
+    holds = evidence.copy.listing.get(COMMITLOG) or evidence.copy.ledger_data
+    here = "the CommitLog holds no message" if holds else "there is no commitlog/ here"
+    message = f"{here}, but {whose}: {'; '.join([*shown, *offsets])}"
+    found = Finding(Code.COMMITLOG_EMPTIED, COMMITLOG, expected="messages", actual="no message", message=message)
+    return [replace(found, expected=some, count=number) if number else found]
+
+
+def _traces(evidence: Evidence) -> Iterator[str]:
+    """Clauses that say what shows that the log held messages."""
+    checkpoint = evidence.copy.checkpoint
+    if max(checkpoint.physic_time, checkpoint.logics_time, checkpoint.index_time) > 0:
+        yield "the checkpoint has the time of a message"
+    if max(checkpoint.confirm_phy_offset, checkpoint.logics_phy_offset) > 0:
+        yield "the checkpoint has the physical offset of a message"
+    queues = sum(queue.used_end > 0 for queue in evidence.queues.values())
+    if queues:
+        yield f"{queues:,} ConsumeQueue{' has' if queues == 1 else 's have'} entries"
+    index = sum(header.index_count > 1 or header.end_phy_offset > 0 for header in evidence.copy.headers.values())
+    if index:
+        yield f"{index:,} index file{' has' if index == 1 else 's have'} entries"
+    for known, folders, noun in (
+        (queues, (QUEUES, BATCH_QUEUES, EXT), "ConsumeQueue file"),
+        (index, (INDEX,), "index file"),
+        (0, (TIMER_LOG,), "timer log file"),
+    ):
+        files = 0 if known else sum(_is_made_for_a_message(entry, folders) for entry in evidence.copy.listing.files)
+        if files:
+            yield f"{files:,} {noun}{' is' if files == 1 else 's are'} here, which a broker makes when it stores a message"
+
+
+def _is_made_for_a_message(entry: StoreFile, folders: Sequence[str]) -> bool:
+    """Say whether a file lies in one of these folders under a number, whatever it holds.
+
+    Mapped files are made by their first put (MappedFileQueue.getLastMappedFile, asked by ConsumeQueue, ConsumeQueueExt,
+    BatchConsumeQueue, IndexService and TimerLog).
+    """
+    top, _, name = entry.path.partition("/")
+    number = name_of(name)
+    return entry.kind == "file" and entry.size > 0 and top in folders and number.isascii() and number.isdecimal()
+
+
+def _offsets_read(config: StoreConfig) -> Iterator[str]:
+    """Clauses on offsets in config/ that show that there were messages."""
+    for offsets, file in ((config.offsets, CONSUMER_OFFSETS), (config.delay_offsets, DELAY_OFFSETS)):
+        beyond = sum(offset > 0 for offset in offsets.values())
+        if beyond:
+            yield f"{beyond:,} offset{' is' if beyond == 1 else 's are'} above 0 in {file}"
+
+
+def shrunk_findings(
+    evidence: Evidence, furthest: FurthestRun | None, named: bool, segments_before: Callable[[FurthestRun], Sequence[Row]]
+) -> list[Finding]:
+    """Return the finding on a copy that lacks messages which the `furthest` run saw; none for any other.
+
+    named: a person gave both the same name, so both are of one broker. Without that the two are held to be of one log if the copy
+    is empty, or a segment of both begins alike; else the finding is a note, as another store may have lain there.
+    segments_before: the earlier run's rows of `segments` of this store; asked for only if they matter.
+    """
+    if furthest is None or not evidence.end_is_known or _is_another_folder(evidence, furthest):
+        return []
+    end = log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED))
+    if end is not None and (furthest.log_end is None or end >= furthest.log_end):
+        return []
+    same = named or end is None or _same_segment(evidence.segments, segments_before(furthest))
+    until = f"messages up to physical offset {furthest.log_end}" if furthest.log_end is not None else "messages"
+    here = "no message" if end is None else f"messages up to physical offset {end}"
+    now = "this copy holds none" if end is None else f"this copy's log ends at {end:,}"
+    if evidence.copy.no_store:
+        folder = shown(evidence.request.location.root)
+        now = f"{folder} {'holds no CommitLog' if evidence.copy.listing.files else 'is an empty folder'} now"
+    return [
+        Finding(
+            Code.COMMITLOG_SHRUNK,
+            COMMITLOG,
+            severity="" if same else NOTE,
+            phy_offset=end,
+            expected=until,
+            actual=here,
+            message=f"{_seen(furthest)}; {now}" + ("" if same else ", and nothing shows that both are of one broker"),
+            next=_LOOK_AT_FOLDER if evidence.copy.no_store else "" if same else _NEW_LOG,
+        )
+    ]
+
+
+def shows_a_store(findings: Iterable[Finding]) -> bool:
+    """Whether these say of a folder without commitlog/ that it was a store."""
+    codes = (Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
+    return any(finding.code in codes and finding.severity in ("", LOSS) for finding in findings)
+
+
+def _is_another_folder(evidence: Evidence, furthest: FurthestRun) -> bool:
+    """Say whether the folder holds other things than a store and lies elsewhere than the copy that was seen.
+
+    The path is then wrong.
+    """
+    foreign = bool(evidence.copy.no_store) and is_foreign(evidence.copy.listing)
+    return foreign and furthest.location != evidence.request.location.root
+
+
+def verdict(outcome: AuditOutcome) -> str:
+    """The verdict of a copy without a message, one sentence; empty for any other."""
+    found = {
+        f.code: f for f in outcome.findings if f.code in (Code.COMMITLOG_EMPTY, Code.COMMITLOG_EMPTIED, Code.COMMITLOG_SHRUNK)
+    }
+    shrunk = found.get(Code.COMMITLOG_SHRUNK)
+    if Code.COMMITLOG_EMPTIED in found:
+        before = f"; {_seen(outcome.furthest)}" if shrunk is not None and outcome.furthest is not None else ""
+        return f"Nothing to lose is left here: {found[Code.COMMITLOG_EMPTIED].message}{before}"
+    if Code.COMMITLOG_EMPTY not in found:
+        return ""
+    if shrunk is not None:
+        return f"Nothing to lose is left here: {shrunk.message}"
+    broker = outcome.plan.get("broker") or {}
+    starts = f"; RocketMQ {outcome.release} would start on it" if broker.get("starts") else ""
+    return f"{CATALOGUE[Code.COMMITLOG_EMPTY].meaning.rstrip('.')}{starts}"
+
+
+def verdict_addition(outcome: AuditOutcome) -> str:
+    """Return the end of the verdict on a copy that has shrunk and still holds messages."""
+    shrunk = next((f for f in outcome.findings if f.code == Code.COMMITLOG_SHRUNK and f.severity == LOSS), None)
+    return f"; {shrunk.message}" if shrunk is not None else ""
+
+
+def _seen(furthest: FurthestRun) -> str:
+    until = f", up to physical offset {furthest.log_end:,}" if furthest.log_end is not None else ""
+    return f"the audit of {furthest.started_at} UTC (run {furthest.run_id}) saw {count_text(furthest.messages, 'message')}{until}"
+
+
+def _same_segment(now: Sequence[SegmentSummary], before: Sequence[Row]) -> bool:
+    """Whether two audits have a segment in common: the same file, with messages whose earliest store time is the same."""
+    first = {row["file"]: row["first_store_time_ms"] for row in before if row["messages"]}
+    return any(segment.first_store_time and first.get(segment.path) == segment.first_store_time for segment in now)

@@ -1,0 +1,71 @@
+"""Databases that a start of the release opens besides those with queues and tables: one that does not open ends the broker.
+
+Source: PopConsumerService.start, PopConsumerRocksdbStore.postLoad (5.3.2 to 5.5.1); LocalAuthenticationMetadataProvider and
+LocalAuthorizationMetadataProvider.initialize, ConfigRocksDBStorage.postLoad, BrokerController's constructor (5.3.0 to 5.5.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.rocksdb_layout import INDEX_FAMILY as DEFAULT_FAMILY
+from schemas.store_names import ACLS, POP_RECORDS, USERS
+from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.config_rules import config_rules
+
+_AUTH_PROVIDERS = {USERS: "authenticationMetadataProvider", ACLS: "authorizationMetadataProvider"}
+_LOCAL = "org.apache.rocketmq.auth.{}.provider.Local{}MetadataProvider"
+_LOCAL_PROVIDERS = {
+    USERS: _LOCAL.format("authentication", "Authentication"),
+    ACLS: _LOCAL.format("authorization", "Authorization"),
+}
+_POP_STATE = "popState"
+_ENTRIES = {POP_RECORDS: "messages that consumers popped and did not acknowledge", USERS: "users", ACLS: "access rules"}
+
+
+@dataclass(frozen=True)
+class OpenedDatabase:
+    """One database that the release can open.
+
+    folder: below the store's root.
+    key, value: the setting with which a start opens the database.
+    opens: whether these settings do.
+    entries: what an entry is, in the plural.
+    family: the family with the entries.
+    families: those that the release names, so that it opens no database with others; () if it opens any.
+    skips_bad_log: bad records of the write-ahead log are left out.
+    late: the database is opened after recovery, which has already cut the store when the broker ends.
+    """
+
+    folder: str
+    key: str
+    value: str | bool
+    opens: bool
+    entries: str
+    family: str
+    families: tuple[str, ...]
+    skips_bad_log: bool
+    late: bool
+
+    @property
+    def setting(self) -> str:
+        """The line of broker.conf."""
+        return f"{self.key}={str(self.value).lower() if isinstance(self.value, bool) else self.value}"
+
+
+def opened_databases(rules: BrokerRules) -> list[OpenedDatabase]:
+    """Returns the databases that the release knows, in the order in which a start opens them."""
+    found = []
+    own = config_rules(rules)
+    if rules.knows_auth_databases:
+        versions = ("kvDataVersion", "forbidden") if own.imports_files else ()
+        families = () if own.knows_single_database else (DEFAULT_FAMILY, *versions)
+        for folder, key in _AUTH_PROVIDERS.items():
+            value = _LOCAL_PROVIDERS[folder]
+            opens = str(rules.value(key)).strip() == value
+            found.append(OpenedDatabase(folder, key, value, opens, _ENTRIES[folder], DEFAULT_FAMILY, families, True, late=False))
+    if rules.knows_pop_database:
+        key, families = "popConsumerKVServiceInit", (DEFAULT_FAMILY, _POP_STATE)
+        opens = bool(rules.value(key))
+        found.append(OpenedDatabase(POP_RECORDS, key, True, opens, _ENTRIES[POP_RECORDS], _POP_STATE, families, False, late=True))
+    return found

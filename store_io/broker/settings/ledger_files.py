@@ -1,0 +1,86 @@
+"""The files of a DLedger group, and those that its load() maps (dledger.md 1, 2).
+
+Source: DLedgerConfig.getDefaultPath, MmapFileList.load and doLoad, DLedgerMmapFileStore.load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from schemas import dledger_layout as layout
+from schemas.advice import Refusal, RefusalKind
+from schemas.rows import MappedFile, StoreFile
+from store_io.base.java_compat import parse_number
+from store_io.broker.releases import BrokerRules
+from store_io.source.byte_source import name_of
+from store_io.source.store_dir import DLEDGER
+
+
+@dataclass
+class LedgerFiles:
+    """The group's files as DLedger maps them.
+
+    refusal: why it does not, else empty.
+    old_segments: how many CommitLog files the older part of the log has.
+    misfit: where data or index files do not adjoin.
+    """
+
+    folder: str
+    data: list[MappedFile] = field(default_factory=list)
+    index: list[MappedFile] = field(default_factory=list)
+    refusal: Refusal | None = None
+    old_segments: int = 0
+    misfit: Refusal | None = None
+
+
+def ledger_folder(rules: BrokerRules) -> str:
+    """Return the group's folder below the store's root. "" if the broker has no DLedger log, or nobody knows its own id."""
+    self_id = str(rules.value("dLegerSelfId"))
+    return f"{layout.FOLDER_PREFIX}{self_id}" if rules.value("enableDLegerCommitLog") and self_id else ""
+
+
+def ledger_peers(dleger_peers: object) -> list[str]:
+    """The nodes of the group, of which `dLegerPeers` names one after the other."""
+    return [peer for peer in str(dleger_peers).split(";") if peer.strip()]
+
+
+def ledger_folders(files: Iterable[StoreFile], with_data: bool = False) -> list[str]:
+    """The folders of groups, by name. with_data: of those alone that hold a data file."""
+    found = set()
+    for entry in files:
+        folder, _, rest = entry.path.partition("/")
+        if folder in found or not DLEDGER.fullmatch(folder):
+            continue
+        part, _, name = rest.partition("/")
+        holds = entry.kind == "file" and part == layout.DATA and bool(name)
+        if holds or not with_data and (rest or entry.kind == "directory"):
+            found.add(folder)
+    return sorted(found)
+
+
+def load_ledger(folder: str, data: Iterable[StoreFile], index: Iterable[StoreFile], rules: BrokerRules) -> LedgerFiles:
+    """Return the files that DLedger maps of these names, sorted as it sorts them, or why the process ends.
+
+    A file of another length, a directory too, ends the process by System.exit(-1); a name that is no number fails load().
+    """
+    found = LedgerFiles(folder)
+    for entries, size, files in ((data, rules.segment_bytes, found.data), (index, layout.INDEX_FILE_BYTES, found.index)):
+        for entry in entries:
+            start = parse_number(name_of(entry.path), 64)
+            if entry.kind == "directory" or entry.size != size:
+                if entry.kind == "directory":
+                    found.refusal = Refusal(RefusalKind.LEDGER_FILE_IS_FOLDER, entry.path, size)
+                else:
+                    found.refusal = Refusal(RefusalKind.LEDGER_FILE_LENGTH, entry.path, size, entry.size)
+            elif start is None:
+                found.refusal = Refusal(RefusalKind.FILE_NAME, entry.path)
+            if found.refusal:
+                return found
+            files.append(MappedFile(entry.path, start or 0, entry.size))
+    for files in (found.data, found.index):
+        for before, after in pairwise(files):
+            if after.start - before.start != before.size and not found.misfit:
+                found.misfit = Refusal(RefusalKind.LEDGER_FILES_APART, after.path, before.path)
+    return found

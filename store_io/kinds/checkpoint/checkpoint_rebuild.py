@@ -1,0 +1,62 @@
+"""The checkpoint of a repaired store: as a clean stop leaves it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from schemas import checkpoint_layout as layout
+from schemas.store_names import INDEX
+from store_io.kinds.index.index_reader import read_header
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_steps import WRITE_CHECKPOINT
+from store_io.repair.repair_work import Work
+
+
+@dataclass(frozen=True)
+class NewCheckpoint:
+    """The values of a new checkpoint.
+
+    time, index_time: store times up to which log and queues, and the index, are on the disk.
+    master: the master's flushed offset.
+    last_message: its physical offset, 0 if nothing is confirmed.
+    end: the log's end; a replica in controller mode has everything before it in its queues.
+    """
+
+    time: int = 0
+    index_time: int = 0
+    master: int = 0
+    last_message: int = 0
+    end: int = 0
+
+
+def put(work: Work, new: NewCheckpoint, reason: str) -> None:
+    """Write the checkpoint, as a step of its own; the last two fields if the release knows them."""
+    work.steps.add(WRITE_CHECKPOINT, layout.CHECKPOINT_FILE, start=0, end=layout.FILE_BYTES, reason=reason)
+    confirmed = new.last_message if work.rules.keeps_confirm_offset else 0
+    confirmed = new.end if work.rules.controlled else confirmed
+    logics = new.last_message if work.rules.start_by_logics_offset and not work.rules.rocksdb_queues else 0
+    queued = 0 if work.rules.rocksdb_queues else new.time  # rocksdb.md 2
+    fields = struct.pack(layout.FIELDS_FORMAT, new.time, queued, new.index_time, new.master, confirmed, logics)
+    work.writer.put(layout.CHECKPOINT_FILE, fields.ljust(layout.FILE_BYTES, b"\0"))
+
+
+def write_checkpoint(work: Work, audit: Audited, stored_master: int, log_end: int) -> None:
+    """Write the checkpoint by that audit.
+
+    stored_master: the master's flushed offset in the copy, which stays if the log still holds it.
+    """
+    master = stored_master if -1 <= stored_master <= log_end else 0
+    new = NewCheckpoint(audit.last_store_time, index_time(work, audit), master, audit.last_message, log_end)
+    put(work, new, "as a clean stop leaves it")
+
+
+def is_blamed(audit: Audited) -> bool:
+    """Whether the audit finds anything above a note about the checkpoint."""
+    return any(f.file == layout.CHECKPOINT_FILE for f in audit.serious)
+
+
+def index_time(work: Work, audit: Audited) -> int:
+    """Return the newest index file's last time. All of it is on the disk, so a later crash need not delete it."""
+    files = [e.path for e in work.tree.children(INDEX) if e.kind == "file"]
+    return max(0, min(read_header(work.source, files[-1]).end_timestamp, audit.last_store_time)) if files else 0

@@ -1,0 +1,141 @@
+"""The listing of a copy -> the queues of compacted topics that a broker opens. Only names and lengths decide here.
+
+Each queue has two folders with files of the same names: a log of copied messages, and a SparseConsumeQueue that leads into it.
+Source: CompactionStore.load and loadAndGetClog, CompactionLog's constructor and getCompactionLogSize, MappedFileQueue.doLoad,
+read at 5.1.0 to 5.3.3 (compaction.md 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from schemas.advice import Refusal, RefusalKind
+from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
+from schemas.rows import MappedFile, QueueKey
+from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
+from store_io.base.java_compat import parse_number
+from store_io.broker.loading import Tree, is_folder, load_file_queue, numbered_files
+from store_io.broker.releases import BrokerRules
+from store_io.source.byte_source import name_of
+
+LEAST_QUEUE_FILES = 5  # of the SparseConsumeQueue that a file of the log is at least as long as
+
+
+@dataclass
+class CompactedQueue:
+    """One queue of a compacted topic.
+
+    log, entries: the files as load() maps them, in its order; all_log, all_entries: whatever has a number as its name.
+    not_loaded: why the broker starts without this queue, else empty.
+    refusal: why it ends here.
+    deleted: empty files that load() removes.
+    loaded: whether load() looks at the queue at all.
+    """
+
+    key: QueueKey
+    log: list[MappedFile] = field(default_factory=list)
+    entries: list[MappedFile] = field(default_factory=list)
+    all_log: list[MappedFile] = field(default_factory=list)
+    all_entries: list[MappedFile] = field(default_factory=list)
+    not_loaded: Refusal | None = None
+    refusal: Refusal | None = None
+    deleted: list[str] = field(default_factory=list)
+    loaded: bool = True
+
+    @property
+    def log_folder(self) -> str:
+        return f"{COMPACTED_LOG}/{self.key[0]}/{self.key[1]}"
+
+    @property
+    def entries_folder(self) -> str:
+        return f"{COMPACTED_QUEUE}/{self.key[0]}/{self.key[1]}"
+
+
+@dataclass
+class CompactedStore:
+    """All of them. refusal: of a name that is no queue's, or of the settings. The queues have their own."""
+
+    queues: dict[QueueKey, CompactedQueue] = field(default_factory=dict)
+    refusal: Refusal | None = None
+
+
+def entries_file_bytes(configured: int) -> int:
+    """The length of a SparseConsumeQueue's files: whole entries."""
+    return configured // BATCH_ENTRY_BYTES * BATCH_ENTRY_BYTES
+
+
+def log_file_bytes(configured: int, entries_bytes: int) -> int:
+    """The length of a compacted log's files: a multiple of the other files', at least `LEAST_QUEUE_FILES` of them."""
+    count, rest = divmod(configured, entries_bytes)
+    if count < LEAST_QUEUE_FILES:
+        return entries_bytes * LEAST_QUEUE_FILES
+    return (count if 0 < rest < entries_bytes >> 1 else count + 1) * entries_bytes
+
+
+def inferred_settings(entries_bytes: int, log_bytes: int) -> dict[str, int]:
+    """The settings under which files have these lengths."""
+    if entries_bytes <= 0 or entries_bytes % BATCH_ENTRY_BYTES or log_bytes % entries_bytes:
+        return {}
+    if log_bytes // entries_bytes < LEAST_QUEUE_FILES:
+        return {}
+    return {"compactionCqMappedFileSize": entries_bytes, "compactionMappedFileSize": log_bytes - entries_bytes}
+
+
+def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
+    """Return the files that the release's load() finds below compaction/, or why it refuses. Nothing if it does not compact."""
+    store = CompactedStore()
+    if not rules.compacts:
+        return store
+    for topic, name in _folders(tree, COMPACTED_LOG):
+        for child in tree.children(topic):
+            if not is_folder(child):
+                continue
+            queue_id = parse_number(name_of(child.path), 32)
+            if queue_id is None:
+                store.refusal = store.refusal or Refusal(RefusalKind.COMPACTED_FOLDER_NAME, child.path)
+                continue
+            queue = store.queues.setdefault((name, queue_id), CompactedQueue((name, queue_id)))
+            if not queue.all_log:
+                _load(queue, tree, rules)
+    for topic, name in _folders(tree, COMPACTED_QUEUE):
+        for child in tree.children(topic):
+            queue_id = parse_number(name_of(child.path), 32)
+            if queue_id is not None and is_folder(child) and (name, queue_id) not in store.queues:
+                queue = CompactedQueue((name, queue_id), loaded=False)
+                queue.all_entries = numbered_files(tree, child.path)
+                if queue.all_entries:
+                    queue.not_loaded = Refusal(RefusalKind.COMPACTED_ENTRIES_ALONE, child.path, queue.log_folder)
+                    store.queues[queue.key] = queue
+    return store
+
+
+def _folders(tree: Tree, kind: str) -> Iterable[tuple[str, str]]:
+    """(path, topic) of each topic's folder."""
+    return [(entry.path, name_of(entry.path)) for entry in tree.children(kind) if is_folder(entry)]
+
+
+def _load(queue: CompactedQueue, tree: Tree, rules: BrokerRules) -> None:
+    queue.all_log = numbered_files(tree, queue.log_folder)
+    queue.all_entries = numbered_files(tree, queue.entries_folder)
+    if not tree.is_folder(queue.entries_folder):
+        queue.loaded = False
+        if queue.all_log:
+            queue.not_loaded = Refusal(RefusalKind.COMPACTED_LOG_ALONE, queue.log_folder, queue.entries_folder)
+        return
+    entries_bytes = entries_file_bytes(int(rules.value("compactionCqMappedFileSize")))
+    if entries_bytes <= 0:  # the constructor divides by it
+        queue.refusal = Refusal(RefusalKind.COMPACTED_SETTING, queue.log_folder)
+        return
+    log_bytes = log_file_bytes(int(rules.value("compactionMappedFileSize")), entries_bytes)
+    for folder, size, files in ((queue.log_folder, log_bytes, queue.log), (queue.entries_folder, entries_bytes, queue.entries)):
+        found, deleted, refusal = load_file_queue(tree, folder, size, rules)
+        files += found
+        queue.deleted += deleted
+        if refusal is None:
+            continue
+        if refusal.kind == RefusalKind.FILE_NAME:  # a NumberFormatException ends load(); a wrong length ends this queue alone
+            queue.refusal = refusal
+        else:
+            queue.not_loaded = refusal
+        return

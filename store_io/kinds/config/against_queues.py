@@ -1,0 +1,130 @@
+"""Tables of config/ against the queues that a start would have: topics that clients cannot find, delayed messages again.
+
+Source: config.md 7, 8; ScheduleMessageService.start, TopicConfigManager.selectTopicConfig.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from schemas import commitlog_layout
+from schemas.finding_codes import Code
+from schemas.rows import NOTE, REBUILDABLE, Finding, QueueKey
+from store_io.base.packed import PackedMap, items_of
+from store_io.base.wording import count_text, seen
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.broker.settings.config_files import DELAY_OFFSETS, TOPICS
+from store_io.broker.settings.config_rules import config_rules
+from store_io.kinds.config.built_in_topics import built_in_topics, is_brokers_own
+from store_io.kinds.config.config_reader import StoreConfig
+from store_io.kinds.config.lost_tables import is_lost
+from store_io.kinds.config.narrow_topics import narrow_topics
+from store_io.log.records import bridges
+from store_io.model.evidence import Evidence
+from store_io.model.opened_copy import OpenedCopy
+
+MAX_TOPICS = 1000  # each as a finding; the others are one together
+
+
+def against_queues(evidence: Evidence) -> list[Finding]:
+    """Return findings on tables that do not name the content of the queues.
+
+    None if it is not known how a start reads the tables.
+    """
+    prediction = evidence.prediction
+    config = evidence.copy.config
+    if prediction is None or prediction.after_dispatch is None or not _were_there(config):
+        return []
+    ends = ((key, queue.max_offset - max(queue.min_offset, 0)) for key, queue in items_of(prediction.after_dispatch.queues))
+    held = PackedMap.of((key, messages) for key, messages in ends if messages > 0)
+    return [*_unknown_topics(evidence, config, held), *narrow_topics(evidence, held), *_delays_again(evidence, held)]
+
+
+def _were_there(config: StoreConfig) -> bool:
+    return any(done.files for done in config.loads.values()) or any(held.present for held in config.held.values())
+
+
+# ---- topics --------------------------------------------------------------------------------------------------------
+
+
+def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
+    known = config.built_in_topics.union(config.topics or {}, (bridges.TOPIC,))
+    messages: dict[str, int] = defaultdict(int)
+    queues: dict[str, int] = defaultdict(int)
+    for (topic, _), count in held.items():
+        if topic not in known and is_asked_for(topic):
+            messages[topic] += count
+            queues[topic] += 1
+    if not messages or not table_is_wrong(evidence.copy, held):
+        return
+    step = "Restore the table, or create these topics with their numbers of queues before clients come back."
+    if config_rules(evidence.copy.rules).deletion_cleans_unknown:
+        step += " Until then delete no topic: this release deletes the queues of all unknown topics with it."
+    names = sorted(messages)
+    place = evidence.copy.entry_range(TOPICS)
+    for topic in names[:MAX_TOPICS]:
+        what = f"{count_text(messages[topic], 'message')} in {count_text(queues[topic], 'queue')}"
+        message = f"clients cannot find topic {seen(topic)} although {what} are there"
+        yield Finding(
+            Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, topic=topic, count=messages[topic], message=message,
+            next=step,
+        )  # fmt: skip
+    others = names[MAX_TOPICS:]
+    if others:
+        count = sum(messages[topic] for topic in others)
+        message = f"clients cannot find {count_text(len(others), 'more topic')}"
+        yield Finding(Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, count=count, message=message, next=step)
+
+
+def is_asked_for(topic: str) -> bool:
+    """Whether clients ask for such a topic, so that a table has to name it."""
+    return topic != bridges.TOPIC and not topic.startswith(LMQ_PREFIX) and not is_brokers_own(topic)
+
+
+def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
+    """Whether topics that the table lacks were lost with it. A sound table lacks those that were deleted, whose queues come
+    back when a recovery after a crash dispatches their messages again; a slave's comes with its first synchronisation.
+
+    held: the queues with messages.
+    """
+    config = copy.config
+    done, slave = config.loads[TOPICS], copy.rules.is_slave
+    if done.problems:  # nobody knows which topics it names
+        return False
+    if done.bad or done.empty or is_lost(config, TOPICS) or TOPICS in copy.other_forms.fuller:
+        return not slave or bool(done.bad or done.empty)
+    version = config.backup_versions.get(TOPICS)
+    kept = config.held.get(TOPICS)
+    if kept is not None and kept.present:
+        own = {topic for topic, _ in held if is_asked_for(topic)} - built_in_topics(copy.rules).keys()
+        return not slave and bool(own) and not own & (config.topics or {}).keys()
+    if done.odd is not None or done.name != TOPICS or version is not None and version > done.counter:
+        return bool(done.name)
+    own = {topic for topic, _ in held if not is_brokers_own(topic)} - config.built_in_topics - {bridges.TOPIC}
+    named = done.entries.keys()
+    return not slave and bool(named & config.built_in_topics) and not own & named
+
+
+# ---- delay levels --------------------------------------------------------------------------------------------------
+
+
+def delay_levels_lost(copy: OpenedCopy) -> bool:
+    """Whether a level with entries and without an offset had one that is lost."""
+    rules, done = config_rules(copy.rules), copy.config.loads[DELAY_OFFSETS]
+    written_late = rules.clamps_delay_offsets and not rules.topics_of_transactions  # at a level's first delivery
+    return bool(done.bad or done.empty or done.odd is not None) or not (written_late or copy.rules.is_slave)
+
+
+def _delays_again(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
+    """Levels that begin at their queue's first entry, so that what was delivered is delivered again."""
+    copy = evidence.copy
+    severity = REBUILDABLE if delay_levels_lost(copy) else NOTE
+    for level in copy.rules.delays:
+        count = held.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
+        if count and level not in copy.config.delay_offsets:
+            yield Finding(
+                Code.DELAYED_MESSAGES_AGAIN, DELAY_OFFSETS, *copy.entry_range(DELAY_OFFSETS), severity,
+                topic=commitlog_layout.SCHEDULE_TOPIC, queue_id=level - 1, count=count,
+                message=f"delay level {level}: no offset is known, so all {count_text(count, 'message')} in its queue come again",
+            )  # fmt: skip

@@ -1,0 +1,230 @@
+"""Tables that a start takes from a .bak, begins without, or holds less of than another form shows (config.md 2, 6, 7, 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.finding_codes import NO_LIGHT_OFFSETS, Code
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
+from store_io.base.times import time_text
+from store_io.base.wording import count_text
+from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.broker.settings.config_rules import config_rules
+from store_io.kinds.config.config_reader import BACKUP, Load, StoreConfig
+from store_io.kinds.config.other_forms import FullerForm
+from store_io.kinds.config.table_places import DATABASE_TABLES, all_places, setting_of
+from store_io.kinds.config.texts.table_forms import FROM_VERSION
+from store_io.model.evidence import Evidence
+from store_io.model.opened_copy import OpenedCopy
+from store_io.wording.refusals import refusal_cause
+
+_MAIN = (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS)
+_MEANING = {
+    TOPICS: "a start knows no topic: clients cannot find their queues",
+    GROUPS: "a start knows no group: each comes back with default settings, or not at all",
+    CONSUMER_OFFSETS: "a start knows no consumer's offset: groups get all messages again, or skip to the end",
+    DELAY_OFFSETS: "a start begins each delay level at its queue's first entry",
+}
+TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}
+_NAME_CONF = "Name this broker's own settings with --broker-conf and audit again: they decide which of the two a start reads."
+_MEANING[LMQ_OFFSETS] = _MEANING[CONSUMER_OFFSETS]
+
+
+def lost_tables(evidence: Evidence) -> list[Finding]:
+    """Findings on files of config/, whatever their content means for single topics."""
+    config = evidence.copy.config
+    found = []
+    for path, done in config.loads.items():
+        held, fuller = config.held.get(path), evidence.copy.other_forms.fuller.get(path)
+        if held is not None and held.damaged is not None and not held.refusal:
+            where, reason = held.damaged
+            message = f"{where}: bad bytes ({reason}): a start takes the entries before them alone, and {_MEANING[path]}"
+            found.append(Finding(Code.CONFIG_TABLE_LOST, where, message=message))
+        if done.problems or done.refuses:
+            continue
+        of_backup = done.name.endswith(BACKUP)
+        if of_backup:
+            found.append(_backup_taken(evidence, path, done))
+        if path == LMQ_OFFSETS and config.rules.skips_light_offsets:
+            found += _skipped(evidence, done, fuller)
+        elif fuller is not None:
+            found.append(_fewer(evidence, path, fuller))
+        elif path in _MEANING and not of_backup and is_lost(config, path):
+            severity = "" if _in_use(evidence) else NOTE
+            if config.database and path in DATABASE_TABLES:
+                folder = config.held[path].folder
+                message, step = f"{folder}/: missing, and {_MEANING[path]}", _no_database(folder)
+                found.append(Finding(Code.CONFIG_TABLE_LOST, folder, severity=severity, message=message, next=step))
+            else:
+                message = f"{path}: {_state(done)}, and {_MEANING[path]}"
+                found.append(Finding(Code.CONFIG_TABLE_LOST, path, *_range(evidence, path), severity, message=message))
+    return [*found, *_older_file(evidence), *_useless_backups(evidence), *_opened_databases(evidence)]
+
+
+def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
+    """Entries that another form shows and a start does not hold."""
+    copy, form = evidence.copy, fuller.form
+    named = evidence.request.broker_conf is not None or not fuller.other_setting
+    severity = LOSS
+    if copy.rules.is_slave or not named:  # its master sends it the tables; its own settings may be others
+        severity = REBUILDABLE if copy.config.loads[path].left_out or is_lost(copy.config, path) else NOTE
+    held = copy.config.held.get(path)
+    reads = f"{held.folder}/" if held is not None else copy.config.loads[path].name or path
+    when = f", of {time_text(form.time_ms)} by its dataVersion," if form.time_from == FROM_VERSION else ""
+    shown = f"{count_text(fuller.lacking, TABLE_NOUNS[path])} that {form.name}{when} shows"
+    message = f"a start begins without {shown}: it reads {reads}"
+    file = form.name if copy.config.database and form.name.removesuffix(BACKUP) == path else path
+    step = _way_back(copy, path, fuller) if named else _NAME_CONF
+    return Finding(
+        Code.CONFIG_TABLE_LOST, file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
+    )  # fmt: skip
+
+
+def _skipped(evidence: Evidence, done: Load, fuller: FullerForm | None) -> Iterator[Finding]:
+    """Offsets that the copy shows, under the release that takes none from the file in which it looks for them."""
+    name, count = done.name, done.left_out
+    if fuller is not None and fuller.lacking > count:
+        name, count = fuller.form.name, fuller.lacking
+    if count:
+        release, severity = evidence.request.release, REBUILDABLE if evidence.copy.rules.is_slave else LOSS
+        message = (
+            f"a start begins without {count_text(count, 'offset')} that {name} shows: {release} takes none from {LMQ_OFFSETS}"
+        )
+        yield Finding(
+            Code.CONFIG_TABLE_LOST, name, *_range(evidence, name), severity, count=count, message=message, next=NO_LIGHT_OFFSETS
+        )
+
+
+def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> str:
+    """Return the step by which a start holds these entries.
+
+    It names the settings with which a start takes the form, or the ways to take the entries over.
+    """
+    config, form = copy.config, fuller.form
+    if not fuller.other_setting:
+        return "Before a start repair this copy with --fix-config, which takes them over."
+    if not config.database:
+        over = "repair this copy with --fix-config, which takes them over"
+        if path == LMQ_OFFSETS and form.name.startswith(CONSUMER_OFFSETS):
+            over += f", or copy {form.name} to {path}"
+        elif form.name.removesuffix("/") in {each.folder for each in all_places(path)[:1]}:
+            over += ", or export them with mqadmin rocksDBConfigToJson"
+    elif config.imports_files and form.name.removesuffix(BACKUP) == path:
+        counter = config.held[path].counter + 1
+        copied = "" if form.name == path else f"copy {form.name} to {path}, and "
+        over = f"{copied}set the counter in the dataVersion of {path} to {counter}: a start takes the file in then alone"
+    else:
+        over = _no_database(config.held[path].folder).removeprefix("Before a start ").rstrip(".")
+    setting = setting_of(form.name, path, copy.rules)
+    if not setting:
+        return f"Before a start {over}."
+    return f"Before a start {over}; or, if the broker ran with {setting}, correct broker.conf."
+
+
+def _no_database(folder: str) -> str:
+    return f"Before a start copy {folder}/ of this broker back, or make topics and groups again with mqadmin after a start."
+
+
+def is_lost(config: StoreConfig, path: str) -> bool:
+    """Whether a start begins without this table although there was one."""
+    done = config.loads.get(path)
+    if done is None or done.problems or done.refuses:
+        return False
+    if config.database and path in DATABASE_TABLES:
+        return _is_gone(config, path)
+    if done.hollow or done.unusable:
+        return True
+    return not done.name and not done.entries and _was_there(config, path)
+
+
+def _is_gone(config: StoreConfig, path: str) -> bool:
+    """Whether a database that a broker made is missing: a broker makes those of all tables at its first start. One that kept its
+    tables in files before has these still."""
+    done, others = config.loads[path], [config.loads[each] for each in DATABASE_TABLES if each in config.loads]
+    held = config.held.get(path)
+    if held is None or held.present or done.entries or done.left_out:
+        return False
+    if any(each.present for each in config.held.values()):
+        return True
+    return not any(each.files for each in others) and any(each.name for each in config.loads.values())
+
+
+def _was_there(config: StoreConfig, path: str) -> bool:
+    """Say whether a file that is missing with its .bak once existed.
+
+    A file that a broker writes late, or never, does not count: the groups' file comes with the first group, the delay levels'
+    with the first delivery.
+    """
+    others = [each for each in _MAIN if each != path and each in config.loads and config.loads[each].name]
+    if path == TOPICS:
+        return GROUPS in others and len(others) > 1
+    if path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
+        return TOPICS in others and bool(config.groups.keys() - config.built_in_groups)
+    return path == GROUPS and TOPICS in others and any(group not in config.built_in_groups for group, _, _ in config.offsets)
+
+
+def _backup_taken(evidence: Evidence, path: str, done: Load) -> Finding:
+    rules = config_rules(evidence.copy.rules)
+    step = "Copy the .bak over the file before a start"
+    if not rules.backup_is_moved and evidence.copy.listing.is_file(path):
+        step += ": the first write after a start puts the damaged file over this .bak, the only good one"
+    message = f"{path}: {_state(done)}, so a start takes {done.name}, an older state, and only its log says so"
+    return Finding(Code.CONFIG_BACKUP_TAKEN, path, *_range(evidence, path), message=message, next=f"{step}.")
+
+
+def _state(done: Load) -> str:
+    if done.hollow:
+        return "what is in it is taken, but holds no table"
+    if done.bad and not done.bad[0].name.endswith(BACKUP):
+        return "cannot be used"
+    if any(not name.endswith(BACKUP) for name in done.empty):
+        return "empty"
+    return "missing"
+
+
+def _older_file(evidence: Evidence) -> Iterator[Finding]:
+    """A table of topics with a lower version than its own .bak: the file was put back. Other tables may count anew."""
+    version = evidence.copy.config.backup_versions.get(TOPICS)
+    done = evidence.copy.config.loads.get(TOPICS)
+    if done is not None and done.name == TOPICS and version is not None and version > done.counter and not done.hollow:
+        message = f"{TOPICS}: version {done.counter}, its .bak has {version}: an older file was put in its place"
+        yield Finding(Code.CONFIG_OLDER, TOPICS, *_range(evidence, TOPICS), expected=str(version), actual=str(done.counter),
+                      message=message)  # fmt: skip
+
+
+def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
+    for name, why in evidence.copy.other_forms.unread.items():
+        message = f"{name}: a start does not take it, and what it shows is not known: {why}"
+        yield Finding(Code.CONFIG_DAMAGED, name.rstrip("/"), severity=NOTE, message=message)
+    for name in evidence.copy.config.useless_backups:
+        message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
+        yield Finding(Code.CONFIG_DAMAGED, name, *_range(evidence, name), NOTE, message=message)
+
+
+def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
+    """Yields what is wrong with databases besides those of tables; a refused start is a finding of its own."""
+    for state in evidence.copy.start_files.databases:
+        rule = state.rule
+        if state.damaged is not None:
+            path, reason = state.damaged
+            message = f"{path}: bad bytes ({reason}) among the {rule.entries} of {rule.folder}/; {state.count:,} could be read."
+            yield Finding(Code.OPENED_DATABASE_DAMAGED, path, severity="" if rule.opens else NOTE, actual=reason, message=message)
+        elif state.refusal and not rule.opens:
+            yield Finding(Code.OPENED_DATABASE_DAMAGED, rule.folder, severity=NOTE, message=f"{refusal_cause(state.refusal)}.")
+        if state.count and not rule.opens:
+            message = f"{rule.folder}/: holds {state.count:,} {rule.entries}; a start reads them only with {rule.setting}."
+            yield Finding(Code.OPENED_DATABASE_UNUSED, rule.folder, message=message)
+        if rule.opens and not state.there and _in_use(evidence):
+            message = f"{rule.folder}/: missing; a start makes an empty database, without any {rule.entries}."
+            yield Finding(Code.OPENED_DATABASE_GONE, rule.folder, message=message)
+
+
+def _in_use(evidence: Evidence) -> bool:
+    """Whether the store is more than a new one: it holds messages, or config/ knows topics, groups or offsets."""
+    config = evidence.copy.config
+    own = (config.topics or {}).keys() - config.built_in_topics or config.groups.keys() - config.built_in_groups
+    return bool(own or config.offsets or config.delay_offsets or any(s.runs.size for s in evidence.segments))
+
+
+def _range(evidence: Evidence, path: str) -> tuple[int | None, int | None]:
+    return evidence.copy.entry_range(path)

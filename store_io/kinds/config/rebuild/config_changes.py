@@ -1,0 +1,321 @@
+"""The files of config/ that a repair replaces, with the form of their table, the log's share, and the reason.
+
+A file that the release reads as it was written stays; so does one of which nothing can be read. Source: ConfigManager.load,
+loadBak and persist (config.md 2, 4, 9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from schemas import commitlog_layout
+from schemas.rows import Row
+from store_io.base.wording import count_text
+from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.broker.settings.config_rules import config_rules
+from store_io.kinds.config.against_queues import delay_levels_lost, table_is_wrong
+from store_io.kinds.config.config_reader import BACKUP, Load, held_by, read_bounded
+from store_io.kinds.config.lost_tables import is_lost
+from store_io.kinds.config.rebuild.shown_tables import held_queues, shown_groups, shown_topics
+from store_io.kinds.config.rebuild.written_tables import written_tables
+from store_io.kinds.config.table_places import DATABASE_TABLES
+from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
+from store_io.kinds.config.texts.table_forms import MOST_NAMES, Form, chosen_form, database_forms, file_forms, not_kept, own_forms
+from store_io.kinds.config.texts.written import config_text, group_row, topic_row, version_row
+from store_io.model.queue_views import QueueView
+from store_io.repair.repair_audit import Audited
+
+LOG = "log"  # what a file was made of, beside names of files
+_UNPROVEN = {
+    TOPICS: "permissions, attributes and empty last queues of added topics; topics without messages",
+    GROUPS: "the settings of groups: those that are added have a broker's defaults",
+    CONSUMER_OFFSETS: "what groups had consumed: nothing else in a store says it, so they begin as new groups do",
+    DELAY_OFFSETS: "deliveries whose copies are no longer in the log: those messages come again",
+}
+_UNPROVEN[LMQ_OFFSETS] = _UNPROVEN[CONSUMER_OFFSETS]
+CONFIG_GONE = "config/ is not in this copy"
+_OLDER = "what changed after this form was written"
+_LEFT_OUT = "what it held. Take the file from another copy of this broker, or let the table begin empty with --empty-config"
+_OTHER = "what it held. A start begins without it"
+
+
+@dataclass
+class ConfigChange:
+    """One file, and what it is replaced by.
+
+    data: its new content; None: it is removed, or stays as it is with `left_out`.
+    taken_from: the forms that give entries, and `LOG`; form: the one that was taken.
+    entries: how many it has then.
+    added: names that no form had.
+    not_kept: what forms show and the new file lacks, rows.
+    unproven: what could not be found out, a clause.
+    emptied: the table begins empty, as was asked for.
+    keeps_backup: the .bak stays, as a start can take it.
+    backup_entries: how many can be read in the .bak.
+    """
+
+    path: str
+    data: bytes | None
+    reason: str
+    taken_from: list[str] = field(default_factory=list)
+    entries: int = 0
+    added: list[str] = field(default_factory=list)
+    unproven: str = ""
+    form: Form | None = None
+    not_kept: list[Row] = field(default_factory=list)
+    left_out: bool = False
+    emptied: bool = False
+    keeps_backup: bool = False
+    backup_entries: int = 0
+
+    @property
+    def lost(self) -> int:
+        """How many entries a form shows of a table that begins empty."""
+        return max((row["count"] for row in self.not_kept), default=0) if self.emptied else 0
+
+    @property
+    def row(self) -> Row:
+        """Return the change as a row of NEW.repair.json."""
+        form = self.form
+        return {
+            "file": self.path, "removed": self.data is None and not self.left_out, "left_out": self.left_out,
+            "emptied": self.emptied, "lost": self.lost, "reason": self.reason, "taken_from": self.taken_from,
+            "time_ms": form.time_ms or None if form is not None else None,
+            "time_from": form.time_from if form is not None else None,
+            "entries": self.entries, "added": self.added[:MOST_NAMES], "added_count": len(self.added),
+            "not_kept": self.not_kept, "unproven": self.unproven,
+        }  # fmt: skip
+
+
+def config_changes(
+    audit: Audited, delivered: Mapping[int, int], may_empty: bool = False, told_only: bool = False
+) -> Iterator[ConfigChange]:
+    """The changes, file by file; also those that are left out, as nothing of the table can be read. Raises StoreError if a file
+    that is to be taken cannot be read.
+
+    delivered: delay level -> the position after the last message of its queue whose delivery the log shows.
+    may_empty: a table of which nothing can be read begins empty.
+    told_only: nobody writes them, so of databases there is only what the audit says of those that no setting uses.
+    """
+    config = audit.config
+    for path, done in config.loads.items():
+        if done.problems or config.database and path in DATABASE_TABLES:
+            continue
+        change = _change(audit, path, done, delivered, told_only)
+        if change is not None:
+            yield from _with_backup(audit, _emptied(audit, change) if change.left_out and may_empty else change)
+        elif path + BACKUP in config.useless_backups:
+            yield from _good_copy(audit, path)
+
+
+def _with_backup(audit: Audited, change: ConfigChange) -> Iterator[ConfigChange]:
+    """Yield the change of a file, and that of a .bak that cannot be used. Else the next fault would find nothing good."""
+    listing, backup = audit.copy.listing, change.path + BACKUP
+    fuller = change.backup_entries > change.entries and not change.emptied
+    if change.left_out or change.data is not None or listing.is_file(change.path):
+        yield change
+    if listing.is_file(backup) and not (change.left_out or change.keeps_backup or fuller):
+        yield replace(change, path=backup, reason="it cannot be used either", added=[], not_kept=[], unproven="", emptied=False)
+
+
+def _good_copy(audit: Audited, path: str) -> Iterator[ConfigChange]:
+    """Yield the file's content for a .bak that cannot be used.
+
+    Nothing if more entries can be read in the .bak than the file has.
+    """
+    data = read_bounded(audit.copy.source, path)
+    own, backup = own_forms(audit.copy, path)
+    if backup.count > own.count:
+        return
+    rows = not_kept([backup], own.tables)
+    reason = "it cannot be used; the file itself is good"
+    yield ConfigChange(path + BACKUP, data, reason, [path], own.count, form=own, not_kept=rows)
+
+
+def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int], told_only: bool) -> ConfigChange | None:
+    levels = levels_without_offset(audit) if path == DELAY_OFFSETS else {}
+    wrong_topics = path == TOPICS and table_is_wrong(audit.copy, held_queues(audit.views))
+    forms: list[Form] = []
+    fuller = audit.copy.other_forms.fuller.get(path)
+    reason = _state(audit, path, done)
+    if not reason and fuller is not None:
+        reason = f"a start holds {fuller.lacking:,} entries less than {fuller.form.name} shows"
+    if not reason and not done.name and not done.entries and path in _UNPROVEN:
+        forms = _forms(audit, path, told_only)
+        held = chosen_form(forms)
+        reason = f"a start begins without this table, which {held.name} holds" if held is not None else ""
+    if not reason and not levels and not wrong_topics:
+        return None
+    forms = forms or _forms(audit, path, told_only)
+    form = chosen_form(forms, _is_older(audit, path, done))
+    if fuller is not None and fuller.form.name not in (path, path + BACKUP):
+        form = fuller.form
+    table, sources = _taken(form, forms)
+    own = LAYOUTS[path][0].name
+    added: list[str] = []
+    if path == TOPICS:
+        added = _add_topics(audit, table.setdefault(own, {}))
+        reason = reason or ("it does not name topics that have messages" if added else "")
+        if not reason:
+            return None
+    elif path == GROUPS:
+        added = _add_groups(audit, table.setdefault(own, {}))
+    elif levels:
+        reason = reason or f"{count_text(len(levels), 'level')} with messages without an offset"
+        known = {**done.entries, **table.get(own, {})}
+        found = {level: max(first, delivered.get(level, 0)) for level, first in levels.items() if level not in known}
+        table[own] = dict(sorted({**known, **found}.items()))
+        added = [f"level {level}: {table[own][level]}" for level in found]
+    return _made(audit, path, reason, _Sources(forms, form, sources), table, added)
+
+
+def _forms(audit: Audited, path: str, told_only: bool) -> list[Form]:
+    """All forms of the table, its files first."""
+    others = audit.copy.other_forms.databases(path) if told_only else database_forms(audit.copy, path)
+    return [*file_forms(audit.copy, path), *others]
+
+
+@dataclass(frozen=True)
+class _Sources:
+    forms: list[Form]
+    form: Form | None
+    names: list[str]
+
+
+def _made(
+    audit: Audited, path: str, reason: str, sources: _Sources, table: dict[str, dict[Any, Any]], added: list[str]
+) -> ConfigChange:
+    """Return the change that writes this table; one that is left out if it would be empty."""
+    form, forms = sources.form, sources.forms
+    own = LAYOUTS[path][0]
+    count = sum(1 for _ in entries_of(table.get(own.name, {}), own))
+    by_log = bool(added)
+    backup = next((each for each in forms if each.name == path + BACKUP and each.taken), None)
+    if form is not None and form is backup and sources.names == [form.name] and table == form.tables:
+        data, held = read_bounded(audit.copy.source, form.name), dict[str, Mapping[Any, Any]](table)
+    else:
+        rules = config_rules(audit.copy.rules)
+        version = version_row(_counter(audit, path), audit.last_store_time, rules)
+        written = written_tables(path, table, version, rules) if count or by_log else None
+        if written is None:
+            why = "the release takes nothing that can be read of it" if count else "no form of it in the copy can be read"
+            rows, gone = not_kept(forms, {}), reason == CONFIG_GONE
+            return ConfigChange(
+                path, None, reason if gone else f"{reason}; {why}", unproven=_LEFT_OUT, not_kept=rows, left_out=True
+            )
+        data, held = written.data, dict(written.tables)
+    names = [*sources.names, LOG] if by_log else sources.names
+    unproven = _UNPROVEN[path] if by_log or path in (TOPICS, GROUPS, DELAY_OFFSETS) else _OLDER
+    return ConfigChange(
+        path, data, reason, names, count, added, unproven, form, not_kept(forms, held),
+        keeps_backup=backup is not None and bool(backup.count),
+        backup_entries=max((each.count for each in forms if each.name == path + BACKUP), default=0),
+    )  # fmt: skip
+
+
+def _emptied(audit: Audited, change: ConfigChange) -> ConfigChange:
+    """The table of which nothing can be read, empty."""
+    path, rules = change.path, config_rules(audit.copy.rules)
+    data = None
+    if path in _UNPROVEN:
+        own = LAYOUTS[path][0].name
+        version = {"dataVersion": version_row(_counter(audit, path), audit.last_store_time, rules)}
+        data = config_text({**(version if rules.attributes or own != "offsetTable" else {}), own: {}}, rules)
+    return replace(change, data=data, left_out=False, emptied=True, unproven=_UNPROVEN.get(path, _OTHER))
+
+
+def _taken(form: Form | None, forms: list[Form]) -> tuple[dict[str, dict[Any, Any]], list[str]]:
+    """Return (the tables of the form, the files that give them).
+
+    If a manager fails after adding entries of the file, it keeps them and adds those of the .bak, which replace entries of the
+    same name.
+    """
+    if form is None:
+        return {}, []
+    own = LAYOUTS[form.path][0].name
+    tables, names = {**form.tables, own: dict(form.own)}, [form.name]
+    backup = next((each for each in forms if each.name == form.path + BACKUP and each.taken), None)
+    if form.added and backup is not None:
+        tables[own], names = {**form.own, **backup.own}, [form.name, backup.name]
+    return tables, names
+
+
+def _state(audit: Audited, path: str, done: Load) -> str:
+    """Return a clause on why the file is to be replaced; "" if a start takes the broker's own."""
+    if done.refuses:
+        return "neither the file nor its .bak can be used, so that the release does not start"
+    if path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS) and not any(each.files for each in audit.config.loads.values()):
+        return "the copy has no topics, groups or offsets in config/" if audit.copy.listing.has_config else CONFIG_GONE
+    if is_lost(audit.config, path):
+        return "a start begins without this table"
+    if done.name.endswith(BACKUP):
+        return "a start takes its .bak, which the next write may replace by this file"
+    if _is_older(audit, path, done):
+        return "it is older than its .bak"
+    return ""
+
+
+def _is_older(audit: Audited, path: str, done: Load) -> bool:
+    """Whether it is older than a .bak that can be read."""
+    version = audit.config.backup_versions.get(path)
+    if path != TOPICS or done.name != path or version is None or version <= done.counter:
+        return False
+    return held_by(audit.copy.source, path + BACKUP, config_rules(audit.copy.rules)) is not None
+
+
+# ---- what the log shows ------------------------------------------------------------------------------------------------
+
+
+def _add_topics(audit: Audited, rows: dict[str, Row]) -> list[str]:
+    """Add topics that the rest of the copy shows, and queues and types of known ones. Returns the names of new topics."""
+    rules, added = config_rules(audit.copy.rules), []
+    for name, topic in shown_topics(audit.config, audit.views).items():
+        if name not in rows:
+            rows[name] = topic_row(name, topic.queues, topic.attributes, rules)
+            added.append(name)
+            continue
+        if topic.queues > _queues(rows[name]):
+            rows[name] = {**rows[name], "readQueueNums": topic.queues}
+        if topic.attributes:
+            held = rows[name].get("attributes")
+            rows[name] = {**rows[name], "attributes": {**(held if isinstance(held, dict) else {}), **topic.attributes}}
+    return added
+
+
+def _queues(row: Row) -> int:
+    """The larger number of queues; one that is no number counts as 0."""
+    numbers = [str(row.get(name, 16)) for name in ("readQueueNums", "writeQueueNums")]
+    return max((int(number) for number in numbers if number.isdecimal() and len(number) < 20), default=0)
+
+
+def _add_groups(audit: Audited, rows: dict[str, Row]) -> list[str]:
+    """Add groups that the rest of the copy shows: their names."""
+    rules = config_rules(audit.copy.rules)
+    topics = {*shown_topics(audit.config, audit.views), *(audit.config.topics or {})}
+    added = [name for name in shown_groups(audit.config, topics) if name not in rows]
+    rows |= {name: group_row(name, rules) for name in added}
+    return added
+
+
+def levels_without_offset(audit: Audited) -> dict[int, int]:
+    """Delay level -> the first entry of its queue, of levels with messages whose offset is lost."""
+    done = audit.config.loads[DELAY_OFFSETS]
+    if audit.config.database and done.name or done.problems or not delay_levels_lost(audit.copy):
+        return {}
+    found = {}
+    for level in sorted(audit.rules.delays):
+        view = audit.views.get((commitlog_layout.SCHEDULE_TOPIC, level - 1))
+        if view is not None and level not in done.entries and (view.covered or view.missing):
+            found[level] = _first_entry(view)
+    return found
+
+
+def _first_entry(view: QueueView) -> int:
+    return min(start for start, _ in [*view.covered, *view.missing])
+
+
+def _counter(audit: Audited, path: str) -> int:
+    """One beyond those of the file and its .bak, so that nobody takes an older table for a newer one."""
+    return 1 + max(audit.config.loads[path].counter, audit.config.backup_versions.get(path, 0))

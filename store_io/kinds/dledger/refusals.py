@@ -1,0 +1,31 @@
+"""Stores with a DLedger log that are not repaired. A group of several nodes has better copies than a repaired one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from schemas.finding_codes import CATALOGUE, Part
+from schemas.rows import Finding
+from schemas.store_names import COMMITLOG
+from store_io.broker.releases import Setting
+from store_io.broker.settings.ledger_files import ledger_peers
+
+GROUP = (
+    "the log is that of a DLedger group of several nodes (dLegerPeers), and no repair writes one of them: stop this node, empty"
+    " its store, and let it copy the log from the others, after committedIndex of all copies was compared"
+)
+OLDER_PART = "the part of the log from before DLedger is damaged, and no repair writes that beside a DLedger log"
+
+
+def is_group(settings: Mapping[str, Setting]) -> bool:
+    """Whether dLegerPeers names several nodes."""
+    return len(ledger_peers(settings["dLegerPeers"].value)) > 1
+
+
+def older_part_damage(findings: list[Finding]) -> str:
+    """Say why the older part of a mixed store forbids a repair; "" if it does not.
+
+    findings: those above a note.
+    """
+    blamed = next((f for f in findings if f.file.startswith(COMMITLOG) and Part.LOG in CATALOGUE[f.code].about), None)
+    return f"{blamed.file}: {OLDER_PART}" if blamed is not None else ""

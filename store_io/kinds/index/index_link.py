@@ -1,0 +1,111 @@
+"""Index files of a new store: their entries, written raw by the tasks of a rebuild, are linked into the chains of their slots.
+
+A raw entry has the message's store time in place of the time difference and of the entry before it, which depend on the whole
+file. A `LinkTask` goes through one file in order and writes entries, slots and header.
+Source: IndexFile.putKey, IndexHeader.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas import index_layout
+from schemas.entries import STORED_INDEX_DTYPE
+from store_io.base.compiled.native import kept
+from store_io.broker.releases import BrokerRules
+from store_io.kinds.index.index_plan import IndexPlan
+from store_io.kinds.index.index_reader import entry_position
+from store_io.repair.derived.entry_rows import RAW_DTYPE
+from store_io.repair.repair_work import Work
+from store_io.repair.writing.store_writer import StoreWriter
+from store_io.source.byte_source import StoreLocation, open_source
+
+LINK_ENTRIES = 1 << 18
+SLOT_BLOCK = 1 << 18
+
+
+def link_index(work: Work, plan: IndexPlan) -> None:
+    """Make the chains of the files, whose entries are raw. Raises StoreError."""
+    capacity, source = work.rules.index_max - 1, open_source(StoreLocation(work.writer.root))
+    tasks, before = [], 0
+    for number, path in enumerate(plan.paths):
+        count = min(capacity, plan.entries - number * capacity)
+        tasks.append(LinkTask(work.writer, work.rules, path, count, before))
+        with source.open(path) as file:
+            last = file.read(entry_position(work.rules.index_slots, count), index_layout.ENTRY_BYTES)
+        before = int(np.frombuffer(last, RAW_DTYPE)["store_time"][0])
+    work.run(tasks, "index")
+
+
+@dataclass(frozen=True)
+class LinkTask:
+    """One new index file with `count` raw entries. previous_end_time: of the file before, 0 for the first."""
+
+    writer: StoreWriter
+    rules: BrokerRules
+    path: str
+    count: int
+    previous_end_time: int
+
+    store: int = 0
+    not_after: float = 0
+
+    @property
+    def bytes_to_read(self) -> int:
+        return index_layout.ENTRY_BYTES * self.count
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
+    def run(self) -> None:
+        """Make the chains. Raises StoreError."""
+        slots = np.zeros(self.rules.index_slots, np.int32)
+        used = begin = 0
+        with open_source(StoreLocation(self.writer.root)).open(self.path) as file, self.writer.open(self.path) as out:
+            for at in range(0, self.count, LINK_ENTRIES):
+                many = min(LINK_ENTRIES, self.count - at)
+                position = entry_position(self.rules.index_slots, at + 1)
+                raw = np.frombuffer(file.read(position, many * index_layout.ENTRY_BYTES), RAW_DTYPE)
+                hashes, times = raw["key_hash"].astype(np.int32), raw["store_time"].astype(np.int64)
+                if at == 0:
+                    first, begin = raw[0], int(times[0])
+                seconds, previous = np.empty(many, np.int32), np.empty(many, np.int32)
+                used += _link(hashes, times, slots, at + 1, self.previous_end_time, begin, seconds, previous)
+                linked = np.empty(many, STORED_INDEX_DTYPE)
+                linked["key_hash"], linked["phy_offset"] = hashes, raw["phy_offset"]
+                linked["time_difference"], linked["previous"] = seconds, previous
+                out.write(position, linked.view(np.uint8))
+            for at in range(0, len(slots), SLOT_BLOCK):
+                block = slots[at : at + SLOT_BLOCK]
+                if block.any():
+                    out.write(index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * at, block.astype(">i4").view(np.uint8))
+            last = raw[-1]
+            header = struct.pack(
+                index_layout.HEADER_FORMAT, int(first["store_time"]), int(last["store_time"]), int(first["phy_offset"]),
+                int(last["phy_offset"]), used, self.count + 1,
+            )  # fmt: skip
+            out.write(0, header)
+
+
+@kept()
+def _link(hashes, times, slots, number, first_begin, begin, seconds, previous):  # type: ignore[no-untyped-def]
+    """Chain entries from `number` on; how many slots came into use. first_begin: what entry 1's time counts from."""
+    used = 0
+    for i in range(len(hashes)):
+        slot = hashes[i] % len(slots)
+        before = slots[slot]
+        if before == 0:
+            used += 1
+        previous[i] = before
+        slots[slot] = number + i
+        origin = first_begin if number + i == 1 else begin
+        difference = times[i] - origin
+        count = difference // 1000 if difference >= 0 else 0
+        if origin <= 0:
+            count = 0
+        seconds[i] = min(count, 2147483647)
+    return used

@@ -1,0 +1,187 @@
+"""Index entries without a place: what they lead to decides what each of them is."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from schemas.commitlog_layout import SYS_ROLLBACK, SYS_TRANSACTION_MASK
+from schemas.finding_codes import Code
+from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, Finding
+from store_io.broker.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
+from store_io.broker.message_verdict import VALID, Verdict
+from store_io.kinds.index.index_files import IndexFileRef, SegmentPlace
+from store_io.log.records.index_columns import entry_counts
+from store_io.log.records.message_columns import Columns
+from store_io.log.scan.segment_findings import Findings
+
+MAX_KEPT_KEYS = 1024  # messages whose keys are remembered
+MAX_ODD = 65_536  # entries without a place that are judged one by one; more are counted
+NEAR_BYTES, NEAR_ENTRIES = 256 << 10, 32  # where so many entries lead into so many bytes, messages are decoded together
+
+NONE: frozenset[int] = frozenset()
+
+
+class MessageKeys:
+    """The hashes of the keys of one segment's messages. verdict: the audit's verdict of the frame at a position of it.  columns:
+    messages that follow one another from a position on, for NEAR_BYTES or less, with hashes of their keys."""
+
+    def __init__(self, place: SegmentPlace, verdict: Callable[[int], Verdict], columns: Callable[[int], Columns]):
+        self._place, self._verdict, self._columns = place, verdict, columns
+        self._known: dict[int, frozenset[int]] = {}  # by physical offset
+
+    def at(self, phy_offset: int) -> frozenset[int]:
+        """Return the key hashes of the message at this place, or none if this segment has no message there.
+
+        The last answers are remembered.
+        """
+        if not self._place.holds(phy_offset):
+            return NONE
+        hashes = self._known.get(phy_offset)
+        if hashes is None:
+            hashes, _ = self.look_at(phy_offset)
+            if len(self._known) >= MAX_KEPT_KEYS:
+                self._known.clear()
+            self._known[phy_offset] = hashes
+        return hashes
+
+    def look_at(self, phy_offset: int) -> tuple[frozenset[int], int]:
+        """(the same, the message's size) for an offset of this segment; without a message none, and 0."""
+        verdict = self._verdict(phy_offset - self._place.base_offset)
+        if verdict.kind != VALID or verdict.message is None:
+            return NONE, 0
+        return _hashes_of(verdict), verdict.size
+
+    def look_around(self, phy_offset: int) -> dict[int, tuple[frozenset[int], int]]:
+        """What `look_at` gives of each message from there on, of those that are decoded together. Left out are rolled back ones,
+        of whose keys the columns know none."""
+        columns = self._columns(phy_offset - self._place.base_offset)
+        rows = columns.rows[: columns.count]
+        rows = rows[rows["sys_flag"] & SYS_TRANSACTION_MASK != SYS_ROLLBACK]
+        places, firsts = (rows["position"] + self._place.base_offset).tolist(), rows["key_start"].tolist()
+        counts, hashes = entry_counts(rows, True).tolist(), columns.key_hash.tolist()
+        keys = [frozenset(hashes[first : first + count]) for first, count in zip(firsts, counts, strict=True)]
+        return dict(zip(places, zip(keys, rows["total_size"].tolist(), strict=True), strict=True))
+
+    def store_time(self, phy_offset: int) -> int | None:
+        """Return the store time (ms) of the message at this place, or None if this segment has no message there."""
+        verdict = self._verdict(phy_offset - self._place.base_offset) if self._place.holds(phy_offset) else None
+        return verdict.message.store_time if verdict is not None and verdict.kind == VALID and verdict.message else None
+
+
+def _hashes_of(verdict: Verdict) -> frozenset[int]:
+    """The hashes under which a message is indexed, that of its tag key too."""
+    message = verdict.message
+    assert message is not None
+    keys = index_keys(message)
+    if TAGS in message.properties:
+        keys.append(tag_text(message.properties[TAGS]))
+    return frozenset(key_hash(key_text(message.topic, key)) for key in keys)
+
+
+class OddEntries:
+    """Index entries in places in which no message should have put them. At most `MAX_ODD` of them are kept."""
+
+    def __init__(self, files: Sequence[IndexFileRef], place: SegmentPlace, keys: MessageKeys):
+        self._refs, self._place, self._keys = files, place, keys
+        self._odd: list[tuple[int, int, int, int]] = []  # (file, number, phy_offset, hash)
+        self._around: Mapping[int, tuple[frozenset[int], int]] = {}  # of the messages that were decoded together last
+        self._next_look = 0  # the physical offset from which on others are: bytes are read and decoded so twice at most
+        self._dropped = 0
+
+    @property
+    def room(self) -> int:
+        """How many more are judged one by one."""
+        return MAX_ODD - len(self._odd)
+
+    def add(self, entries: Iterable[tuple[int, int, int, int]], dropped: int) -> None:
+        """Keep the odd entries of a file.
+
+        entries: (number of the file, number of the entry, physical offset, hash), as many as there is room for.
+        dropped: how many more there are.
+        """
+        self._odd += entries
+        self._dropped += dropped
+
+    def judge(self, extents: Sequence[Extent], findings: Findings) -> None:
+        """Findings, neighbouring entries of one kind together. extents: the segment's, all of them."""
+        self._odd.sort()
+        kinds = self._kinds(extents)
+        group: list[tuple[int, int, int, int]] = []
+        group_code = Code.INDEX_ENTRY_DANGLING
+        for entry, code in zip([*self._odd, (-1, -1, -1, -1)], [*kinds, group_code], strict=True):
+            if group and (code != group_code or entry[0] != group[-1][0] or entry[1] != group[-1][1] + 1):
+                findings.add(self._finding(group_code, group))
+                group = []
+            group_code = code
+            group.append(entry)
+
+        if self._dropped:
+            findings.dropped[Code.INDEX_ENTRY_DANGLING] = findings.dropped.get(Code.INDEX_ENTRY_DANGLING, 0) + self._dropped
+
+    def _kinds(self, extents: Sequence[Extent]) -> list[Code]:
+        """Return the finding code of each odd entry.
+
+        Entries are judged in the order of the places to which they lead: so each message is looked at once, and the hashes of
+        only one message are kept. An entry that leads into the middle of a message leads to no message.
+        """
+        starts = [extent.start for extent in extents]
+        kinds = [Code.INDEX_ENTRY_DANGLING] * len(self._odd)
+        known: tuple[int, Code, frozenset[int]] | None = None
+        end = self._place.base_offset  # of the last message met
+        order = sorted(range(len(self._odd)), key=lambda n: self._odd[n][2])
+        for turn, number in enumerate(order):
+            _, _, phy, key_hash = self._odd[number]
+            if known is None or known[0] != phy:
+                later = order[min(turn + NEAR_ENTRIES, len(order) - 1)]
+                near = turn + NEAR_ENTRIES < len(order) and self._odd[later][2] - phy < NEAR_BYTES
+                code, hashes, size = (
+                    self._kind_at(phy, extents, starts, near) if phy >= end else (Code.INDEX_ENTRY_DANGLING, NONE, 0)
+                )
+                known, end = (phy, code, hashes), max(end, phy + size)
+            _, code, hashes = known
+            kinds[number] = Code.INDEX_ENTRY_DUPLICATE if key_hash in hashes else code
+        return kinds
+
+    def _kind_at(
+        self, phy: int, extents: Sequence[Extent], starts: Sequence[int], near: bool
+    ) -> tuple[Code, frozenset[int], int]:
+        """Return (the code of an entry that leads there, the hashes of the message's keys, the message's size).
+
+        Without a message the hashes are empty and the size is 0.
+        """
+        if phy >= self._place.log_end:
+            return Code.INDEX_ENTRY_BEYOND_END, NONE, 0
+        if not self._place.holds(phy):
+            return Code.INDEX_ENTRY_DANGLING, NONE, 0
+        extent = extents[bisect_right(starts, phy - self._place.base_offset) - 1]
+        if extent.kind == EXTENT_UNWRITTEN:
+            return Code.INDEX_ENTRY_BEYOND_END, NONE, 0
+        if extent.kind == EXTENT_MESSAGE:
+            if near and phy >= self._next_look:
+                self._around, self._next_look = self._keys.look_around(phy), phy + NEAR_BYTES // 2
+            hashes, size = self._around.get(phy) or self._keys.look_at(phy)
+            if size:
+                return Code.INDEX_ENTRY_WRONG, hashes, size
+        return Code.INDEX_ENTRY_DANGLING, NONE, 0
+
+    def _finding(self, code: Code, group: list[tuple[int, int, int, int]]) -> Finding:
+        ref = self._refs[group[0][0]]
+        severity = ""
+        text = {
+            Code.INDEX_ENTRY_DUPLICATE: "keys that a message already has in the index",
+            Code.INDEX_ENTRY_WRONG: "entries for keys that their message does not have",
+            Code.INDEX_ENTRY_BEYOND_END: "entries beyond the last message",
+        }.get(code, "entries that lead to no message")
+        if code == Code.INDEX_ENTRY_DUPLICATE and len({entry[2] for entry in group}) > 1:
+            severity = REBUILDABLE  # a restart puts one message's keys again, not those of several
+        return Finding(
+            code,
+            ref.path,
+            ref.position(group[0][1]),
+            ref.position(group[-1][1] + 1),
+            severity=severity,
+            phy_offset=group[0][2],
+            message=f"{text}: {len(group):,}",
+            count=len(group),
+        )

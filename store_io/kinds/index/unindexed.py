@@ -1,0 +1,56 @@
+"""Messages with keys that no index file covers."""
+
+from __future__ import annotations
+
+from schemas import index_layout
+from schemas.finding_codes import Code
+from schemas.rows import WALK_AUDIT, Finding, SegmentSummary
+from schemas.store_names import INDEX
+from store_io.base.wording import count_text
+from store_io.model.evidence import Evidence
+
+
+def _all_keys(segment: SegmentSummary) -> tuple[int, int, int, int]:
+    """First and last phy_offset, messages and keys of a segment for which there is no index file at all."""
+    runs = segment.index_runs[(segment.index_runs["walk"] & WALK_AUDIT != 0) & (segment.index_runs["keys"] > 0)]
+    if not len(runs):
+        return -1, -1, 0, 0
+    low, high = int(runs["first_key_phy_offset"].min()), int(runs["last_key_phy_offset"].max())
+    return low, high, int(runs["records"].sum()), int(runs["keys"].sum())
+
+
+def unindexed(evidence: Evidence) -> list[Finding]:
+    """Return findings on messages with keys outside of the index files' ranges (I1, I9).
+
+    Log and index must have been read as a whole.
+    """
+    copy = evidence.copy
+    late = any(file.path in evidence.late for file in copy.index_files)
+    whole = evidence.log_whole and evidence.index_whole and not late
+    if not whole or evidence.request.quick or not copy.rules.builds_index:
+        return []
+    files = [evidence.index[file.path] for file in copy.index_files if file.path in evidence.index]
+    first = last = -1
+    records = keys = 0
+    for segment in evidence.segments:
+        low, high, n, k = segment.index_unindexed if files else _all_keys(segment)
+        if k:
+            first = low if first < 0 else min(first, low)
+            last = max(last, high)
+            records, keys = records + n, keys + k
+    if not keys:
+        return []
+    newest = files[-1] if files else None
+    waits = evidence.held_back is not None and first >= evidence.held_back
+    return [
+        Finding(
+            Code.INDEX_RANGE_UNCONFIRMED if waits else Code.INDEX_RANGE_MISSING,
+            newest.path if newest else INDEX,
+            0 if newest else None,
+            index_layout.HEADER_BYTES if newest else None,
+            phy_offset=first,
+            expected=f"{count_text(keys, 'entry', 'entries')} of {count_text(records, 'message')} from {first:,} to {last:,}",
+            actual="none",
+            count=keys,
+        )
+    ]

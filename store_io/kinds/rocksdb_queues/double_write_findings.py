@@ -1,0 +1,141 @@
+"""Queues that are written twice: entries that the kind of queues lacks from which consumers are not served (rocksdb.md 8).
+
+What is wrong with the entries of the other kind, from which they are served, `queue_entries` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemas.commitlog_layout import SCHEDULE_TOPIC
+from schemas.finding_codes import STARTS_DISPATCH, Code
+from schemas.rows import NOTE, Finding, QueueKey
+from schemas.timer_layout import TIMER_TOPIC
+from store_io.base.packed import keys_of
+from store_io.base.ranges import intersect
+from store_io.base.wording import count_text
+from store_io.broker.loading import queue_folder
+from store_io.broker.queues.combination import combination
+from store_io.kinds.rocksdb_queues.double_write_compare import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
+from store_io.model.evidence import Evidence
+
+
+def queue_twins(evidence: Evidence) -> list[Finding]:
+    """Return the findings on entries that differ between both kinds of queues; none if queues are written once."""
+    twins = evidence.copy.twins
+    if twins is None:
+        return []
+    lacking = NOT_IN_ROCKSDB if evidence.copy.queue_table is None else NOT_IN_FILES
+    unwritten = not twins.files if lacking == NOT_IN_FILES else not twins.table.ends.mark and not twins.table.ends.maxima
+    gaps = [] if _unknown(evidence) else [gap for gap in evidence.twin_gaps if gap.kind == lacking]
+    found = [_unwritten(evidence, gaps)] if unwritten and gaps else [_missing(evidence, gap) for gap in gaps]
+    return [*found, *_differing(evidence, lacking), *_made_anew(evidence)]
+
+
+def _unknown(evidence: Evidence) -> bool:
+    """Whether some queue was not read, so that nobody knows which entries the queues lack."""
+    return evidence.broken or evidence.queues_not_opened or any(queue.problem for queue in evidence.every_queue)
+
+
+def _unwritten(evidence: Evidence, gaps: list[TwinGap]) -> Finding:
+    """Double write may have been switched on since the broker stopped."""
+    folder, count = _folder(evidence, gaps[0].key), sum(gap.count for gap in gaps)
+    if gaps[0].kind == NOT_IN_FILES:
+        folder = folder.partition("/")[0]
+    message = (
+        f"{folder}/ has none of the {count_text(count, 'entry', 'entries')}: this kind of queues was never written, or is gone"
+    )
+    return Finding(Code.QUEUE_TWIN_MISSING, folder, severity=NOTE, actual="no entry", message=message, count=count)
+
+
+def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
+    """Return the finding on a gap, also on a hole that a kill left, if no start fills it.
+
+    Consumers that are served from there later get none of these messages.
+    """
+    healed = evidence.puts_at_start(gap.phy_first, gap.phy_last)
+    later = gap.kind == NOT_IN_ROCKSDB and gap.phy_last < evidence.twin_from
+    where, message = "RocksDB" if gap.kind == NOT_IN_ROCKSDB else "files", ""
+    if later:
+        message = (
+            f"RocksDB has entries from physical offset {evidence.twin_from:,} on, as where double write was switched on later:"
+            " those before are in files alone"
+        )
+    elif not healed and evidence.prediction is not None and evidence.prediction.starts:
+        message = f"entries that a start does not put, at least not all: whoever is served from {where} lacks these messages"
+    return Finding(
+        Code.QUEUE_TWIN_MISSING,
+        _folder(evidence, gap.key),
+        severity=NOTE if later or healed and evidence.copy.unclean else "",
+        next=STARTS_DISPATCH if healed else "",
+        message=message,
+        phy_offset=gap.phy_first,
+        topic=gap.key[0],
+        queue_id=gap.key[1],
+        queue_offset=gap.first,
+        expected=gap.shown[0] if gap.kind == NOT_IN_ROCKSDB else gap.shown[1],
+        actual="no entry",
+        count=gap.count,
+    )
+
+
+def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
+    """Yield findings on entries that differ, and on entries of the other kind alone.
+
+    Such an entry is no finding if the queue that is read lacks an entry for its message.
+    """
+    for gap in evidence.twin_gaps:
+        if gap.kind == lacking:
+            continue
+        view = evidence.views.get(gap.key)
+        if gap.kind != DIFFERS and view is not None and intersect([(gap.first, gap.end)], view.missing):
+            continue
+        yield Finding(
+            Code.QUEUE_TWIN_DIFFERS,
+            _folder(evidence, gap.key),
+            severity="" if gap.kind == DIFFERS else NOTE,
+            phy_offset=gap.phy_first,
+            topic=gap.key[0],
+            queue_id=gap.key[1],
+            queue_offset=gap.first,
+            expected=f"in files {gap.shown[0]}",
+            actual=f"in RocksDB {gap.shown[1]}",
+            count=gap.count,
+        )
+
+
+def _made_anew(evidence: Evidence) -> Iterator[Finding]:
+    """Yield findings on queues of the broker's own services, if RocksDB gives the numbers.
+
+    A start may give these queues in files RocksDB's end. The store lists no queue in RocksDB that nobody asked for. A whole
+    broker's services ask for theirs before start() (ScheduleMessageService.correctDelayOffset, TimerMessageStore.recover).
+    """
+    prediction = evidence.prediction
+    if prediction is None or not prediction.starts or prediction.after_dispatch is None:
+        return
+    memory, combined = prediction.after_dispatch, combination(evidence.copy.rules)
+    if memory.twins is None or not (combined.assigns_rocksdb and combined.reads_rocksdb):
+        return
+    for key in keys_of(memory.queues, memory.twins):
+        in_rocksdb, in_files = (kind[key].max_offset if key in kind else 0 for kind in (memory.queues, memory.twins))
+        if key[0] in (SCHEDULE_TOPIC, TIMER_TOPIC) and in_rocksdb != in_files:
+            yield Finding(
+                Code.QUEUE_TWIN_DIFFERS,
+                _folder(evidence, key),
+                severity=NOTE,
+                topic=key[0],
+                queue_id=key[1],
+                expected=f"in files maximum {in_files:,}",
+                actual=f"in RocksDB maximum {in_rocksdb:,}",
+                message="a broker whose services ask for this queue before start() makes it again in files, with RocksDB's"
+                " maximum and without entries; broker.after_dispatch leaves that out",
+            )
+
+
+def _folder(evidence: Evidence, key: QueueKey) -> str:
+    """Return the folder of the kind of queues that is not read."""
+    copy = evidence.copy
+    assert copy.twins is not None
+    if copy.queue_table is None:
+        return copy.twins.table.database.folder
+    return copy.twins.folders.get(key, queue_folder(False, key))

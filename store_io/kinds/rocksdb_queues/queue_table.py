@@ -1,0 +1,247 @@
+"""The ends of all queues of a store, as its database has them: the family `offset`, read whole (rocksdb.md 2).
+
+Two small entries for each queue; nothing here grows with the number of messages.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from schemas import rocksdb_layout as layout
+from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Gap
+from schemas.rows import QueueKey, StoreFile
+from store_io.base.errors import StoreError
+from store_io.kinds.rocksdb_queues.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
+from store_io.kinds.rocksdb_queues.stored_queue import QueueEnd, StoredEnds
+from store_io.rocksdb.database import Database, DatabaseDamaged, TableFile
+from store_io.source.byte_source import ByteSource, name_of
+
+MAX_ODD_KEYS = 1000
+MAX_GAPS = 100  # stretches of bad bytes among the ends, after which no more are read
+MAX_HIDDEN = 100_000  # keys that are asked for one after the other, to learn which queues have their ends there
+KEY_BYTES = 272  # of the longest key of an end: Java's topics have at most 255 bytes
+
+
+@dataclass(frozen=True)
+class QueueDatabase:
+    """The database of a store's queues. Picklable.
+
+    files: the database's.
+    absent: there is none, a broker makes a new one.
+    """
+
+    folder: str
+    files: tuple[StoreFile, ...]
+    absent: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of all its files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of all its files."""
+        return tuple(file.path for file in self.files)
+
+    def open(self, source: ByteSource, skips_bad_log: bool = False) -> Database:
+        """To be entered; raises as `Database` does. In rocksdbstore/ a broker opens these families alone (rocksdb.md 10)."""
+        known = layout.TABLE_FAMILIES if self.folder == layout.TABLES_FOLDER else ()
+        return Database(source, self.folder, self.files, skips_bad_log, known)
+
+
+NO_DATABASE = QueueDatabase("", (), absent=True)
+
+
+@dataclass(frozen=True)
+class QueueTable:
+    """The ends of the queues in a database.
+
+    ends: those of all queues whose ends can be read.
+    damaged: (file, reason) if RocksDB calls bytes bad, at the opening or in the family.
+    gaps: the gaps between ends in which bad bytes lie: (last key before them, a key from which on ends can be read).
+    hidden: queues with entries whose maximum they may hold; hidden_unknown: why some of these are not known, else empty.
+    mark_unreadable: bad bytes hold the mark.
+    opened: whether the database opens.
+    unread: why nothing can be said, else empty.
+    odd_keys: keys that no broker writes.
+    unnamed: table files of the folder that the database does not know.
+    entry_runs: the number of tables of entries that a compaction would make one of.
+    end_tables: the number of tables of ends in the first level, of which two are made one.
+    """
+
+    database: QueueDatabase
+    ends: StoredEnds = field(default_factory=StoredEnds)
+    damaged: tuple[str, str] | None = None
+    mark_unreadable: bool = False
+    opened: bool = True
+    unread: Gap | None = None
+    odd_keys: tuple[str, ...] = ()
+    unnamed: tuple[str, ...] = ()
+    entry_runs: int = 0
+    end_tables: int = 0
+    gaps: tuple[tuple[bytes, bytes], ...] = ()
+    hidden: frozenset[QueueKey] = frozenset()
+    hidden_unknown: str = ""
+
+    @property
+    def queues(self) -> frozenset[QueueKey]:
+        """Return the queues with an end, and those with entries whose end bad bytes may hold."""
+        return frozenset(self.ends.maxima) | self.hidden
+
+    def hides(self, key: bytes) -> bool:
+        """Whether bad bytes may hold the end with this key."""
+        return any(before < key < after for before, after in self.gaps)
+
+
+def find_database(files: Sequence[StoreFile], folder: str) -> QueueDatabase:
+    """The database in that folder of a store. With neither CURRENT nor a log of its own a broker makes a new, empty one, whatever
+    else lies there (rocksdb.md 3)."""
+    own = tuple(f for f in files if f.path.rpartition("/")[0] == folder)
+    names = {name_of(f.path) for f in own}
+    absent = layout.CURRENT not in names and not any(name.endswith(".log") for name in names)
+    return QueueDatabase(folder, own, absent)
+
+
+def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
+    """All of it; whatever the bytes are, the answer says what could be read."""
+    if database.absent:
+        return QueueTable(database)
+    reading = _Reading()
+    opened, live, unnamed = False, dict[str, TableFile](), tuple[str, ...]()
+    damaged: tuple[str, str] | None = None
+    mark_unreadable = False
+    gaps: list[tuple[bytes, bytes]] = []
+    hidden, hidden_unknown = frozenset[QueueKey](), ""
+    try:
+        with database.open(source) as entries:
+            opened, live, unnamed = True, entries.live_files, entries.unnamed
+            first: bytes | None = b""
+            while first is not None:
+                try:
+                    for batch in entries.scan(layout.OFFSET_FAMILY, first):
+                        for key, value in batch.pairs():
+                            reading.take(key, value)
+                    first = None
+                except DatabaseDamaged as why:
+                    damaged = damaged or (why.path, why.reason)
+                    first = _next_readable(entries, reading.last) if len(gaps) < MAX_GAPS else None
+                    gaps.append((reading.last, first if first is not None else b"\xff" * KEY_BYTES))
+            hidden, hidden_unknown = _hidden(entries, gaps)
+            if gaps:
+                mark_unreadable = not _read_mark(entries, reading)
+    except DatabaseDamaged as why:
+        damaged = why.path, why.reason
+    except StoreError as why:
+        return QueueTable(database, opened=opened, unread=why.gap())
+    refusal = None
+    if not opened and damaged is not None:
+        refusal = Refusal(RefusalKind.QUEUE_DATABASE, damaged[0], actual=damaged[1])
+    return QueueTable(
+        database,
+        StoredEnds(reading.mark, reading.maxima, reading.minima, refusal),
+        damaged,
+        mark_unreadable,
+        opened,
+        odd_keys=tuple(reading.odd),
+        unnamed=unnamed,
+        entry_runs=_entry_runs(live.values()),
+        end_tables=sum(not table.level and offset_of_key(table.first_key) is not None for table in live.values()),
+        gaps=tuple(gaps),
+        hidden=hidden,
+        hidden_unknown=hidden_unknown,
+    )
+
+
+def _entry_runs(tables: Iterable[TableFile]) -> int:
+    """Each table of the first level is one, and each further level with tables."""
+    levels = [table.level for table in tables if offset_of_key(table.first_key) is None]
+    return levels.count(0) + len({level for level in levels if level})
+
+
+def _read_mark(entries: Database, reading: _Reading) -> bool:
+    """Ask for the mark by its key, as a broker does; whether it can be read."""
+    try:
+        value = entries.get(layout.OFFSET_FAMILY, mark_key())
+    except DatabaseDamaged:
+        return False
+    if value is not None:
+        reading.take(mark_key(), value)
+    return True
+
+
+def _hidden(entries: Database, gaps: Sequence[tuple[bytes, bytes]]) -> tuple[frozenset[QueueKey], str]:
+    """Return (queues with entries whose maximum lies in a gap, why some of them are not known).
+
+    One entry of each is looked at. Entries come in the order of their topics, as ends do.
+    """
+    found: set[QueueKey] = set()
+    asked = 0
+    if len(gaps) > MAX_GAPS:
+        return frozenset(), f"they are in more than {MAX_GAPS} places"
+    for before, after_gap in gaps:
+        at = before[: _topic_end(before)]
+        while at <= after_gap:
+            asked += 1
+            if asked > MAX_HIDDEN:
+                return frozenset(found), f"they would have to be looked for under more than {MAX_HIDDEN} keys"
+            try:
+                keys = [key for batch in entries.scan(layout.ENTRY_FAMILY, at, None, 1) for key, _ in batch.pairs()]
+            except DatabaseDamaged as why:
+                return frozenset(found), f"as {why.path} has bad bytes among the entries, too"
+            prefix = keys[0][: -layout.NUMBER_BYTES] if keys else b""
+            queue = queue_of_prefix(prefix)
+            if queue is None:
+                if not keys:
+                    break
+                at = keys[0] + b"\0"
+                continue
+            if before < offset_key(layout.MAXIMUM, queue) < after_gap:
+                found.add(queue)
+            elif offset_key(layout.MAXIMUM, queue) > after_gap:
+                break
+            at = after(prefix)
+    return frozenset(found), ""
+
+
+def _topic_end(key: bytes) -> int:
+    """Return the position after the topic in the key of an end."""
+    return layout.AFTER_TOPIC + int.from_bytes(key[: layout.LENGTH_BYTES], "big") if offset_of_key(key) is not None else 0
+
+
+def _next_readable(entries: Database, last: bytes) -> bytes | None:
+    """Return a key after `last` from which on ends can be read, or None. Bad bytes are a block of some hundred ends."""
+    low, high = (int.from_bytes(key[:KEY_BYTES].ljust(KEY_BYTES, fill), "big") for key, fill in ((last, b"\0"), (b"", b"\xff")))
+    if not entries.can_read(layout.OFFSET_FAMILY, high.to_bytes(KEY_BYTES, "big"), None):
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        can = entries.can_read(layout.OFFSET_FAMILY, middle.to_bytes(KEY_BYTES, "big"), None)
+        low, high = (low, middle) if can else (middle, high)
+    return high.to_bytes(KEY_BYTES, "big")
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.mark = 0
+        self.maxima: dict[QueueKey, QueueEnd] = {}
+        self.minima: dict[QueueKey, QueueEnd] = {}
+        self.odd: list[str] = []
+        self.last = b""  # key taken
+
+    def take(self, key: bytes, value: bytes) -> None:
+        self.last = max(self.last, key)
+        named = offset_of_key(key)
+        mark = layout.MARK_TOPIC.decode(), layout.MARK_QUEUE_ID
+        if named is not None and named[1] == mark and len(value) == layout.MARK_BYTES:
+            if named[0] == layout.MAXIMUM:
+                (self.mark,) = struct.unpack(">q", value)
+        elif named is None or len(value) != layout.OFFSET_VALUE_BYTES:
+            if len(self.odd) < MAX_ODD_KEYS:
+                self.odd.append(f"{key[:80]!r}: {len(value)} bytes")
+        else:
+            ends = self.maxima if named[0] == layout.MAXIMUM else self.minima
+            ends[named[1]] = QueueEnd(*struct.unpack(">qq", value))

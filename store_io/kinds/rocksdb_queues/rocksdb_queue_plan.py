@@ -1,0 +1,95 @@
+"""Plans the database of a repaired store, queue by queue: an entry for every message of the log, at its own queue offset, and the
+queue's two ends (rocksdb.md 9).
+
+Keys need not follow one another, so nothing comes before the first message. Where messages between others are missing, each of
+their queue offsets gets an entry as in a file: a consumer that meets a number without an entry gets nothing there, and 5.5.0
+fails. The numbers that an inner batch takes up beside its entry have none, as a broker leaves them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from schemas.rows import QueueKey
+from store_io.kinds.queues.queue_places import QueueRun, place_runs, runs_of
+from store_io.kinds.queues.queue_plan import Fill, NewLog, QueuePlan, answer, note_places, queue_row
+from store_io.kinds.rocksdb_queues.stored_queue import QueueEnd, StoredEnds
+from store_io.model.queue_views import QueueView
+
+
+@dataclass
+class KeyedQueuePlan(QueuePlan):
+    """The plan of a queue in RocksDB.
+
+    messages: how many get an entry.
+    maximum, minimum: the ends that are stored, if any.
+    """
+
+    messages: int = 0
+    maximum: QueueEnd | None = None
+    minimum: QueueEnd | None = None
+
+    @property
+    def entries(self) -> int:
+        return self.messages + sum(fill.end - fill.start for fill in self.fills)
+
+
+def plan_keyed_queue(view: QueueView, log: NewLog, known: StoredEnds, begin: int | None = None) -> KeyedQueuePlan | None:
+    """Plan one queue of the new database; None: it has nothing of it.
+
+    known: the ends in the copy's database.
+    begin: the queue offset from which on there are entries, as in files; None: from the first message's.
+    """
+    plan = KeyedQueuePlan(view.key, view.folder)
+    runs = runs_of(view, log.segments)
+    place_runs(runs, log.bridged, log.with_earlier)
+    placed = sorted(((run.place, run) for run in runs if run.place is not None), key=lambda pair: pair[0])
+    note_places(plan, runs)
+    if not placed:
+        ends = ends_without_messages(view.key, known, log.start)
+        if ends is None:
+            return plan if plan.unserved else None
+        plan.maximum, plan.minimum = ends
+        return plan
+    (plan.first, first), (place, last) = placed[0], placed[-1]
+    plan.end = place + last.records
+    plan.messages = sum(run.records for _, run in placed)
+    plan.minimum, plan.maximum = QueueEnd(first.first, plan.first), QueueEnd(last.last, plan.end - 1)
+    if begin is not None and begin < plan.first:
+        _add_fill(plan, begin, plan.first, first, log)
+    _fill(plan, placed, log)
+    return plan
+
+
+def ends_without_messages(key: QueueKey, known: StoredEnds, log_start: int) -> tuple[QueueEnd, QueueEnd] | None:
+    """Return the (maximum, minimum) of a queue that had messages and has none in the new log.
+
+    So a new message does not get the queue offset of one that retention has deleted. None: the queue begins at 0.
+    """
+    maximum, minimum = known.maxima.get(key), known.minima.get(key)
+    if maximum is None or log_start <= 0:
+        return None
+    if maximum.phy_offset < log_start:
+        return maximum, QueueEnd(log_start, maximum.queue_offset + 1)
+    if minimum is None or minimum.queue_offset <= 0:
+        return None
+    return QueueEnd(log_start - 1, minimum.queue_offset - 1), QueueEnd(log_start, minimum.queue_offset)
+
+
+def _fill(plan: KeyedQueuePlan, placed: Sequence[tuple[int, QueueRun]], log: NewLog) -> None:
+    """Add an entry for every queue offset between two messages that neither a message nor an inner batch takes up.
+
+    It has the place of a file, and the time of the message after it.
+    """
+    for (before, earlier), (place, run) in pairwise(placed):
+        at = before + earlier.used
+        if at < place:
+            _add_fill(plan, at, place, run, log)
+
+
+def _add_fill(plan: KeyedQueuePlan, at: int, place: int, run: QueueRun, log: NewLog) -> None:
+    plan.fills.append(Fill(at, place, answer(run, place - at, log) + struct.pack(">q", run.store_time)))
+    plan.answered.append(queue_row(plan.key, at, place, run.first))

@@ -1,0 +1,207 @@
+"""Entries of queues in RocksDB by queue and number (rocksdb.md 2), by one process that is started when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import numpy as np
+
+from schemas import rocksdb_layout as layout
+from schemas.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
+from schemas.rows import QueueKey
+from store_io.kinds.rocksdb_queues.queue_keys import after, entry_key, queue_prefix
+from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
+from store_io.kinds.rocksdb_queues.stored_queue import EntryUnreadable
+from store_io.log.records.place import Place
+from store_io.rocksdb.database import Batch, Database, DatabaseDamaged
+from store_io.source.byte_source import ByteSource
+
+FETCHED_ENTRIES = 8192  # of one queue: each read asks another process, or another machine
+LAST_NUMBER = (1 << 63) - 1
+
+
+def stored_rows(batch: Batch, key_bytes: int) -> tuple[np.ndarray, np.ndarray]:
+    """(numbers, STORED_KEYED_ENTRY_DTYPE rows) of those entries of a batch whose key has this length and whose value is one."""
+    key_sizes = np.diff(batch.key_ends, prepend=0)
+    value_sizes = np.diff(batch.value_ends, prepend=0)
+    good = (key_sizes == key_bytes) & (value_sizes == layout.ENTRY_VALUE_BYTES)
+    if good.all():
+        keys = batch.keys.reshape(-1, key_bytes) if len(batch) else np.zeros((0, key_bytes), np.uint8)
+        values = batch.values
+    else:
+        picked = np.flatnonzero(good)
+        keys = batch.keys[(batch.key_ends[picked, None] - key_bytes + np.arange(key_bytes))]
+        values = batch.values[(batch.value_ends[picked, None] - layout.ENTRY_VALUE_BYTES + np.arange(layout.ENTRY_VALUE_BYTES))]
+        values = np.ascontiguousarray(values).reshape(-1)
+    numbers = np.ascontiguousarray(keys[:, key_bytes - layout.NUMBER_BYTES :]).view(">i8")[:, 0].astype(np.int64)
+    return numbers, values.view(STORED_KEYED_ENTRY_DTYPE)
+
+
+class EntryReader:
+    """Reads entries of any queue of one database; without a database there is none.
+
+    Entries in bad bytes are as if they were not there, others are found; `queue_pass` says which bytes are bad. Raises
+    DatabaseUnread and other StoreErrors if nothing can be read.
+    """
+
+    def __init__(self, source: ByteSource, database: QueueDatabase):
+        self._source, self._database = source, database
+        self._open: Database | None = None
+
+    def database(self) -> Database:
+        """The database, opened when it is first needed."""
+        if self._open is None:
+            opened = self._database.open(self._source)
+            self._open = opened.__enter__()
+        return self._open
+
+    def windows(self, key: QueueKey, first: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(numbers, rows) of the queue's entries with numbers in [first, end), in bounded parts."""
+        if self._database.absent or first >= end or first < 0:
+            return
+        prefix = queue_prefix(key)
+        at: int | None = first
+        while at is not None and at < end:
+            try:
+                for numbers, rows in self._scan(prefix, at, end):
+                    yield numbers, rows
+                    if len(numbers):
+                        at = int(numbers[-1]) + 1
+                return
+            except DatabaseDamaged:
+                at = self._readable_from(prefix, at, end)
+
+    def phy_offset(self, key: QueueKey, number: int) -> int | None:
+        """Return the physical offset to which one entry leads, or None without an entry.
+
+        Raises DatabaseDamaged if the bytes are bad.
+        """
+        if self._database.absent or number < 0:
+            return None
+        value = self.database().get(layout.ENTRY_FAMILY, entry_key(queue_prefix(key), number))
+        if value is None or len(value) != layout.ENTRY_VALUE_BYTES:
+            return None
+        return int(np.frombuffer(value, STORED_KEYED_ENTRY_DTYPE)["phy_offset"][0])
+
+    def _scan(self, prefix: bytes, first: int, end: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for batch in self.database().scan(layout.ENTRY_FAMILY, entry_key(prefix, first), _stop(prefix, end)):
+            yield stored_rows(batch, len(prefix) + layout.NUMBER_BYTES)
+
+    def _readable_from(self, prefix: bytes, bad: int, end: int) -> int | None:
+        """The first number after `bad` from which on entries can be read; None: not below `end`. Bad bytes are a block of some
+        hundred entries."""
+        step = 1
+        while bad + step < end and not self._can_read(prefix, bad + step, end):
+            step *= 2
+        low, high = bad + step // 2, min(bad + step, end)
+        if high == end:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._can_read(prefix, middle, end) else (middle, high)
+        return high
+
+    def _can_read(self, prefix: bytes, first: int, end: int) -> bool:
+        return self.database().can_read(layout.ENTRY_FAMILY, entry_key(prefix, first), _stop(prefix, end))
+
+    def close(self) -> None:
+        """End the process; it is started again when it is needed."""
+        if self._open is not None:
+            self._open.__exit__(None, None, None)
+            self._open = None
+
+
+def _stop(prefix: bytes, end: int) -> bytes:
+    """The key before which the entries of that queue with numbers below `end` are."""
+    return entry_key(prefix, end) if end <= LAST_NUMBER else after(prefix)
+
+
+class KnownEntries:
+    """Single entries for a fold, each read once. Raises EntryUnreadable if the bytes are bad."""
+
+    def __init__(self, reader: EntryReader):
+        self.reader = reader
+        self._seen: dict[tuple[QueueKey, int], int | None] = {}
+
+    def __call__(self, key: QueueKey, number: int) -> int | None:
+        place = key, number
+        if place not in self._seen:
+            try:
+                self._seen[place] = self.reader.phy_offset(key, number)
+            except DatabaseDamaged as why:
+                raise EntryUnreadable(str(why)) from why
+        return self._seen[place]
+
+    def close(self) -> None:
+        self.reader.close()
+
+
+class KeyedQueueStore:
+    """The queues of a database as a scan of the CommitLog asks for them. keys: those that it has."""
+
+    def __init__(self, source: ByteSource, database: QueueDatabase, keys: Collection[QueueKey]):
+        self._reader, self._keys, self._folder = EntryReader(source, database), keys, database.folder
+
+    @property
+    def queue_count(self) -> int:
+        return len(self._keys)
+
+    @property
+    def entries_at_once(self) -> int:
+        return FETCHED_ENTRIES
+
+    def has(self, key: QueueKey, batch: bool = False) -> bool:
+        return not batch and key in self._keys
+
+    def entries(self, key: QueueKey, batch: bool = False) -> KeyedEntries:
+        return KeyedEntries(self._reader, key, self._folder)
+
+    def ext_units(self, key: QueueKey) -> None:
+        return None
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class KeyedEntries:
+    """The entries of one queue, as entries of queues in files are given: without their store times."""
+
+    def __init__(self, reader: EntryReader, key: QueueKey, folder: str):
+        self._reader, self._key, self._folder = reader, key, folder
+
+    def read(self, first: int, count: int) -> np.ndarray:
+        data = np.empty(count * STORED_ENTRY_DTYPE.itemsize, np.uint8)
+        self.read_into(first, data)
+        return data.view(STORED_ENTRY_DTYPE)
+
+    def read_into(self, first: int, data: np.ndarray) -> None:
+        data[:] = 0
+        rows = data.view(STORED_ENTRY_DTYPE)
+        for numbers, found in self._reader.windows(self._key, first, first + len(rows)):
+            rows[numbers - first] = _without_times(found)
+
+    def place(self, number: int) -> Place:
+        return Place(self._folder, None)
+
+    def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+        numbers, entries = [np.zeros(0, np.int64)], [np.zeros(0, STORED_ENTRY_DTYPE)]
+        for number, found in self._reader.windows(self._key, 0, LAST_NUMBER + 1):
+            phy = found["phy_offset"]
+            kept = np.flatnonzero((phy >= low) & (phy < high) & (found["size"] != 0))
+            numbers.append(number[kept])
+            entries.append(_without_times(found[kept]))
+        number, entry = np.concatenate(numbers), np.concatenate(entries)
+        order = np.lexsort((number, entry["phy_offset"].astype(np.int64)))
+        return number[order], entry[order]
+
+
+def plain_entries(rows: np.ndarray) -> np.ndarray:
+    """These rows as entries of a queue in files, in the machine's byte order."""
+    return _without_times(rows).astype(ENTRY_DTYPE)
+
+
+def _without_times(rows: np.ndarray) -> np.ndarray:
+    found = np.empty(len(rows), STORED_ENTRY_DTYPE)
+    for name in STORED_ENTRY_DTYPE.names or ():
+        found[name] = rows[name]
+    return found

@@ -1,0 +1,129 @@
+"""Index and transactions in rocksdbstore/, made anew from the log where an audit blames them or the log is another one
+(rocksdb.md 10). Timers lie in the same database: they stay as they are, or are left out once the timer log has them (`timers`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from schemas import rocksdb_layout as layout
+from schemas.finding_codes import CATALOGUE, Part
+from schemas.rows import Row
+from store_io.kinds.queues.queue_files import changes_log
+from store_io.kinds.rocksdb_tables.rocksdb_tables import given_up_halves
+from store_io.kinds.rocksdb_tables.table_rebuild_tasks import SpoolTask, TablesTask
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_steps import REBUILD_TABLES, bytes_at
+from store_io.repair.repair_work import Work, unused_name
+from store_io.repair.writing.database_writer import INDEX, TABLE_FAMILIES, TIMERS, TRANSACTIONS, Family, WrittenDatabase
+from store_io.rocksdb.private_folder import is_database_name
+from store_io.source.byte_source import name_of
+
+FOLDER = layout.TABLES_FOLDER
+ANOTHER_LOG = "the log, or how it ends, is another one"
+ROOM = 3  # times the bytes of the entries, which lie in a file, in tables, and in those that are made of these
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """The sources of the families.
+
+    made: from the log.
+    copied: from the old database; the others are empty.
+    """
+
+    made: tuple[Family, ...]
+    copied: tuple[Family, ...]
+
+
+def rebuild_tables(work: Work, before: Audited, audit: Audited, made: Row | None) -> Row | None:
+    """Make the tables anew if that is wanted, and return the report's row; else `made`, that of an earlier round.
+
+    before: the audit of the copy. Raises StoreError.
+    """
+    used = audit.copy.tables
+    if used is None:
+        return made
+    reasons = _reasons(work, audit, made is not None)
+    if not reasons:
+        return made
+    new = tuple(family for family, wanted in ((INDEX, used.index), (TRANSACTIONS, used.transactions)) if wanted)
+    kept = (TIMERS,) if changes_log(work) else tuple(family for family in TABLE_FAMILIES if family not in new)
+    return _write(work, before, audit, _Sources(new, tuple(family for family in kept if family not in new)), reasons)
+
+
+def leave_timers_out(work: Work, audit: Audited, reason: str) -> Row:
+    """Write the database without its timers. Raises StoreError."""
+    return _write(work, audit, audit, _Sources((), (INDEX, TRANSACTIONS)), (reason,))
+
+
+def _reasons(work: Work, audit: Audited, made: bool) -> tuple[str, ...]:
+    """Return the reasons to make it anew: codes of findings, or a clause; none if it stays."""
+    of_tables = (f for f in audit.serious if f.file.partition("/")[0] == FOLDER)
+    blamed = tuple(sorted({f.code for f in of_tables if Part.INDEX in CATALOGUE[f.code].about}))
+    if blamed or made:
+        return blamed
+    gone = any(step.file.partition("/")[0] == FOLDER for step in work.steps.done)
+    return (ANOTHER_LOG,) if gone or changes_log(work) else ()
+
+
+def _write(work: Work, before: Audited, audit: Audited, sources: _Sources, reasons: Sequence[str]) -> Row:
+    work.progress("writing rocksdbstore/")
+    spools = _spool(work, before, audit, sources.made) if sources.made else ()
+    size = sum(row.size for row in work.source.list_tree(FOLDER) if row.kind == "file")
+    spooled = sum(work.tree.by_path[path].size for path in spools)
+    work.writer.require(ROOM * (size + spooled), "rocksdbstore/ needs")
+    asked = TRANSACTIONS in sources.made
+    task = TablesTask(work.writer, spools, sources.copied, asked, _marks(audit, sources.made), size + spooled)
+    written: WrittenDatabase = work.run([task], "tables")[0]
+    for path in spools:
+        work.writer.remove(path)
+    counts = {family.name: written.counts[family.name] for family in TABLE_FAMILIES}
+    work.steps.add(
+        REBUILD_TABLES, FOLDER, reason=", ".join(reasons), kept={"entries": sum(counts.values())}, sha256=written.sha256,
+        lost=bytes_at(work.tree, FOLDER) if work.tree.by_path.get(FOLDER) and not work.tree.is_folder(FOLDER) else {},
+    )  # fmt: skip
+    _put_in_place(work, written)
+    names = "index", "timers", "transactions"
+    found = dict(zip(names, counts.values(), strict=True))
+    return {"folder": FOLDER, **found, "sha256": written.sha256, "reasons": list(reasons)}
+
+
+def _put_in_place(work: Work, written: WrittenDatabase) -> None:
+    tree = work.tree
+    if tree.exists(FOLDER) and not tree.is_folder(FOLDER):
+        work.writer.remove(FOLDER)
+    for entry in work.source.list_tree(FOLDER) if tree.is_folder(FOLDER) else ():
+        if entry.path.count("/") == 1 and is_database_name(name_of(entry.path)):
+            work.writer.remove(entry.path)
+    for name in written.files:
+        work.writer.take_in(name, f"{FOLDER}/{name_of(name)}")
+
+
+def _spool(work: Work, before: Audited, audit: Audited, made: Sequence[Family]) -> tuple[str, ...]:
+    """The files with what the messages of each segment have in these families."""
+    given_up = given_up_halves(before.evidence) if TRANSACTIONS in made else np.zeros(0, np.int64)
+    most = int(work.rules.value("maxMessageSize"))
+    tree, tasks = work.tree, list[SpoolTask]()
+    stem = unused_name(tree, f"{FOLDER}.entries")
+    for number, segment in enumerate(audit.segments):
+        if segment.path not in tree.by_path:
+            continue
+        path = f"{stem}{number}"
+        work.writer.create(path, 0)
+        tasks.append(SpoolTask(audit.scan_of(segment), work.writer, path, INDEX in made, TRANSACTIONS in made, given_up, most))
+    work.run(tasks, "entries")
+    return tuple(task.path for task in tasks)
+
+
+def _marks(audit: Audited, made: Sequence[Family]) -> tuple[tuple[Family, tuple[tuple[bytes, bytes], ...]], ...]:
+    """Each family that is made reaches up to the log's last message, so that a start has nothing to put."""
+    if audit.last_message <= 0:
+        return ()
+    mark = layout.TABLE_MARK, struct.pack(">q", audit.last_message)
+    time = layout.TABLE_TIME_MARK, struct.pack(">q", audit.last_store_time)
+    return tuple((family, (mark, time) if family is INDEX else (mark,)) for family in made)

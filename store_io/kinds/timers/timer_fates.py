@@ -1,0 +1,205 @@
+"""The fates of timer messages: those that a start delivers, and those that it never will (timer.md 5, 6).
+
+A message is known again by its identity: its copies, and what was rolled on, share it. Pure functions of rows and units.
+Source: TimerMessageStore.enqueue, doEnqueue, dequeue, convert (5.1.4 to 5.5.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from store_io.base.members import among, distinct
+from store_io.kinds.timers.timer_reach import Reach
+
+LOST = ("cut", "never", "after_end", "unreached", "no_unit")
+MARGIN_MS = 2000  # a slot's messages are put while the read time moves on
+
+
+@dataclass(frozen=True)
+class TimerState:
+    """The facts that decide a timer message's fate.
+
+    truncate_at: the log's end after recovery.
+    log_end: that of the timer log.
+    queue_offset: the entry from which on messages are taken again; stored_offset: as the checkpoint has it.
+    queue_max: the end of the queue.
+    read_time: slots from it on are delivered (ms).
+    last_store_time: that of the copy's messages.
+    reach: the units that a start finds.
+    entry_read_time: for entries in RocksDB, which have no position (-1), the same as read_time.
+    """
+
+    truncate_at: int
+    log_end: int
+    queue_offset: int
+    stored_offset: int
+    queue_max: int
+    read_time: int
+    last_store_time: int
+    reach: Reach = field(default_factory=Reach, compare=False)
+    entry_read_time: int = 0
+
+
+@dataclass(frozen=True)
+class TimerCount:
+    """How many messages, and between which delivery times (ms)."""
+
+    messages: int = 0
+    first_time: int = 0
+    last_time: int = 0
+
+    def __add__(self, other: TimerCount) -> TimerCount:
+        if not self.messages or not other.messages:
+            return self if self.messages else other
+        first, last = min(self.first_time, other.first_time), max(self.last_time, other.last_time)
+        return TimerCount(self.messages + other.messages, first, last)
+
+
+@dataclass(frozen=True)
+class Fates:
+    """The counts of timer messages by what happens to them after a start.
+
+    waiting: a start will deliver them at their time, or at once.
+    again: delivered already, and a start does it once more.
+    cut: due, and their delivered copy is beyond the cut.
+    never: due, or taken out of the queue, without any copy.
+    after_end: like never, but their time came after the copy's last message, so that their copies may not have been copied.
+    unreached: their time is still to come, but no slot leads to their units.
+    no_unit: taken out of the queue, due after the copy's last message, and their unit is not in the timer log.
+
+    All five from cut on stay in the log and are never delivered (again).
+    """
+
+    waiting: TimerCount = field(default_factory=TimerCount)
+    again: TimerCount = field(default_factory=TimerCount)
+    cut: TimerCount = field(default_factory=TimerCount)
+    never: TimerCount = field(default_factory=TimerCount)
+    after_end: TimerCount = field(default_factory=TimerCount)
+    unreached: TimerCount = field(default_factory=TimerCount)
+    no_unit: TimerCount = field(default_factory=TimerCount)
+
+    @property
+    def lost(self) -> TimerCount:
+        """All that will never be delivered."""
+        return sum((getattr(self, name) for name in LOST), TimerCount())
+
+    def __add__(self, other: Fates) -> Fates:
+        return Fates(
+            self.waiting + other.waiting,
+            self.again + other.again,
+            self.cut + other.cut,
+            self.never + other.never,
+            self.after_end + other.after_end,
+            self.unreached + other.unreached,
+            self.no_unit + other.no_unit,
+        )
+
+
+@dataclass(frozen=True)
+class TimerMessages:
+    """Rows of some timer messages and all their delivered copies, as arrays of one length.
+
+    copies, deletes: what a row is.
+    unique: of the unique key; of a row that deletes, the deleted message's.
+    """
+
+    identity: np.ndarray
+    unique: np.ndarray
+    phy_offset: np.ndarray
+    queue_offset: np.ndarray
+    out_time: np.ndarray
+    copies: np.ndarray
+    deletes: np.ndarray
+
+
+def fates_of(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> Fates:
+    """Return the fates of these messages.
+
+    positions, times, phy_offsets: those of the units of the timer log, and of entries in RocksDB.
+    """
+    found = _masks(rows, positions, times, phy_offsets, state)
+    return Fates(**{name: _count(found.identity, found.out, mask) for name, mask in found.fates.items()})
+
+
+def undelivered(
+    rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
+) -> np.ndarray:
+    """Physical offsets of the messages that `Fates.lost` counts, ascending: of each identity the last one in the log."""
+    found = _masks(rows, positions, times, phy_offsets, state)
+    lost = np.zeros(len(found.identity), bool)
+    for name in LOST:
+        lost |= found.fates[name]
+    order = np.flatnonzero(lost)[np.argsort(found.phy[lost], kind="stable")][::-1]
+    _, last = np.unique(found.identity[order], return_index=True)
+    places: np.ndarray = np.sort(found.phy[order[last]])
+    return places
+
+
+def delivering(
+    rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState
+) -> np.ndarray:
+    """Physical offsets of the messages that a start delivers, ascending: `Fates.waiting` and `Fates.again`."""
+    found = _masks(rows, positions, times, phy_offsets, state)
+    places: np.ndarray = np.sort(found.phy[found.fates["waiting"] | found.fates["again"]])
+    return places
+
+
+@dataclass(frozen=True)
+class _Masks:
+    """The messages below the cut, and for each fate which of them share it."""
+
+    identity: np.ndarray
+    out: np.ndarray
+    phy: np.ndarray
+    fates: Mapping[str, np.ndarray]
+
+
+def _masks(rows: TimerMessages, positions: np.ndarray, times: np.ndarray, phy_offsets: np.ndarray, state: TimerState) -> _Masks:
+    kept = rows.phy_offset < state.truncate_at
+    message = kept & ~rows.copies & ~rows.deletes & (rows.out_time >= 0)
+    if not message.any():
+        nothing = np.zeros(0, np.int64)
+        return _Masks(nothing, nothing, nothing, dict.fromkeys(("waiting", "again", *LOST), np.zeros(0, bool)))
+    left = positions < state.log_end
+    keyed = positions < 0
+    read_time = np.where(keyed, state.entry_read_time, state.read_time)
+    to_come, found = left & (times >= read_time), keyed | state.reach.found(times, positions)
+    to_fire, unfound = phy_offsets[to_come & found], phy_offsets[to_come & ~found]
+    fired = phy_offsets[left & (times < read_time - MARGIN_MS)]
+    any_unit = phy_offsets[left]
+    phy, identity = rows.phy_offset[message], rows.identity[message]
+    out, offset = rows.out_time[message], rows.queue_offset[message]
+    pending = among(phy, to_fire) | (offset >= state.queue_offset) & (offset < state.queue_max)
+    pending = among(identity, identity[pending])
+    delivered = among(identity, rows.identity[kept & rows.copies])
+    copied = among(identity, rows.identity[rows.copies | ~kept])  # a copy, or the message rolled on
+    deleted = among(rows.unique[message], rows.unique[rows.deletes & kept]) & (rows.unique[message] != 0)
+    gone = ~pending & ~delivered & ~deleted
+    taken = ~among(phy, any_unit) & (offset < min(state.stored_offset, state.queue_offset))
+    waits = among(phy, unfound)
+    unseen = gone & ~copied & (among(phy, fired) | taken | waits)
+    unseen &= ~among(identity, identity[gone & ~unseen])
+    unreached = unseen & among(identity, identity[waits])
+    unseen &= ~unreached
+    late = unseen & (out > state.last_store_time - MARGIN_MS)
+    no_unit = late & among(identity, identity[taken])
+    fates = {
+        "waiting": pending & ~delivered & ~deleted,
+        "again": pending & delivered,
+        "cut": gone & copied,
+        "never": unseen & ~late,
+        "after_end": late & ~no_unit,
+        "unreached": unreached,
+        "no_unit": no_unit,
+    }
+    return _Masks(identity, out, phy, fates)
+
+
+def _count(identity: np.ndarray, out: np.ndarray, chosen: np.ndarray) -> TimerCount:
+    if not chosen.any():
+        return TimerCount()
+    times = out[chosen]
+    return TimerCount(distinct(identity[chosen]), int(times.min()), int(times.max()))

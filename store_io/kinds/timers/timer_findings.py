@@ -1,0 +1,259 @@
+"""The timer store against the CommitLog: units, wheel, checkpoint, and the messages that a start would never deliver.
+
+Log and wheel can be made again from the messages of the timer topic; a message whose time is past by the
+checkpoint, and of which no copy is left, is delivered by nothing (timer.md 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from schemas import timer_layout as layout
+from schemas.finding_codes import Code
+from schemas.rocksdb_layout import TABLES_FOLDER
+from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
+from schemas.store_names import TIMER_LOG
+from store_io.base.times import time_text
+from store_io.base.wording import count_text
+from store_io.kinds.timers.timer_fates import TimerCount
+from store_io.kinds.timers.timer_files import unused_entries
+from store_io.kinds.timers.timer_units_check import Beyond
+from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
+from store_io.model.evidence import Evidence
+from store_io.source.byte_source import name_of
+
+USE_ROCKSDB_TIMERS = (
+    "Set timerRocksDBEnable=true in broker.conf, for RocketMQ 5.4.0 or later, and audit again: the timers lie in rocksdbstore/."
+)
+_READ_TIME, _QUEUE_OFFSET, _FLUSHED = (0, 8), (16, 24), (8, 16)
+
+
+def timer_findings(evidence: Evidence) -> list[Finding]:
+    """Findings on the timer store; none of a copy without one."""
+    view = evidence.timers
+    if view is None:
+        return [*_waiting(evidence)]
+    unclean = evidence.copy.unclean
+    found = [_softened(finding, view, unclean) for finding in view.files.findings]
+    found += _missing(view)
+    found += _wheel(view)
+    found += _units(view, unclean)
+    found += _check(view, evidence)
+    if not evidence.broken:
+        found += _lost(view, evidence)
+    return found
+
+
+def _waiting(evidence: Evidence) -> Iterator[Finding]:
+    """Messages that wait for the service that delivers timers, which the settings keep off."""
+    view = evidence.idle_timers
+    fates = view.fates if view is not None else None
+    if fates is None or not fates.waiting.messages or evidence.broken:
+        return
+    waiting = fates.waiting
+    wait = (
+        f"{count_text(waiting.messages, 'timer message')}, due {between(waiting)}, {'waits' if waiting.messages == 1 else 'wait'}"
+    )
+    message = f"{wait}: a broker with timerWheelEnable=false delivers none"
+    yield Finding(
+        Code.TIMER_MESSAGES_WAIT,
+        TIMER_LOG,
+        topic=TIMER_QUEUE[0],
+        queue_id=TIMER_QUEUE[1],
+        message=message,
+        count=waiting.messages,
+    )
+
+
+def _softened(finding: Finding, view: TimerView, unclean: bool) -> Finding:
+    """A killed broker may leave half a unit at the log's end."""
+    start, end = finding.start or 0, view.files.units_end
+    if finding.code == Code.TIMER_UNIT_DAMAGED and unclean:
+        base = int(name_of(finding.file))
+        return replace(finding, severity=NOTE) if base + start >= end else finding
+    return finding
+
+
+def _missing(view: TimerView) -> Iterator[Finding]:
+    """Files of the timer log between two others, or all of them: retention takes only the first ones."""
+    parts = view.parts
+    wanted = [before.start + before.size for before, after in pairwise(parts.files) if after.start > before.start + before.size]
+    fates = view.fates
+    if parts.files and parts.files[0].start > 0 and fates is not None and fates.no_unit.messages and not wanted:
+        wanted = [parts.files[0].start - view.file_bytes]  # retention leaves units of messages that are still there
+    if not parts.files and parts.check.flush_position > 0 and not parts.check.odd:
+        wanted = [(parts.check.flush_position - 1) // view.file_bytes * view.file_bytes]
+    for start in wanted:
+        name = f"{TIMER_LOG}/{start:020d}"
+        yield Finding(Code.TIMER_LOG_MISSING, name, expected="a file of the timer log", actual="no file", message=name)
+
+
+def _wheel(view: TimerView) -> Iterator[Finding]:
+    """Yield the findings on a missing wheel beside units, and on links that nobody looked at."""
+    if not view.parts.wheel and view.files.unit_count:
+        yield Finding(
+            Code.TIMER_WHEEL_MISSING,
+            layout.TIMER_WHEEL,
+            expected=f"slots of {count_text(view.files.unit_count, 'unit')}",
+            actual="no file, or an empty one",
+            message="the timer wheel is missing or empty",
+        )
+    if view.files.links_unread:
+        yield Finding(
+            Code.TIMER_UNIT_WRONG,
+            TIMER_LOG,
+            severity=NOTE,
+            expected="links to earlier units of the same time",
+            actual=f"{count_text(view.files.links_unread, 'link')} not looked at",
+            message="the timer log has more links to older units than are looked at",
+        )
+
+
+def _place(view: TimerView, position: int) -> tuple[str, int, int]:
+    for file in view.parts.files:
+        if file.start <= position < file.start + file.size:
+            return file.path, position - file.start, position - file.start + layout.UNIT_BYTES
+    return TIMER_LOG, 0, 0
+
+
+def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
+    faults = view.faults
+    for number, fault in enumerate(faults.wrong):
+        more = faults.wrong_count - len(faults.wrong) if number == len(faults.wrong) - 1 else 0
+        yield Finding(
+            Code.TIMER_UNIT_WRONG,
+            *_place(view, fault.position),
+            expected=fault.expected,
+            actual=fault.actual,
+            message="a unit of the timer log does not fit its message",
+            count=1 + more,
+        )
+    if faults.beyond.count:
+        yield _beyond(view, faults.beyond, view.log.data_end, "the CommitLog's last message", NOTE if unclean else "")
+    if faults.stale.count > faults.beyond.count:
+        assert view.truncate_at is not None
+        yield _beyond(view, faults.stale, view.truncate_at, "where a start ends the CommitLog", NOTE)
+
+
+def _beyond(view: TimerView, units: Beyond, end: int, where: str, severity: str) -> Finding:
+    return Finding(
+        Code.TIMER_UNIT_BEYOND_END,
+        *_place(view, units.position),
+        severity=severity,
+        phy_offset=units.phy_offset,
+        expected=f"a message before {end}",
+        actual="none there",
+        message=f"{count_text(units.count, 'unit')} of the timer log lead beyond {where}",
+        count=units.count,
+    )
+
+
+def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
+    """The checkpoint: absent, odd, or of another moment than the rest."""
+    check, unclean, path = view.parts.check, evidence.copy.unclean, layout.TIMER_CHECK
+    waiting = view.files.unit_count
+    if check.empty:
+        fates = view.fates
+        again = fates.again.messages if fates is not None and view.parts.table is None else 0
+        if waiting or again:
+            actual = "no file" if check.size < 0 else f"{check.size} bytes" if check.size < layout.CHECK_BYTES else "zeros"
+            yield Finding(
+                Code.TIMER_CHECKPOINT_MISSING,
+                path,
+                None if check.size < 0 else 0,
+                None if check.size < 0 else check.size,
+                expected=f"how far {count_text(waiting, 'unit')} of the timer log were delivered"
+                if waiting
+                else "how far the timer's queue was delivered",
+                actual=actual,
+                message="a start reads the timer log's slots of the last seven days again"
+                if view.parts.table is not None and view.parts.table.queue_offset
+                else "a start takes all timer messages from the beginning"
+                + (f" and delivers {count_text(again, 'message')} again" if again else ""),
+            )
+        return
+    if check.odd:
+        yield Finding(
+            Code.TIMER_CHECKPOINT_WRONG, path, 0, layout.CHECK_FIELDS_BYTES, expected="times and offsets that a broker writes",
+            actual=f"{check.read_time}, {check.flush_position}, {check.queue_offset}, {check.master_offset}",
+            message="the timer's checkpoint",
+        )  # fmt: skip
+        return
+    if check.flush_position > view.files.units_end + layout.UNIT_BYTES and view.parts.files:
+        end = view.parts.files[-1].start + view.parts.files[-1].size
+        if check.flush_position != end:
+            yield Finding(
+                Code.TIMER_CHECKPOINT_WRONG, path, *_FLUSHED, severity=NOTE if unclean else "",
+                expected=f"at most {view.files.units_end}", actual=str(check.flush_position),
+                message="the timer log was flushed beyond its last unit",
+            )  # fmt: skip
+    if view.queue_max is not None and view.queue_offset is not None and check.queue_offset > view.queue_max:
+        stands_still = view.queue_offset - view.queue_max
+        message = f"the timer has read its queue up to {check.queue_offset}, and a start leaves it {view.queue_max} entries"
+        if stands_still > 0:
+            message += f"; the next {count_text(stands_still, 'timer message')} sent would never be delivered"
+        yield Finding(
+            Code.TIMER_OFFSET_BEYOND_END,
+            path,
+            *_QUEUE_OFFSET,
+            severity=REBUILDABLE if stands_still > 0 else NOTE,
+            topic=TIMER_QUEUE[0],
+            queue_id=TIMER_QUEUE[1],
+            queue_offset=check.queue_offset,
+            expected=f"at most {view.queue_max}",
+            actual=str(check.queue_offset),
+            message=message,
+        )
+
+
+def _lost(view: TimerView, evidence: Evidence) -> Iterator[Finding]:
+    fates = view.fates
+    if fates is None:
+        return
+    # A slave's log may end before the read time that it has from its master.
+    softer = NOTE if evidence.copy.unclean or evidence.copy.rules.is_slave else LOSS
+    keyed = view.parts.table is not None
+    gone = any(finding.code == Code.TIMER_LOG_MISSING for finding in _missing(view))
+    # A message that was taken out of its queue and is due after the copy's last message was copied by nobody: no later part of
+    # the log can hold what a broker delivered.
+    due_later = not evidence.copy.rules.is_slave and fates.no_unit.last_time > view.last_store_time
+    unused = unused_entries(evidence.copy.source, evidence.copy.listing, evidence.copy.rules) if fates.no_unit.messages else 0
+    for count, why, severity in (
+        (fates.cut, "their delivered copies are cut away", LOSS),
+        (fates.never, "no copy of them was ever delivered", LOSS),
+        (
+            fates.after_end,
+            "their time came after the copy's last message, so that their copies may lie in what was not copied",
+            softer,
+        ),
+        (fates.unreached, "no slot of the timer wheel leads to their units after a start", LOSS),
+        (
+            fates.no_unit,
+            f"they were taken out of their queue, and {'RocksDB has no entry' if keyed else 'the timer log has no unit'} of them"
+            + (f"; rocksdbstore/ has {count_text(unused, 'timer')}, which these settings do not read" if unused else ""),
+            LOSS if gone or due_later else softer,
+        ),
+    ):
+        if count.messages:
+            yield Finding(
+                Code.TIMER_MESSAGE_LOST,
+                TABLES_FOLDER if keyed else layout.TIMER_CHECK,
+                None if keyed else _READ_TIME[0],
+                None if keyed else _READ_TIME[1],
+                severity=severity,
+                topic=TIMER_QUEUE[0],
+                queue_id=TIMER_QUEUE[1],
+                expected="a delivered copy, or a time that is still to come",
+                actual=f"read up to {time_text(view.keyed_read_time if keyed else view.parts.check.read_time)}",
+                message=f"a start never delivers {count_text(count.messages, 'timer message')}, due {between(count)}: {why}",
+                next=USE_ROCKSDB_TIMERS if unused and count is fates.no_unit else "",
+                count=count.messages,
+            )
+
+
+def between(count: TimerCount) -> str:
+    """When they are due, in words."""
+    first, last = time_text(count.first_time), time_text(count.last_time)
+    return f"at {first}" if first == last else f"from {first} to {last}"

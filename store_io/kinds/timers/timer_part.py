@@ -1,0 +1,247 @@
+"""A part of a store's timer messages, where they are too many to be held together: one of several tasks (timer.md 6).
+
+Each reads the log and the timer log once more and keeps the messages of its own identities, and the units of its own places.
+Source: as `rules.timer.timer_fates` and `timer_units_check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from schemas.gaps import Gap
+from schemas.rows import MappedFile, SegmentSummary
+from store_io.base.errors import StoreError
+from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
+from store_io.kinds.rocksdb_tables.timer_table import NO_ENTRIES, TimerEntries, timer_entries
+from store_io.kinds.timers.timer_entries_check import EntryFaults, entry_faults, entry_units
+from store_io.kinds.timers.timer_fates import Fates, TimerMessages, TimerState, delivering, fates_of, undelivered
+from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
+from store_io.kinds.timers.timer_task import TimerFiles
+from store_io.kinds.timers.timer_units import NO_UNITS, unit_windows
+from store_io.kinds.timers.timer_units_check import UnitFaults, unit_faults
+from store_io.log.scan.dataset_rows import DatasetSink, ScannedRows
+from store_io.log.scan.segment_scan import SegmentTask, scan_segment
+from store_io.model.log_map import LogMap
+from store_io.source.byte_source import ByteSource, open_source
+from store_io.source.piece_digest import PieceDigest
+
+PLACE_BYTES = 64  # no two messages begin within so many bytes
+
+
+@dataclass
+class TimerPart:
+    """The result of one task, or of all together.
+
+    entry_faults: those of entries in RocksDB.
+    fates: None if no start is predicted.
+    """
+
+    faults: UnitFaults = field(default_factory=UnitFaults)
+    fates: Fates | None = None
+    bytes_read: int = 0
+    problem: Gap | None = None
+    entry_faults: EntryFaults = field(default_factory=EntryFaults)
+
+    def __add__(self, other: TimerPart) -> TimerPart:
+        fates = self.fates + other.fates if self.fates is not None and other.fates is not None else None
+        return TimerPart(
+            self.faults + other.faults,
+            fates,
+            self.bytes_read + other.bytes_read,
+            self.problem or other.problem,
+            self.entry_faults + other.entry_faults,
+        )
+
+
+@dataclass
+class TimerResults:
+    """The results of the tasks on the timer store.
+
+    entries: those of timers in RocksDB.
+    together: the result of all parts; None without parts, or if one was not read.
+    """
+
+    files: TimerFiles | None = None
+    entries: TimerEntries = field(default_factory=TimerEntries)
+    together: TimerPart | None = None
+    late: bool = False
+
+    def add(self, part: TimerPart) -> None:
+        """One more part."""
+        if not self.late:
+            self.together = self.together + part if self.together is not None else part
+
+    def not_read(self) -> None:
+        """A part will never come."""
+        self.late, self.together = True, None
+
+
+@dataclass(frozen=True)
+class TimerPartTask:
+    """The task that judges one part of the timer messages.
+
+    scans: segments with timer messages or copies.
+    files: of the timer log.
+    database: of timers in RocksDB.
+    state: the facts by which a start decides; None: unknown.
+    """
+
+    scans: tuple[SegmentTask, ...]
+    files: tuple[MappedFile, ...]
+    database: QueueDatabase
+    log: LogMap
+    precision: int
+    state: TimerState | None
+    part: int
+    parts: int
+    not_after: float = 0
+
+    @property
+    def store(self) -> int:
+        return self.scans[0].store
+
+    @property
+    def bytes_to_read(self) -> int:
+        return sum(scan.size for scan in self.scans) + sum(file.size for file in self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (*(scan.path for scan in self.scans), *(file.path for file in self.files))
+
+    def run(self) -> TimerPart:
+        try:
+            return self._run()
+        except StoreError as why:
+            return TimerPart(problem=why.gap())
+
+    def _run(self) -> TimerPart:
+        sink, source = _PlacedSink(self.part, self.parts), open_source(self.scans[0].location)
+        read, problem = scan_all(self.scans, source, sink)
+        if problem:
+            return TimerPart(problem=problem)
+        rows = sink.rows
+        places = np.unique(rows["phy_offset"])
+        own, leading = [NO_UNITS], [NO_UNITS]
+        for file in self.files:
+            filler = False
+            for window in unit_windows(source, file, PieceDigest()):
+                if not filler:
+                    units = window.units
+                    own.append(units[units["phy_offset"] // PLACE_BYTES % self.parts == self.part])
+                    leading.append(units[np.isin(units["phy_offset"], places)])
+                filler = filler or window.blank
+        entries = [NO_ENTRIES]
+        for rows_of_entries in timer_entries(source, self.database, TimerEntries()):
+            entries.append(rows_of_entries[rows_of_entries["phy_offset"] // PLACE_BYTES % self.parts == self.part])
+            leading.append(entry_units(rows_of_entries[np.isin(rows_of_entries["phy_offset"], places)]))
+        messages = np.concatenate([NO_ROWS, *sink.by_place])
+        cut = (self.state.truncate_at, self.state.log_end) if self.state is not None else None
+        faults = unit_faults(np.concatenate(own), messages, self.log, self.precision, cut)
+        wrong = entry_faults(np.concatenate(entries), messages, self.log, cut[0] if cut is not None else None)
+        fates = fates_of_rows(rows, np.concatenate(leading), self.state) if self.state is not None else None
+        return TimerPart(faults, fates, read + sum(file.size for file in self.files), entry_faults=wrong)
+
+
+class PartSink:
+    """Keeps those timer messages and copies of a scan whose identity is of one part, and all that delete.
+
+    No part knows before whose part a deleted message is.
+    """
+
+    want_keys = False
+
+    def __init__(self, part: int, parts: int):
+        self._part, self._parts = part, parts
+        self._kept = [NO_ROWS]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """They, in the order of the scans: TIMER_ROW."""
+        return np.concatenate(self._kept)
+
+    def add(self, scanned: ScannedRows) -> None:
+        """The messages of one batch."""
+        found = TimerRecords(scanned.columns.count)
+        found.add(scanned.columns, scanned.keys, scanned.window)
+        self._keep(found.rows)
+
+    def _keep(self, rows: np.ndarray) -> None:
+        self._kept.append(rows[(rows["flags"] & DELETES != 0) | in_part(rows, self._part, self._parts)])
+
+
+class _PlacedSink(PartSink):
+    """Keeps besides the messages whose place in the log is this part's."""
+
+    def __init__(self, part: int, parts: int):
+        super().__init__(part, parts)
+        self.by_place: list[np.ndarray] = []
+
+    def _keep(self, rows: np.ndarray) -> None:
+        super()._keep(rows)
+        place = rows["phy_offset"] // PLACE_BYTES % self._parts == self._part
+        self.by_place.append(rows[place & (rows["flags"] & DELIVERED == 0)])
+
+
+def in_part(rows: np.ndarray, part: int, parts: int) -> np.ndarray:
+    """Say which of these rows are the part's by identity: a message and its copies always together."""
+    found: np.ndarray = rows["identity"] % np.uint64(parts) == part
+    return found
+
+
+def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink) -> tuple[int, Gap | None]:
+    """(bytes read, why a segment could not be read) of a scan of these segments into the sink. Raises StoreError."""
+    read = 0
+    for scan in scans:
+        summary = scan_segment(scan, source, sink)
+        read += summary.bytes_read
+        if summary.problem:
+            return read, summary.problem
+    return read, None
+
+
+def with_timers(segments: Sequence[SegmentSummary]) -> tuple[list[SegmentSummary], int]:
+    """Return (the segments with timer messages or copies, the number of these). Without any it is the first segment alone."""
+    found = [s for s in segments if s.timers is not None and len(s.timers) + s.timers_dropped] or list(segments[:1])
+    return found, sum(len(s.timers) + s.timers_dropped for s in found if s.timers is not None)
+
+
+def fates_of_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> Fates:
+    """Return the fates of these messages.
+
+    rows, units: TIMER_ROW, TIMER_UNIT.
+    """
+    return fates_of(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
+
+
+def undelivered_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
+    """Physical offsets of those that will never be delivered, one of each message: TIMER_ROW, TIMER_UNIT."""
+    return undelivered(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
+
+
+def delivering_rows(rows: np.ndarray, units: np.ndarray, state: TimerState) -> np.ndarray:
+    """Physical offsets of those that a start delivers: TIMER_ROW, TIMER_UNIT."""
+    return delivering(timer_messages(rows), units["position"], units["time"], units["phy_offset"], state)
+
+
+def timer_messages(rows: np.ndarray) -> TimerMessages:
+    """Rows of TIMER_ROW as the rules take them."""
+    return TimerMessages(
+        rows["identity"],
+        rows["unique"],
+        rows["phy_offset"],
+        rows["queue_offset"],
+        rows["out_time"],
+        rows["flags"] & DELIVERED != 0,
+        rows["flags"] & DELETES != 0,
+    )
+
+
+def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTask:
+    """A segment's task that decodes its messages and does nothing else."""
+    return replace(
+        base, path=path, base_offset=start, size=size, probe=False, index_files=(), digest=False, expect_queues=False,
+        most_timers=0, not_after=0,
+    )  # fmt: skip

@@ -1,0 +1,190 @@
+"""The timer's files of a repaired store: made anew where they do not fit the log, so that a start delivers every message that is
+not delivered yet, once (timer.md 8).
+
+A message is delivered where the new log holds its copy. Units in the new timer log lead to all others; the checkpoint says that
+the whole queue of the timer topic was taken.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from schemas import timer_layout as layout
+from schemas.finding_codes import CATALOGUE, Part
+from schemas.rocksdb_layout import INDEX_FAMILY, TABLES_FOLDER, TRANSACTION_FAMILY
+from schemas.rows import Row
+from schemas.store_names import TIMER_LOG
+from store_io.base.wording import count_text
+from store_io.kinds.rocksdb_queues.stored_marks import filled_families
+from store_io.kinds.rocksdb_tables.table_rebuild import leave_timers_out
+from store_io.kinds.timers.new_timers import NewLog, NewUnit, check_bytes, log_pieces, new_log, units_of_file, wheel_pieces
+from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
+from store_io.kinds.timers.timer_waiting import Clock, unit_times
+from store_io.kinds.timers.waiting_timers import Found, find_waiting
+from store_io.repair.derived.rebuild_round import Rebuilt
+from store_io.repair.repair_audit import Audited
+from store_io.repair.repair_steps import REBUILD_TIMERS
+from store_io.repair.repair_work import Work
+from store_io.wording.refusals import refusal_sentence
+
+OTHER_TABLES = {INDEX_FAMILY: "the index", TRANSACTION_FAMILY: "transactions"}
+"""In the same database as timers."""
+
+
+def unblock(work: Work, audit: Audited) -> bool:
+    """Remove timer files over which a start fails; they are made anew later. Whether there were any."""
+    parts = audit.evidence.copy.timers
+    if parts is None:
+        return False
+    if parts.refusal:
+        _remove_wheels(work, str(refusal_sentence(parts.refusal)))
+    elif parts.late_refusal:
+        work.remove(TIMER_LOG, str(refusal_sentence(parts.late_refusal)), work.tree)
+    return bool(parts.refusal or parts.late_refusal)
+
+
+def is_timer_file(path: str) -> bool:
+    """Whether it is one of those that are made anew."""
+    return path.partition("/")[0].partition(".")[0] in (TIMER_LOG, layout.TIMER_WHEEL) or path == layout.TIMER_CHECK
+
+
+def mend(work: Work, audit: Audited, made: Rebuilt) -> bool:
+    """Make the timer's files anew if that audit, of the new store, asks for it; say whether they were.
+
+    `made` gets the report's row.
+    """
+    view, blamed = audit.evidence.timers, _is_blamed(work, audit)
+    if not blamed and (view is None or not work.steps.changed):
+        return False
+    why = _impossible(view)
+    if why:
+        made.timers = _row(False, f"timers: the files are not made anew: {why}") if blamed else None
+        return False
+    assert view is not None and view.queue_max is not None
+    work.progress("looking for timer messages that wait")
+    rules = work.rules
+    clock = Clock(int(time.time() * 1000), rules.timer_precision, rules.timer_roll_slots)
+    found = find_waiting(work, audit, view, clock)
+    if not blamed and _fits(view, found, rules.is_slave):
+        return False
+    moved = any(plan.key == TIMER_QUEUE and plan.moved for plan in made.queues)
+    if isinstance(found, str) or moved or not rules.clamps_timer_offset and found.queue_end > view.queue_max:
+        why = found if isinstance(found, str) else "the timer topic's queue has messages at other offsets than their own"
+        made.timers = _row(False, f"timers: the files are not made anew: {why}")
+        return False
+    _leave_out_keyed(work, view, audit, made)
+    _write(work, view, found, clock)
+    made.timers = _row(True, f"timers: {_counts(found)}", found)
+    return True
+
+
+def _is_blamed(work: Work, audit: Audited) -> bool:
+    """Whether a finding is about timers, or one of their files was taken away."""
+    findings = any(Part.TIMER in CATALOGUE[f.code].about for f in audit.serious)
+    return findings or any(is_timer_file(step.file) for step in work.steps.done)
+
+
+def _fits(view: TimerView, found: Found | str, slave: bool) -> bool:
+    """Whether a start with the files as they are delivers what waits, and nothing else. A slave's copies may follow later."""
+    fates, stale = view.fates, view.faults.stale.count + view.entry_faults.stale.count
+    if stale or fates is None or view.queue_max is None or isinstance(found, str):
+        return not stale and not view.damaged
+    waits = fates.waiting.messages + (fates.after_end.messages + fates.no_unit.messages if slave else 0)
+    return waits == found.waiting and not fates.again.messages and view.parts.check.queue_offset <= view.queue_max
+
+
+def _impossible(view: TimerView | None) -> str:
+    """Say why no timer's files can be made; empty if they can."""
+    if view is None or view.queue_max is None:
+        return "what a start makes of them is not known"
+    if units_of_file(view.file_bytes) < 1:
+        return f"mappedFileSizeTimerLog={view.file_bytes} has no room for a unit"
+    return ""
+
+
+def _row(rebuilt: bool, sentence: str, found: Found | None = None) -> Row:
+    numbers = {"waiting": found.waiting, "overdue": found.overdue} if found is not None else {"waiting": None, "overdue": None}
+    return {"rebuilt": rebuilt, **numbers, "sentence": sentence}
+
+
+def _counts(found: Found) -> str:
+    waits = f"{count_text(found.waiting, 'message')} {'waits' if found.waiting == 1 else 'wait'}"
+    if not found.overdue:
+        return waits
+    if found.waiting == 1:
+        return f"{waits}, was due when the log ends, and is delivered at once"
+    return f"{waits}; {found.overdue} of them {'was' if found.overdue == 1 else 'were'} due when the log ends: delivered at once"
+
+
+def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
+    """The files, each as a step of its own."""
+    log, read_time = _new_log(view, found, clock)
+    reason = "the timer's files do not fit the log"
+    if work.tree.exists(TIMER_LOG):
+        work.remove(TIMER_LOG, reason, work.tree)
+    _remove_wheels(work, reason)
+    work.steps.add(REBUILD_TIMERS, TIMER_LOG, reason=_counts(found), kept={"messages": found.waiting})
+    for start, data in log_pieces(log):
+        path = f"{TIMER_LOG}/{start:020d}"
+        work.writer.create(path, view.file_bytes)
+        work.writer.write(path, 0, data)
+    work.steps.add(REBUILD_TIMERS, layout.TIMER_WHEEL, start=0, end=layout.WHEEL_BYTES, reason="its slots lead to these messages")
+    work.writer.create(layout.TIMER_WHEEL, layout.WHEEL_BYTES)
+    for position, data in wheel_pieces(log):
+        work.writer.write(layout.TIMER_WHEEL, position, data)
+    reason = "all messages of the timer's queue are taken"
+    work.steps.add(REBUILD_TIMERS, layout.TIMER_CHECK, start=0, end=layout.CHECK_BYTES, reason=reason)
+    assert view.queue_max is not None
+    work.writer.put(layout.TIMER_CHECK, check_bytes(read_time, log.end, view.queue_max))
+
+
+def _leave_out_keyed(work: Work, view: TimerView, audit: Audited, made: Rebuilt) -> None:
+    """Remove the timers in RocksDB: as a family, or with the whole database.
+
+    The database goes if it has no other table that is in use.
+    """
+    if not view.database.absent:  # a start reads units of the timer log beside what lies there
+        why = "its timers do not fit the log, and those that wait get units in the timer log"
+        if audit.copy.tables is None:
+            work.remove(TABLES_FOLDER, why + _left_with_them(work, view), work.tree)
+        else:
+            made.tables = leave_timers_out(work, audit, why)
+
+
+def _left_with_them(work: Work, view: TimerView) -> str:
+    """Return a clause on the other entries of the database, of a broker whose settings were changed since."""
+    filled = filled_families(work.source, view.database, tuple(OTHER_TABLES))
+    if filled is None:
+        return "; the index and transactions, where it holds any, are left out with it"
+    return f"; its entries of {' and '.join(OTHER_TABLES[name] for name in filled)} are left out with it" if filled else ""
+
+
+def _new_log(view: TimerView, found: Found, clock: Clock) -> tuple[NewLog, int]:
+    """Return (log and slots, the time at which a start reads on).
+
+    The log's last unit leads to the queue's last message, as a start takes the queue offset from there. If that message does not
+    wait, its unit lies in no slot, at a time that is over.
+    """
+    rows = found.rows
+    times = unit_times(rows["out_time"], found.deletes, clock)
+    read_time = times.read_slot * clock.precision
+    all_rows, slot_times, magic = rows, times.time, times.magic
+    last = found.last
+    if len(last) and not (len(rows) and rows["phy_offset"][-1] == last["phy_offset"][0]):
+        all_rows = np.concatenate([rows, last])
+        mark = layout.MAGIC_UNIT | layout.MAGIC_OVERDUE | (layout.MAGIC_DELETE if found.last_deletes else 0)
+        slot_times, magic = np.append(slot_times, read_time - clock.precision), np.append(magic, np.int32(mark))
+    new = NewUnit(
+        slot_times, magic, all_rows["phy_offset"], all_rows["size"], all_rows["topic_hash"], clock.first * clock.precision,
+        clock.precision,
+    )  # fmt: skip
+    return new_log(new, len(rows), view.file_bytes), read_time
+
+
+def _remove_wheels(work: Work, reason: str) -> None:
+    """The wheel, and all snapshots of it, of which a start may read the greatest."""
+    for entry in work.tree.children(""):
+        if entry.path.partition(".")[0] == layout.TIMER_WHEEL:
+            work.remove(entry.path, reason, work.tree)

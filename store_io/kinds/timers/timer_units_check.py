@@ -1,0 +1,110 @@
+"""Units of the timer log against the messages that they lead to (timer.md 6).
+
+Source: TimerMessageStore.doEnqueue (5.1.4 to 5.5.0): what a unit takes over of its message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from schemas import timer_layout as layout
+from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_HASH
+from store_io.model import log_map as lm
+from store_io.model.log_map import LogMap
+
+MOST_WRONG = 100
+
+
+@dataclass(frozen=True)
+class WrongUnit:
+    """One unit that does not fit its message."""
+
+    position: int
+    expected: str
+    actual: str
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Units that lead too far: how many, the position of the first, and the physical offset to which it leads."""
+
+    count: int = 0
+    position: int = -1
+    phy_offset: int = -1
+
+    def __add__(self, other: Beyond) -> Beyond:
+        first = min((b for b in (self, other) if b.count), key=lambda b: b.position, default=self)
+        return Beyond(self.count + other.count, first.position, first.phy_offset)
+
+
+@dataclass
+class UnitFaults:
+    """The faults of timer units.
+
+    beyond: units that lead to the end of the copy's log or further.
+    stale: units that stay after a start and lead to its end of the log or further.
+    wrong: the first wrong ones; wrong_count: all.
+    """
+
+    beyond: Beyond = field(default_factory=Beyond)
+    stale: Beyond = field(default_factory=Beyond)
+    wrong_count: int = 0
+    wrong: list[WrongUnit] = field(default_factory=list)
+
+    def __add__(self, other: UnitFaults) -> UnitFaults:
+        wrong = sorted(self.wrong + other.wrong, key=lambda unit: (unit.position, unit.expected))[:MOST_WRONG]
+        return UnitFaults(self.beyond + other.beyond, self.stale + other.stale, self.wrong_count + other.wrong_count, wrong)
+
+
+def _beyond(units: np.ndarray, chosen: np.ndarray) -> Beyond:
+    if not chosen.any():
+        return Beyond()
+    first = units[chosen][0]
+    return Beyond(int(chosen.sum()), int(first["position"]), int(first["phy_offset"]))
+
+
+def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int, cut: tuple[int, int] | None) -> UnitFaults:
+    """Compare each unit with the timer message at its physical offset. A unit that leads below the log's start has expired.
+
+    cut: the ends of the CommitLog and the timer log after a start; None if they are not known.
+    """
+    found = UnitFaults()
+    beyond = units["phy_offset"] >= log.data_end
+    found.beyond = _beyond(units, beyond)
+    if cut is not None:
+        found.stale = _beyond(units, (units["phy_offset"] >= cut[0]) & (units["position"] < cut[1]))
+    units = units[(units["phy_offset"] >= log.start) & ~beyond]
+    messages = rows[rows["flags"] & DELIVERED == 0]
+    messages = messages[np.argsort(messages["phy_offset"], kind="stable")]
+    if not len(units):
+        return found
+    if not len(messages):
+        messages = np.full(1, -1, messages.dtype)
+    place = np.minimum(np.searchsorted(messages["phy_offset"], units["phy_offset"]), len(messages) - 1)
+    own = messages[place]
+    missing = own["phy_offset"] != units["phy_offset"]
+    missing &= log.kind_at(units["phy_offset"]) == lm.MESSAGE  # else the message is damaged: a finding of its own
+    there = own["phy_offset"] == units["phy_offset"]
+    rolls = units["magic"] & layout.MAGIC_ROLL != 0
+    size = there & (own["size"] != units["size"])
+    flag = there & ((units["magic"] & layout.MAGIC_DELETE != 0) != (own["flags"] & DELETES != 0))
+    slots, due = units["time"] // precision, own["out_time"] // precision
+    time = there & (own["out_time"] >= 0) & (units["magic"] & layout.MAGIC_OVERDUE == 0)
+    time &= np.where(rolls, slots > due, slots != due)
+    topic = there & (own["topic_hash"] != units["topic_hash"]) & (own["flags"] & NO_HASH == 0)
+    for chosen, name, what in (
+        (missing, "", "a timer message"),
+        (size, "size", "size"),
+        (flag, "", "the mark of a message that deletes"),
+        (time, "out_time", "time"),
+        (topic, "topic_hash", "topic hash"),
+    ):
+        found.wrong_count += int(chosen.sum())
+        for i in np.flatnonzero(chosen)[: max(0, MOST_WRONG - len(found.wrong))].tolist():
+            unit_name = "time" if name == "out_time" else name
+            expected = f"{what} {own[name][i]}" if name else f"{what} at physical offset {units['phy_offset'][i]}"
+            actual = f"{what} {units[unit_name][i]}" if name else f"magic {units['magic'][i]}" if chosen is flag else "none there"
+            found.wrong.append(WrongUnit(int(units["position"][i]), expected, actual))
+    return found

@@ -1,0 +1,238 @@
+"""All that is known of a copy's timer store once everything was read, and what a start makes of it (timer.md 5, 6).
+
+Source: TimerMessageStore.recover, reviseQueueOffset, getMessageByCommitOffset (5.1.4 to 5.5.0).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from schemas import commitlog_layout, timer_layout
+from schemas.rows import Row, SegmentSummary
+from store_io.base.errors import StoreError
+from store_io.base.times import iso_time
+from store_io.broker.prediction import Prediction
+from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueDatabase
+from store_io.kinds.rocksdb_tables.timer_table import TimerEntries
+from store_io.kinds.timers.timer_entries_check import EntryFaults, entry_faults, entry_units
+from store_io.kinds.timers.timer_fates import Fates, TimerState
+from store_io.kinds.timers.timer_files import TimerParts
+from store_io.kinds.timers.timer_part import TimerPart, TimerResults, delivering_rows, fates_of_rows, undelivered_rows
+from store_io.kinds.timers.timer_records import NO_ROWS
+from store_io.kinds.timers.timer_recovery import queue_offset_after
+from store_io.kinds.timers.timer_task import TimerFiles
+from store_io.kinds.timers.timer_units_check import UnitFaults, unit_faults
+from store_io.model.log_map import LogMap
+from store_io.model.opened_copy import OpenedCopy
+
+UNKNOWN_READ_MS = 10_000
+TIMER_QUEUE = (timer_layout.TIMER_TOPIC, 0)
+_HEAD = struct.Struct(">4xi12xq")  # of a message: magic, queue offset
+
+
+@dataclass(frozen=True)
+class TimerView:
+    """The timer store with the effect of a start.
+
+    entries: those of timers in RocksDB.
+    rows: timer messages and their copies; None if they are too many to hold, or were not all read.
+    together: the tasks' result on all parts, if the rows are too many.
+    queue_offset: the entry from which on a start reads the timer topic; queue_max: that queue's end after load(). Both are None
+    if nothing is predicted.
+    """
+
+    parts: TimerParts
+    files: TimerFiles
+    entries: TimerEntries
+    rows: np.ndarray | None
+    log: LogMap
+    precision: int
+    file_bytes: int
+    last_store_time: int
+    together: TimerPart | None = None
+    truncate_at: int | None = None
+    queue_offset: int | None = None
+    queue_max: int | None = None
+
+    @property
+    def held(self) -> bool:
+        """Whether all messages and units are here; else parts of them are judged by tasks of their own."""
+        return self.rows is not None and self._units is not None and not self.damaged
+
+    @property
+    def damaged(self) -> bool:
+        """Whether entries in RocksDB could not be read for bad bytes."""
+        table = self.parts.table
+        return self.entries.damaged is not None or table is not None and table.damaged is not None
+
+    @property
+    def database(self) -> QueueDatabase:
+        """Return the database of timers in RocksDB."""
+        return self.parts.table.database if self.parts.table is not None else NO_DATABASE
+
+    @property
+    def keyed_read_time(self) -> int:
+        """Return the time up to which entries in RocksDB were delivered.
+
+        If nothing says it, a start begins ten seconds before its own time (MessageRocksDBStorage.getCheckpointForTimer), which is
+        not before the copy's last message.
+        """
+        table = self.parts.table
+        if table is None or table.read_time is None:
+            return self.last_store_time - UNKNOWN_READ_MS
+        return table.read_time
+
+    @cached_property
+    def _units(self) -> np.ndarray | None:
+        """Return units of the timer log and entries in RocksDB; None if they are too many to be held."""
+        if self.files.units is None or self.entries.rows is None or self.damaged:
+            return None
+        return np.concatenate([self.files.units, entry_units(self.entries.rows)]) if len(self.entries.rows) else self.files.units
+
+    @property
+    def judged(self) -> bool:
+        """Whether units and messages could be held against each other."""
+        return self.held or self.together is not None
+
+    @property
+    def state(self) -> TimerState | None:
+        """Return the facts by which a start decides; None if none is predicted."""
+        if self.queue_offset is None:
+            return None
+        assert self.truncate_at is not None and self.queue_max is not None
+        check, table = self.parts.check, self.parts.table
+        return TimerState(
+            self.truncate_at,
+            self.files.log_end,
+            self.queue_offset,
+            check.queue_offset if table is None else self.queue_offset,
+            self.queue_max,
+            check.read_time,
+            self.last_store_time,
+            self.files.reach,
+            self.keyed_read_time,
+        )
+
+    @cached_property
+    def faults(self) -> UnitFaults:
+        """Units that do not fit their messages."""
+        if self.rows is None or self.files.units is None or self._units is None:
+            return self.together.faults if self.together is not None else UnitFaults()
+        cut = (self.truncate_at, self.files.log_end) if self.truncate_at is not None else None
+        return unit_faults(self.files.units, self.rows, self.log, self.precision, cut)
+
+    @cached_property
+    def fates(self) -> Fates | None:
+        """Return the fate of each timer message; None if it is not known."""
+        if self.rows is None or self._units is None:
+            return self.together.fates if self.together is not None else None
+        return fates_of_rows(self.rows, self._units, self.state) if self.state is not None else None
+
+    @cached_property
+    def entry_faults(self) -> EntryFaults:
+        """Entries in RocksDB that do not fit their messages."""
+        if self.rows is None or self._units is None or self.entries.rows is None:
+            return self.together.entry_faults if self.together is not None else EntryFaults()
+        return entry_faults(self.entries.rows, self.rows, self.log, self.truncate_at)
+
+    def undelivered(self) -> np.ndarray | None:
+        """Return the physical offsets of the messages that `fates.lost` counts.
+
+        None if they are too many to be held, or not known.
+        """
+        if self.rows is None or self._units is None or self.state is None:
+            return None
+        return undelivered_rows(self.rows, self._units, self.state)
+
+    def delivering(self) -> np.ndarray | None:
+        """Return the physical offsets of the messages that a start delivers.
+
+        None if they are too many to be held, or not known.
+        """
+        if self.rows is None or self._units is None or self.state is None:
+            return None
+        return delivering_rows(self.rows, self._units, self.state)
+
+    def report(self) -> Row:
+        """Return the figures of the timers for pages; times in ms."""
+        fates = self.fates
+        row: Row = {"units": self.files.unit_count, "stale": self.faults.stale.count, "judged": fates is not None}
+        for name in ("waiting", "again", "cut", "never", "after_end", "unreached", "no_unit") if fates is not None else ():
+            count = getattr(fates, name)
+            row[name] = {"messages": count.messages, "first": count.first_time, "last": count.last_time}
+        return row
+
+    def plan_section(self) -> Row | None:
+        """Return plan.json's broker.timer; None if no start is predicted."""
+        if self.queue_offset is None:
+            return None
+        counts = None if self.fates is None else self.fates.lost
+        return {
+            "log_end": self.files.log_end,
+            "queue_offset": self.queue_offset,
+            "lost": None
+            if counts is None
+            else {
+                "messages": counts.messages,
+                "first_delivery_time": iso_time(counts.first_time) if counts.messages else None,
+                "last_delivery_time": iso_time(counts.last_time) if counts.messages else None,
+            },
+        }
+
+
+def timer_view(
+    copy: OpenedCopy,
+    results: TimerResults,
+    segments: Sequence[SegmentSummary],
+    prediction: Prediction | None,
+    log: LogMap,
+    all_read: bool,
+) -> TimerView | None:
+    """Return the view of the timer store; None if there are no timers, or they were not read.
+
+    all_read: every segment was read.
+    """
+    parts, files, entries = copy.timers or copy.idle_timers, results.files, results.entries
+    if parts is None or not parts.judged or files is None or files.problem or entries.problem:
+        return None
+    rows = np.concatenate([NO_ROWS, *(s.timers for s in segments if s.timers is not None)])
+    known = all_read and not any(s.timers_dropped for s in segments)
+    last = max((s.last_store_time for s in segments), default=0)
+    together = results.together if all_read and results.together is not None and not results.together.problem else None
+    sizes = (copy.rules.timer_precision, copy.rules.timer_file_bytes)
+    view = TimerView(parts, files, entries, rows if known else None, log, *sizes, last, together)
+    if prediction is None or not prediction.starts or prediction.after_load is None:
+        return view
+    queue = prediction.after_load.queues.get(TIMER_QUEUE)
+    bounds = (queue.min_offset, queue.max_offset) if queue is not None else (0, 0)
+    last_message = _message_offset(copy, files.last_entry, prediction)
+    check = parts.check
+    keyed = parts.table.queue_offset if parts.table is not None else 0
+    offset = queue_offset_after(copy.rules, check.queue_offset, check.master_offset, last_message, bounds, keyed)
+    return replace(view, truncate_at=prediction.end, queue_offset=offset, queue_max=bounds[1])
+
+
+def _message_offset(copy: OpenedCopy, entry: tuple[int, int] | None, prediction: Prediction) -> int | None:
+    """Return the queue offset of the message at this place, as recovery reads it; None if the message is gone."""
+    if entry is None:
+        return None
+    phy_offset, size = entry
+    if not 0 <= phy_offset < prediction.truncate_at or not _HEAD.size <= size <= prediction.truncate_at - phy_offset:
+        return None
+    for file in copy.segment_files:
+        if file.start <= phy_offset and phy_offset + size <= file.start + file.size:
+            try:
+                with copy.source.open(file.path) as opened:
+                    data = opened.read(phy_offset - file.start, _HEAD.size)
+            except StoreError:
+                return None
+            if len(data) < _HEAD.size:
+                return None
+            magic, offset = _HEAD.unpack(data)
+            return int(offset) if magic in (commitlog_layout.MAGIC_V1, commitlog_layout.MAGIC_V2) else None
+    return None

@@ -1,0 +1,97 @@
+"""The framing of the log: how records lie one after the other in a segment.
+
+A frame is a header of always the same length, if the framing has one, and a record of RocketMQ's own form. The record stores
+its own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment
+is a filler. All that walks a segment asks the framing of its `RecordCheck`.
+
+Another framing is a module and a line in `FRAMINGS`, and more: CONTRIBUTING.md, "add a framing of the log".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from store_io.broker.releases import BrokerRules
+from store_io.log.records.dledger_framing import DLedgerFraming, HeaderPart
+
+
+class Framing(Protocol):
+    """The facts about frames that a walk needs besides the record in them. Picklable."""
+
+    @property
+    def header_bytes(self) -> int:
+        """Bytes of a frame before its record."""
+
+    @property
+    def filler_magic(self) -> bytes:
+        """Four bytes of a filler's first eight."""
+
+    @property
+    def filler_magic_position(self) -> int:
+        """Return the position of the filler's magic: 0 or 4. The filler's size has the other four bytes."""
+
+    @property
+    def broker_reads_header(self) -> bool:
+        """Whether a broker's check of the record looks at the header too, and does not only pass over it."""
+
+    def frames(self, path: str) -> bool:
+        """Whether the log's file with this path is framed so; a store may hold an older part that is not. "": any file."""
+
+    def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
+        """Say whether each header belongs to the record after it. Asked only if frames have headers.
+
+        headers: uint8, a row of `header_bytes` per record.
+        sizes, phy_offsets: int64, as the records store them.
+        """
+
+    def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
+        """Return (expected, actual) of a header that is not accepted. Asked only if frames have headers."""
+
+    def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
+        """The header's fields for people, in order; those that are checked say what they must be."""
+
+
+@dataclass(frozen=True)
+class PlainFraming:
+    """The framing of a plain CommitLog: each record begins at the end of the one before.
+
+    A filler is a frame that ends after its magic.
+    """
+
+    header_bytes: int = 0
+    filler_magic: bytes = layout.MAGIC_BLANK_BYTES
+    filler_magic_position: int = layout.MAGIC_POSITION
+    broker_reads_header: bool = False
+
+    def frames(self, path: str) -> bool:
+        return True
+
+    def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
+        return np.ones(len(sizes), bool)
+
+    def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
+        return "", ""
+
+    def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
+        return []
+
+
+PLAIN = PlainFraming()
+FRAMINGS: dict[str, Framing] = {"enableDLegerCommitLog": DLedgerFraming()}  # setting -> framing; PLAIN if none of them is on
+
+
+def framing_of(rules: BrokerRules, path: str = "") -> Framing:
+    """How a broker with these settings frames the records of the log's file with this path."""
+    return next((framing for setting, framing in FRAMINGS.items() if rules.value(setting) and framing.frames(path)), PLAIN)
+
+
+def filler_size(framing: Framing, head: bytes) -> int | None:
+    """The size that a filler with these first eight bytes declares; None: they are no filler's."""
+    at = framing.filler_magic_position
+    if head[at : at + 4] != framing.filler_magic:
+        return None
+    return int.from_bytes(head[4 - at : 8 - at], "big", signed=True)

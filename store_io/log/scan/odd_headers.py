@@ -1,0 +1,142 @@
+"""Unusual headers of one segment's messages that pass every check: found in columns, judged one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from schemas import commitlog_layout as layout
+from schemas.finding_codes import Code
+from schemas.rows import LOSS, Finding, QueueKey, TornProperties
+from store_io.broker import header_faults as faults
+from store_io.log.records import bridges
+from store_io.log.records.message_columns import HAS_INNER, INNER_ALONE
+from store_io.log.records.message_decode import host_text
+from store_io.log.scan.segment_findings import Findings, Span, message_finding
+from store_io.source.segment_window import SegmentWindow
+
+NEIGHBOURS = 2  # messages of one other host, on either side of a single one, that make it odd
+MAX_ODD_HOSTS = 100
+# Hosts that change more than MAX_ODD_HOSTS times in so many messages mean nothing. A batch is no measure: the window decides its
+# size.
+PART_ROWS = 512
+
+
+def _place(row: np.void, field: str) -> tuple[int, int]:
+    """(first byte, end) of a header's field, in bytes of the segment."""
+    start = int(row["position"])
+    if field == faults.BODY_CRC:
+        return start + layout.BODY_CRC_POSITION, start + layout.BODY_CRC_POSITION + 4
+    if field == faults.SYS_FLAG:
+        return start + layout.SYS_FLAG_POSITION, start + layout.SYS_FLAG_POSITION + 4
+    if field == faults.PROPERTIES_LENGTH:
+        return start + int(row["props_at"]) - 2, start + int(row["props_at"])
+    return start + int(row["body_at"]) - 4, start + int(row["body_at"])
+
+
+def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) -> tuple[list[Finding], list[TornProperties]]:
+    """The findings on a message with ODD_HEADER, and what a copy of it would have in common with it."""
+
+    def read(field: str, signed: bool = True) -> int:
+        return int.from_bytes(window.read(*_place(row, field)), "big", signed=signed)
+
+    start = int(row["position"]) + int(row["body_at"])
+    head = window.read(start, start + min(int(row["body_len"]), faults.HEAD_BYTES))
+    inner = bool(row["flags"] & (HAS_INNER | INNER_ALONE))
+    lengths = read(faults.BODY_LENGTH), read(faults.PROPERTIES_LENGTH)
+    found, torn = [], []
+    for fault in faults.header_faults(int(row["sys_flag"]), *lengths, int(row["body_crc"]), head, inner):
+        low, high = _place(row, fault.field)
+        actual = read(fault.field, signed=False)
+        found.append(
+            message_finding(
+                Code.MESSAGE_HEADER_ODD, Span(path, low, high), row, key, severity=LOSS if fault.unreadable else "",
+                actual=f"0x{actual:0{2 * (high - low)}x}", message=f"the header of a message holds {fault.text}",
+            )
+        )  # fmt: skip
+        if fault.field == faults.SYS_FLAG:  # a broker that writes the message again keeps them, but for the transaction's state
+            same = int(row["body_crc"]), int(row["body_len"]), int(row["born_time"])
+            flags = actual & ~layout.SYS_TRANSACTION_MASK
+            torn.append(
+                TornProperties(int(row["phy_offset"]), same, frozenset({f"{fault.field} {flags}"}), Code.MESSAGE_HEADER_ODD)
+            )
+    return found, torn
+
+
+class StoreHosts:
+    """Fed with all messages of a segment in order: single ones whose store host no other message there has.
+
+    A broker's address changes at a start, for all messages from then on; what it copies from older messages keeps theirs, so
+    this proves no damage.
+    """
+
+    def __init__(self, path: str, findings: Findings):
+        self._path, self._findings = path, findings
+        self._runs: list[tuple[int, int, np.void]] = []  # the last three: host, messages, the first of them
+        self._met: Counter[int] = Counter()
+        self._odd: list[tuple[np.void, int]] = []  # and the host of its neighbours
+        self._fed = 0
+        self._last: int | None = None
+        self._changes = 0  # of the host, among the messages of this part so far
+
+    def feed(self, rows: np.ndarray, changes: bool) -> None:
+        """The next messages. changes: they are not all of one host."""
+        if not changes and len(self._runs) == 1 and self._runs[0][0] == rows["store_host"][0]:  # as in most segments
+            host, before, first = self._runs[0]
+            self._met[host] += len(rows)
+            self._runs[0] = host, before + len(rows), first
+            self._passed(len(rows))
+            return
+        low = 0
+        while low < len(rows):
+            high = min(len(rows), low + PART_ROWS - self._fed % PART_ROWS)
+            self._feed_part(rows[low:high])
+            self._passed(high - low)
+            low = high
+        self._runs = [(host, count, first.copy()) for host, count, first in self._runs]  # the next messages take the rows' place
+
+    def _passed(self, count: int) -> None:
+        """Count messages that were fed. Each part of the segment counts its own changes."""
+        if self._fed // PART_ROWS != (self._fed + count) // PART_ROWS:
+            self._changes = 0
+        self._fed += count
+
+    def _feed_part(self, rows: np.ndarray) -> None:
+        hosts = rows["store_host"]
+        starts = np.flatnonzero(hosts[1:] != hosts[:-1]) + 1
+        self._changes += len(starts) + (self._last is not None and self._last != int(hosts[0]))
+        self._last = int(hosts[-1])
+        if self._changes > MAX_ODD_HOSTS:
+            self._odd, self._runs = [], []
+            self._met.update(dict(zip(*(part.tolist() for part in np.unique(hosts, return_counts=True)), strict=True)))
+            return
+        for low, high in zip([0, *starts.tolist()], [*starts.tolist(), len(rows)], strict=True):
+            self._run(int(hosts[low]), high - low, rows[low])
+
+    def _run(self, host: int, count: int, first: np.void) -> None:
+        self._met[host] += count
+        if self._runs and self._runs[-1][0] == host:
+            host, before, first = self._runs.pop()
+            count += before
+        self._runs = [*self._runs[-2:], (host, count, first)]
+        if len(self._runs) == 3 and len(self._odd) < MAX_ODD_HOSTS:
+            (left, before, _), (_, single, row), (right, later, _) = self._runs
+            if left == right and single == 1 and min(before, later) >= NEIGHBOURS and row["flag"] != bridges.FLAG:
+                self._odd.append((row.copy(), left))
+                self._runs = [(left, before + later, self._runs[0][2])]
+
+    def finish(self, window: SegmentWindow, keys: list[QueueKey]) -> None:
+        """No message follows."""
+        for row, _ in self._odd:
+            if self._met[int(row["store_host"])] > 1:
+                continue
+            flags = int(row["sys_flag"])
+            start = int(row["position"]) + layout.STORE_HOST_POSITION
+            start += layout.IPV6_EXTRA_BYTES if flags & layout.SYS_BORN_HOST_V6 else 0
+            end = start + (8 + layout.IPV6_EXTRA_BYTES if flags & layout.SYS_STORE_HOST_V6 else 8)
+            wanted, actual = "the store host of the messages before and after it", host_text(window.read(start, end))
+            finding = message_finding(
+                Code.STORE_HOST_ODD, Span(self._path, start, end), row, keys[row["topic_ref"]], expected=wanted, actual=actual
+            )
+            self._findings.add(finding)

@@ -1,0 +1,197 @@
+"""A message of a copy in the form in which a producer can send it again: one JSON object a line.
+
+What a broker or a consumer's client adds to a message is left out: it describes the old one's place and way, or would make the
+new one something else. `NOT_SENT` lists these properties with the reason. What a delayed message waits for becomes its topic.
+
+Source: MessageConst, Validators.checkMessage, SendMessageProcessor, HookUtils, ScheduleMessageService.messageTimeup,
+TimerMessageStore.convert, TransactionalMessageBridge (4.8.0 to 5.5.0).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from schemas.rows import Row
+from schemas.timer_layout import TIMER_TOPIC
+from store_io.base.java_compat import parse_number
+from store_io.base.times import iso_time
+from store_io.broker.index_keys import KEYS, TAGS, UNIQUE_KEY, key_hash, key_text
+from store_io.kinds.config.built_in_topics import is_brokers_own
+from store_io.log.records.message_bodies import DECODED, STATUS_NAMES, STORED
+from store_io.messages.lost.segment_loss import NONE_SPARED, WAITING_TOPICS, Spared
+from store_io.messages.redaction import NONE, Redaction
+from store_io.messages.scans import MessageScan
+
+COLUMNS = (
+    "phy_offset", "topic", "queue_id", "queue_offset", "store_time_ms", "born_time_ms", "properties", "tags_code", "transaction",
+    "flag", "inner_batch", "inner_index", "status", "lost", "body", "body_status",
+)  # fmt: skip
+"""The columns that `sendable` reads of a row."""
+
+BATCH_ROWS = 256  # made lines together: as text a body takes several times its size
+TEXT_BYTES = 4096  # bodies up to so many bytes are shown as text, too
+
+_PLACE = "where a delayed, timer or transaction message waited to go"
+_TIMER = "set by a broker's timers"
+_TRANSACTION = "of the transaction; with it the message would be a half message again, or look like one"
+_BATCH = "a broker counts the messages of a batch and their places"
+_CONSUMED = "of one consumer's earlier reading"
+
+NOT_SENT: Mapping[str, str] = {
+    "REAL_TOPIC": _PLACE,
+    "REAL_QID": _PLACE,
+    "DELAY": "the delay level, here delay_level; a message that was delivered would wait again",
+    "TIMER_DELIVER_MS": "the time at which it is due, here deliver_time_ms",
+    "TIMER_DELAY_SEC": "counted from the first sending; here deliver_time_ms",
+    "TIMER_DELAY_MS": "counted from the first sending; here deliver_time_ms",
+    "TIMER_OUT_MS": _TIMER,
+    "TIMER_ENQUEUE_MS": _TIMER,
+    "TIMER_DEQUEUE_MS": _TIMER,
+    "TIMER_ROLL_TIMES": _TIMER,
+    "TIMER_ROLL_LABEL": _TIMER,
+    "TIMER_DELAY_LEVEL": _TIMER,
+    "TRAN_MSG": _TRANSACTION,
+    "PGROUP": _TRANSACTION,
+    "TRAN_PREPARED_QUEUE_OFFSET": _TRANSACTION,
+    "TRANSACTION_CHECK_TIMES": _TRANSACTION,
+    "CHECK_IMMUNITY_TIME_IN_SECONDS": _TRANSACTION,
+    "__transactionId__": _TRANSACTION,
+    "INNER_NUM": _BATCH,
+    "INNER_BASE": _BATCH,
+    "INNER_MULTI_QUEUE_OFFSET": "places in light queues, which the broker assigns",
+    "CLUSTER": "the name of the broker's cluster, which the broker sets",
+    "MSG_REGION": "the region, which the broker sets",
+    "TRACE_ON": "whether the broker wants traces, as it says in its answers",
+    "__CRC32#": "the broker's checksum of the properties",
+    "MIN_OFFSET": _CONSUMED,
+    "MAX_OFFSET": _CONSUMED,
+    "CONSUME_START_TIME": _CONSUMED,
+    "POP_CK": _CONSUMED,
+    "POP_CK_OFFSET": _CONSUMED,
+    "1ST_POP_TIME": _CONSUMED,
+}
+"""Properties that are left out, and why."""
+
+_SHOWN_APART = frozenset((TAGS, KEYS, UNIQUE_KEY))
+_HALF = frozenset(("RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC"))
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The target of a message that is sent again.
+
+    why_not: set if it should not be sent.
+    """
+
+    topic: str
+    queue_id: int
+    delay_level: int | None = None
+    deliver_time_ms: int | None = None
+    why_not: str | None = None
+
+
+def sendable(row: Row, redaction: Redaction, spared: Spared = NONE_SPARED) -> Row:
+    """The line of a message. row: COLUMNS, properties as a mapping or as pairs, the body uncompressed. Any values are taken.
+
+    spared: lost messages that are not to be sent again. Properties are pairs, not a JSON object: some parsers obey members of
+    certain names, and a producer chooses these names.
+    """
+    properties = dict(row["properties"] or {})
+    target = _target(row, properties)
+    sent = {name: value for name, value in properties.items() if name not in NOT_SENT and name not in _SHOWN_APART}
+    names = [properties.get(UNIQUE_KEY, ""), *properties.get(KEYS, "").split(" ")]
+    hidden = redaction.mode != NONE
+    body = redaction.data(row["body"])
+    why_not = target.why_not or spared.why_not(row["topic"], row["phy_offset"]) or _body_fault(row)
+    line: Row = {
+        "topic": target.topic,
+        "queue_id": target.queue_id,
+        "tags": redaction.text(properties.get(TAGS)),
+        "keys": redaction.text(properties.get(KEYS)),
+        "unique_key": redaction.text(properties.get(UNIQUE_KEY)),
+        "flag": row["flag"],
+        "born_time": _time(row["born_time_ms"]),
+        "born_time_ms": row["born_time_ms"],
+        "delay_level": target.delay_level,
+        "deliver_time_ms": target.deliver_time_ms,
+        "properties": [list(pair) for pair in redaction.properties(sent).items()],
+        "body_text": _text(body),
+        "body_base64": None if body is None else base64.b64encode(body).decode("ascii"),
+        "why_not": "values of this line are hidden" if hidden else why_not,
+        "lost": row["lost"],
+        "status": row["status"],
+        "stored_topic": row["topic"],
+        "stored_queue_id": row["queue_id"],
+        "queue_offset": row["queue_offset"],
+        "phy_offset": row["phy_offset"],
+        "inner_index": row["inner_index"],
+        "store_time": _time(row["store_time_ms"]),
+        "key_hashes": None if hidden else [key_hash(key_text(row["topic"], name)) for name in names if name],
+        "not_sent": sorted(name for name in properties if name in NOT_SENT),
+    }
+    return line
+
+
+def sendable_rows(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = NONE_SPARED) -> Iterator[Row]:
+    """The line of each row of a batch that has COLUMNS."""
+    for low in range(0, batch.num_rows, BATCH_ROWS):
+        for row in batch.slice(low, BATCH_ROWS).to_pylist():
+            yield sendable(row, redaction, spared)
+
+
+def resend_scan(scan: MessageScan) -> MessageScan:
+    """Return the scan for the same messages, in COLUMNS: bodies as producers sent them, batches taken apart."""
+    return replace(scan, columns=COLUMNS, decompress=True, unpack=True)
+
+
+def _target(row: Row, properties: Mapping[str, str]) -> _Target:
+    topic, queue_id = row["topic"], row["queue_id"]
+    real = properties.get("REAL_TOPIC"), parse_number(properties.get("REAL_QID"), 32)
+    if topic in _HALF or row["transaction"] == "prepared":
+        why = "a prepared message of a transaction: its producer alone knows whether it was committed"
+        return _Target(real[0] or topic, queue_id if real[1] is None else real[1], why_not=why)
+    if row["transaction"] == "rollback":
+        return _Target(topic, queue_id, why_not="rolled back by its producer")
+    if topic in WAITING_TOPICS:
+        if not real[0] or real[1] is None:
+            return _Target(topic, queue_id, why_not="names no topic and queue for which it waits")
+        if "TIMER_DEL_UNIQKEY" in properties:
+            return _Target(real[0], real[1], why_not="cancels a timer message, and is none")
+        if topic == TIMER_TOPIC:
+            due = parse_number(properties.get("TIMER_DELIVER_MS"), 64) or parse_number(properties.get("TIMER_OUT_MS"), 64)
+            return _Target(real[0], real[1], deliver_time_ms=due)
+        level = parse_number(properties.get("DELAY"), 32)
+        return _Target(real[0], real[1], level if level and level > 0 else None, row["tags_code"])
+    if is_brokers_own(topic):
+        return _Target(topic, queue_id, why_not="a broker's own message")
+    return _Target(topic, queue_id)
+
+
+def _body_fault(row: Row) -> str | None:
+    if row["inner_batch"] and row["inner_index"] is None:
+        return "a batch whose messages cannot be taken apart"
+    if row["body"] is None or row["body_status"] not in (STATUS_NAMES[STORED], STATUS_NAMES[DECODED]):
+        return f"its body cannot be had: {row['body_status']}"
+    return None if row["body"] else "its body is empty, and clients send none without"
+
+
+def _text(body: bytes | None) -> str | None:
+    if body is None or len(body) > TEXT_BYTES:
+        return None
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _time(ms: Any) -> str | None:
+    """Null outside of the years that a time can have."""
+    try:
+        return iso_time(ms)
+    except (ValueError, OverflowError, OSError):
+        return None

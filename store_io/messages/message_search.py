@@ -1,0 +1,207 @@
+"""Messages of a copy that meet conditions which only their contents can: keys, ids, pieces of bodies. Bounded, in log order.
+
+`scan_messages` gives what the audit accepts; here it is narrowed down further, and no more rows are made than are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.rows import MappedFile
+from store_io.base.errors import StoreError
+from store_io.base.failed_reads import can_do_without
+from store_io.broker.message_verdict import VALID, Message
+from store_io.broker.releases import BrokerRules
+from store_io.log.records.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
+from store_io.log.records.message_columns import RecordCheck
+from store_io.messages.message_filter import Contents, MessageFilter
+from store_io.messages.message_rows import message_schema, scan_messages
+from store_io.messages.scans import MessageScan
+from store_io.source.byte_file import ByteFile
+from store_io.source.byte_search import last_place
+from store_io.source.byte_source import ByteSource, open_source
+from store_io.source.segment_window import SegmentWindow
+
+WINDOW_BYTES = 1 << 16
+SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
+
+
+def mask(contents: Contents, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
+    """Say of each row of a batch whether it meets all conditions. The batch has `contents.columns`, bodies as they are stored."""
+    found = pa.array(np.ones(batch.num_rows, bool))
+    if contents.key is not None:
+        own = _one_of(batch, "unique_key", (contents.key,))
+        found = pc.and_(found, pc.or_(own, _has_key(_texts(batch, "keys"), contents.key)))
+    for text in contents.in_keys:
+        found = pc.and_(found, pc.fill_null(pc.match_substring(_texts(batch, "keys"), text), False))
+    if contents.unique_keys is not None:
+        found = pc.and_(found, _one_of(batch, "unique_key", contents.unique_keys))
+    if contents.msg_ids is not None:
+        found = pc.and_(found, _one_of(batch, "msg_id", contents.msg_ids))
+    if contents.body is not None and pc.any(found).as_py():
+        numbers = np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        kept = np.zeros(batch.num_rows, bool)
+        bodies, flags = batch.column("body"), batch.column("sys_flag")
+        for number in numbers.tolist():
+            kept[number] = in_body(contents.body, bodies[number].as_py(), flags[number].as_py(), max_body_bytes)
+        found = pa.array(kept)
+    return found
+
+
+def in_body(wanted: bytes, body: bytes | None, sys_flag: int, max_body_bytes: int) -> bool:
+    """Say whether a stored body, or its unpacked form, contains the wanted bytes."""
+    if body is None:
+        return False
+    if wanted in body:
+        return True
+    unpacked, _ = decode_body(body, sys_flag, max_body_bytes)
+    return unpacked is not None and wanted in unpacked
+
+
+def _texts(batch: pa.RecordBatch, name: str) -> pa.Array:
+    column = batch.column(name)
+    column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return column.cast(pa.string())
+
+
+def _one_of(batch: pa.RecordBatch, name: str, texts: Iterable[str]) -> pa.Array:
+    return pc.is_in(_texts(batch, name), value_set=pa.array(sorted(texts), pa.string()))
+
+
+def _has_key(column: pa.Array, key: str) -> pa.Array:
+    near = pc.fill_null(pc.match_substring(column, key), False).to_numpy(zero_copy_only=False)
+    kept = np.zeros(len(column), bool)
+    for number in np.flatnonzero(near).tolist():
+        kept[number] = key in column[number].as_py().split(" ")
+    return pa.array(kept)
+
+
+def search(
+    scan: MessageScan, contents: Contents, source: ByteSource | None = None, look_first: bool = True
+) -> Iterator[pa.RecordBatch]:
+    """The segment's messages that meet the scan's filter and these contents: batches of the scan's columns, in log order.
+
+    Bodies are as the scan wants them, decoded or stored, whatever `contents` had to look at.
+    look_first: look for a text's bytes in the whole segment before it is decoded. Threads share that, so it is for a process that
+    has several cores to itself; on one core decoding alone is faster.
+    """
+    if contents == Contents():
+        yield from scan_messages(scan, source)
+        return
+    kept = _narrowed(scan, contents, source) if look_first else scan
+    if kept is None:
+        return
+    scan = kept
+    # What is looked into is the stored body; those that match are uncompressed afterwards.
+    decode = contents.body is not None and scan.decompress
+    columns = tuple(dict.fromkeys((*scan.columns, *contents.columns)))
+    wide = replace(scan, columns=columns, decompress=scan.decompress and contents.body is None)
+    for batch in scan_messages(wide, source, contents):
+        kept = batch.filter(mask(contents, batch, scan.max_body_bytes))
+        if kept.num_rows:
+            yield (_decoded(kept, scan.max_body_bytes) if decode else kept).select(list(scan.columns))
+
+
+def _narrowed(scan: MessageScan, contents: Contents, source: ByteSource | None) -> MessageScan | None:
+    """Return the scan up to the last place at which a message with these contents can begin; None if there is no such place."""
+    _, needles = contents.sought
+    if len(needles) != 1 or scan.unpack:  # an inner batch may be compressed
+        return scan
+    try:
+        with can_do_without("the segment is decoded to its end then"):
+            with (source or open_source(scan.location)).open(scan.path) as file:
+                if file.size != scan.size:
+                    return scan
+                last = last_place(file, needles[0])
+    except StoreError:  # who decodes it meets the same, perhaps only after what is asked for
+        return scan
+    named = [at - scan.base_offset for at in contents.named if at - scan.base_offset < scan.size]
+    last = max([last, *named])
+    if last < 0:
+        return None
+    before = MessageFilter(phy_offsets=(None, scan.base_offset + last + 1))
+    return replace(scan, wanted=scan.wanted.narrowed(before))
+
+
+def _decoded(batch: pa.RecordBatch, max_body_bytes: int) -> pa.RecordBatch:
+    """Return the batch with uncompressed bodies."""
+    flags = batch.column("sys_flag").to_pylist()
+    found = [
+        (None, TOO_LARGE) if body is None else decode_body(body, flag, max_body_bytes)
+        for body, flag in zip(batch.column("body").to_pylist(), flags, strict=True)
+    ]
+    values = {"body": [body for body, _ in found], "body_status": [STATUS_NAMES[status] for _, status in found]}
+    for name in values.keys() & set(batch.schema.names):
+        place = batch.schema.get_field_index(name)
+        batch = batch.set_column(place, batch.schema.field(place), pa.array(values[name], batch.schema.field(place).type))
+    return batch
+
+
+class SingleMessages:
+    """Single messages of one segment that is open, by physical offset. The offsets asked for should ascend: reads are shared."""
+
+    def __init__(self, opened: ByteFile, rules: BrokerRules, file: MappedFile):
+        self._check = RecordCheck.audit_of(file.start, rules, file.path)
+        self._window = SegmentWindow(opened, file.size, WINDOW_BYTES)
+        self._file = file
+
+    def at(self, phy_offset: int) -> Message | None:
+        """The message that the audit accepts there. Raises StoreError."""
+        file, window = self._file, self._window
+        position = phy_offset - file.start - self._check.framing.header_bytes
+        if not 0 <= position < file.size:
+            return None
+        if not window.start <= position <= window.end - SHARED_BYTES:
+            window.hold(position)
+        verdict = self._check.verdict(window, position, file.size)
+        return verdict.message if verdict.kind == VALID else None
+
+
+def message_at(source: ByteSource, rules: BrokerRules, file: MappedFile, phy_offset: int) -> Message | None:
+    """The message of the segment that the audit accepts at this physical offset."""
+    with source.open(file.path) as opened:
+        return SingleMessages(opened, rules, file).at(phy_offset)
+
+
+# ---- many segments, in tasks ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SearchTask:
+    """One segment to search, and at most so many rows of it to bring back. Picklable."""
+
+    scan: MessageScan
+    contents: Contents
+    most_rows: int
+    most_bytes: int
+
+
+class SearchResult(NamedTuple):
+    """The first rows found, as an Arrow stream. whole: whether these are surely all."""
+
+    stream: bytes
+    whole: bool
+
+
+def run_search(task: SearchTask) -> SearchResult:
+    """Search one segment. Raises as `scan_messages`."""
+    sink = pa.BufferOutputStream()
+    rows = size = 0
+    whole = True
+    with pa.ipc.new_stream(sink, message_schema(task.scan.columns)) as writer:
+        for batch in search(task.scan, task.contents):
+            part = batch.slice(0, task.most_rows - rows)
+            while part.num_rows and size + part.nbytes > task.most_bytes:  # a batch of large bodies may alone be more
+                part = part.slice(0, part.num_rows // 2)
+            writer.write_batch(part)
+            rows, size = rows + part.num_rows, size + part.nbytes
+            if part.num_rows < batch.num_rows or size >= task.most_bytes:
+                whole = False
+                break
+    return SearchResult(sink.getvalue().to_pybytes(), whole)

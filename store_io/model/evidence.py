@@ -1,0 +1,200 @@
+"""The evidence of an audit at one moment: frozen facts, from which the checks and the outcome follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+
+from schemas.rows import EXTENT_MESSAGE, Finding, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from store_io.broker.prediction import Prediction
+from store_io.broker.settings.ledger_files import ledger_folder
+from store_io.kinds.compaction.compacted_file import CompactedFileSummary
+from store_io.kinds.compaction.compacted_start import CompactedStart, compacted_start
+from store_io.kinds.dledger.ledger_walks import DataWalk, UnitWalk
+from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap
+from store_io.kinds.rocksdb_tables.table_view import IndexDifference, TableResults, index_difference, stretches_of
+from store_io.kinds.timers.timer_part import TimerResults
+from store_io.kinds.timers.timer_view import TimerView, timer_view
+from store_io.log.scan.segment_edges import SegmentEdges
+from store_io.model.audit_request import AuditRequest
+from store_io.model.earlier_segments import EarlierSegments
+from store_io.model.facts.unwritten import Unwritten, unwritten
+from store_io.model.log_map import LogMap, log_map
+from store_io.model.loss import Loss
+from store_io.model.opened_copy import OpenedCopy
+from store_io.model.premises import heads_of
+from store_io.model.queue_leftovers import LeftoverResult
+from store_io.model.queue_views import QueueView
+from store_io.model.written_by import WrittenBy, written_by
+from store_io.source.store_dir import UNREAD_KINDS
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The facts.
+
+    broken: something that a broker would read is unknown.
+    segments: those that were read; unread: the others.
+
+    ledger, units: of a DLedger group, by path: its data files by their headers, its index files.
+    late: files not read because the time limit was reached.
+    earlier: what the run before says of unchanged segments.
+    no_epoch_starts: starts of epochs at which no record begins.
+    """
+
+    request: AuditRequest
+    copy: OpenedCopy
+    broken: bool
+    segments: Sequence[SegmentSummary]
+    queues: Mapping[QueueKey, QueueSummary]
+    index: Mapping[str, IndexFileSummary]
+    edges: Mapping[str, SegmentEdges]
+    leftovers: Mapping[QueueKey, LeftoverResult]
+    compacted: Sequence[CompactedFileSummary]
+    ledger: Mapping[str, DataWalk]
+    units: Mapping[str, UnitWalk]
+    late: Set[str]
+    unread: Sequence[MappedFile]
+    views: Mapping[QueueKey, QueueView]
+    earlier: EarlierSegments
+    prediction: Prediction | None
+    loss: Loss | None
+    bytes_read: int
+    no_epoch_starts: Sequence[int] = ()
+    timer_results: TimerResults = field(default_factory=TimerResults)
+    table_results: TableResults = field(default_factory=TableResults)
+    database_findings: Sequence[Finding] = ()  # of tasks, on the database of the queues
+    other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
+    twin_gaps: Sequence[TwinGap] = ()  # where the two kinds of queues of a combined store differ
+    twin_from: int = -1  # least physical offset to which an entry in RocksDB leads there
+
+    @property
+    def every_queue(self) -> Iterator[QueueSummary]:
+        """Yield the summary of each queue that was read, of both kinds in a combined store. There may be a million of them."""
+        return chain(self.queues.values(), self.other_queues.values())
+
+    @cached_property
+    def log(self) -> LogMap:
+        """The CommitLog as a list of ranges."""
+        return log_map(self.segments, self.copy.rules.segment_bytes, self.unread)
+
+    @cached_property
+    def holes(self) -> Unwritten:
+        """Parts of the log that were never written although messages follow."""
+        return unwritten(self.segments, self.views, self.leftovers, self.log)
+
+    @cached_property
+    def compacted_start(self) -> CompactedStart:
+        """Return the effect of a start on the logs of compacted topics."""
+        return compacted_start(self.copy.compacted, self.compacted, self.copy.rules)
+
+    @cached_property
+    def timers(self) -> TimerView | None:
+        """The timer store of a broker that delivers timers; None of any other."""
+        return self._timers if self.copy.timers is not None else None
+
+    @property
+    def idle_timers(self) -> TimerView | None:
+        """The timer store of a broker whose settings keep the timers' service off; None of any other."""
+        return self._timers if self.copy.idle_timers is not None else None
+
+    @cached_property
+    def _timers(self) -> TimerView | None:
+        """Return the timer store with the effect of a start; None without one, or if it was not read."""
+        return timer_view(self.copy, self.timer_results, self.segments, self.prediction, self.log, self.all_read)
+
+    @cached_property
+    def index_difference(self) -> IndexDifference | None:
+        """Compare the index in RocksDB with the log; None if one of them was not read."""
+        log, index = self.table_results.log, self.table_results.index
+        if log is None or index is None:
+            return None
+        return index_difference(log, index, stretches_of(self.segments), self.log)
+
+    @cached_property
+    def log_whole(self) -> bool:
+        """Whether all of the log could be read: only then does it mean something that a thing is not there."""
+        if self.copy.log_place.asked:
+            return False
+        problems = chain((segment.problem for segment in self.segments), (walk.problem for walk in self.ledger.values()))
+        return self._no_gap(COMMITLOG, ledger_folder(self.copy.rules)) and not any(problems)
+
+    @cached_property
+    def log_not_opened(self) -> bool:
+        """Whether something in a folder of the log was not opened, such as a link in place of a segment."""
+        return self._not_opened(COMMITLOG, ledger_folder(self.copy.rules))
+
+    @cached_property
+    def index_not_opened(self) -> bool:
+        """Say whether an index file was not opened."""
+        return self._not_opened(INDEX)
+
+    @cached_property
+    def queues_not_opened(self) -> bool:
+        """Say whether a folder of ConsumeQueues was not opened."""
+        return self._not_opened(QUEUES, BATCH_QUEUES, EXT)
+
+    @cached_property
+    def queues_whole(self) -> bool:
+        """Say whether the ConsumeQueues of every kind were read as a whole."""
+        problems = chain((queue.problem for queue in self.queues.values()), (left.problem for left in self.leftovers.values()))
+        return self._no_gap(QUEUES, BATCH_QUEUES, EXT) and not any(problems)
+
+    @cached_property
+    def index_whole(self) -> bool:
+        """Say whether the index files were read as a whole."""
+        return self._no_gap(INDEX) and not any(summary.problem for summary in self.index.values())
+
+    def _no_gap(self, *parts: str) -> bool:
+        if self.broken or self.copy.unmodelled:
+            return False
+        return not self._not_opened(*parts)
+
+    def _not_opened(self, *parts: str) -> bool:
+        return any(e.kind in UNREAD_KINDS and e.path.partition("/")[0] in parts for e in self.copy.listing.files)
+
+    @cached_property
+    def held_back(self) -> int | None:
+        """Return the physical offset from which on a replica's messages wait for confirmation, without entries on purpose. None:
+        none do.
+
+        It is confirmOffset, unless a queue reaches beyond it: as a lone master a broker does not keep the value up to date
+        (controller.md 3).
+        """
+        confirmed = self.copy.checkpoint.confirm_phy_offset
+        if not self.copy.rules.controlled or any(queue.max_phy_offset > confirmed for queue in self.queues.values()):
+            return None
+        return confirmed
+
+    def puts_at_start(self, phy_first: int, phy_last: int) -> bool:
+        """Say whether a start puts the entries of all messages in a range of physical offsets. The queue must take them."""
+        prediction = self.prediction
+        if prediction is None or not prediction.starts or prediction.start_segment is None:
+            return False
+        begin = max(int(prediction.start_segment), prediction.dispatches_after + 1)
+        return begin <= phy_first and phy_last < prediction.truncate_at
+
+    @property
+    def all_read(self) -> bool:
+        """Whether every segment and all entries were read in this run."""
+        return not self.unread and not self.request.quick
+
+    @property
+    def read_last(self) -> bool:
+        """Whether the newest message of the log was read: only then is it known what lies beyond it."""
+        data = [s.base_offset for s in self.segments if any(e.kind == EXTENT_MESSAGE for e in s.extents)]
+        return not self.unread or bool(data) and max(data) > max(f.start for f in self.unread)
+
+    @property
+    def end_is_known(self) -> bool:
+        """Whether the log's end is what this audit says it is."""
+        return self.log_whole and self.read_last
+
+    def written_by(self) -> WrittenBy:
+        """The releases that can have written this copy."""
+        magics = [s.first.magic for s in self.segments if s.first.check_ok and not s.first.blank]
+        listing = self.copy.listing
+        return written_by(listing.files, self.copy.checkpoint, heads_of(self.copy.source, listing), magics)

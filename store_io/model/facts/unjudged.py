@@ -1,0 +1,170 @@
+"""Files that a start reads and this audit does not judge: those whose load() refuses, visibly broken ones, names for the verdict.
+
+Nothing here says what a sound file holds. A verdict over a store that has any of these names them (`StartFiles.names`).
+Source: `rules.config.files`. Timers have checks of their own (`audit.timer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
+
+from schemas.advice import Refusal, RefusalKind
+from schemas.gaps import Cause, Gap
+from schemas.rocksdb_layout import TABLES_FOLDER
+from schemas.timer_layout import TIMER_CHECK
+from store_io.base.errors import StoreError
+from store_io.broker.queues.marked_families import keeps_other_tables
+from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.config_files import (
+    CONSUMER_OFFSETS,
+    DELAY_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
+    TOPICS,
+    ConfigFile,
+    config_files,
+)
+from store_io.broker.settings.config_rules import config_rules
+from store_io.kinds.config.config_reader import Load, StoreConfig
+from store_io.kinds.config.opened_databases import DatabaseState, database_states
+from store_io.kinds.config.table_places import DATABASE_TABLES, all_places, table_places
+from store_io.source.byte_source import ByteSource
+from store_io.source.store_dir import StoreListing
+
+JUDGED = frozenset({TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS})
+_BEFORE = "before any start: one that fails here overwrites other files in config/"
+NEXT_STEP = f"Restore the file or its .bak, or set both aside, {_BEFORE}"
+NEXT_STEP_ALONE = f"Restore the file itself, as its .bak is not read in its place, or set both aside, {_BEFORE}"
+NEXT_STEP_BACKUP = f"Copy its .bak over the file, as this start does not take the .bak itself, {_BEFORE}"
+
+
+def refusal_step(done: Load, rules: BrokerRules, late: bool) -> str:
+    """Return the next step for a file that ends the broker (config.md 5, 6).
+
+    It names the tables that a start destroys before that step.
+    """
+    own = config_rules(rules)
+    if own.refusal_saves_all and not late:
+        lost = "topics, groups, offsets and filters, and the second one starts without them"
+    elif late:
+        lost = "the offsets of delay levels"
+    elif own.topics_of_transactions:
+        lost = "config/consumerFilter.json"
+    else:
+        lost = "consumer offsets and filters, the second one their .bak too"
+    step = NEXT_STEP if not done.refused else NEXT_STEP_BACKUP if done.good_backup else NEXT_STEP_ALONE
+    return f"{step}: {lost}."
+
+
+@dataclass
+class StartFiles:
+    """The files besides queues and log that may end a start.
+
+    refusal, late_refusal: the sentence with which the release ends before, or after, recovery; else empty.
+    refused_by, late_refused_by: the file that is to blame.
+    broken: sentences about what is visibly broken and not modelled.
+    names: files that exist, are read by the release, and were not judged; config/ last.
+    databases: those besides queues and tables that the release knows, in the order of a start.
+    """
+
+    refusal: Refusal | None = None
+    late_refusal: Refusal | None = None
+    refused_by: str = ""
+    late_refused_by: str = ""
+    broken: list[Gap] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    databases: list[DatabaseState] = field(default_factory=list)
+
+
+def start_files(source: ByteSource, listing: StoreListing, config: StoreConfig, rules: BrokerRules) -> StartFiles:
+    """Never raises over bytes; a file that cannot be opened is in `broken`."""
+    found = StartFiles(databases=database_states(source, listing, rules))
+    _judge_databases([state for state in found.databases if not state.rule.late], found)
+    for file in config_files(rules):
+        if file.stops:
+            _judge(config.loads[file.path], file, config.database, found)
+    _judge_databases([state for state in found.databases if state.rule.late], found)
+    known = {state.rule.folder for state in found.databases}
+    found.names = sorted(_names(source, listing, rules, known), key=lambda name: (name.startswith("config/"), name))
+    return found
+
+
+# ---- config/ -------------------------------------------------------------------------------------------------------
+
+
+def _judge(loaded: Load, file: ConfigFile, database: str, found: StartFiles) -> None:
+    """Note the decision of one loader: a broker ends if neither the file nor its .bak can be parsed.
+
+    A missing .bak is as good as one.
+    """
+    path = file.path
+    if loaded.problems:
+        found.broken += loaded.problems
+        return
+    if loaded.bad and not loaded.name and not loaded.bad[-1].refused:
+        found.broken.append(Gap(Cause.CONFIG_TEXT_UNKNOWN, loaded.bad[-1].name))
+        return
+    if not loaded.refuses:
+        return
+    refusal = loaded.database_refusal or Refusal(RefusalKind.CONFIG_FILE, path)
+    if not loaded.database_refusal and loaded.refused:
+        refusal = Refusal(RefusalKind.CONFIG_VERSION, path, database)
+    if file.late:
+        found.late_refusal, found.late_refused_by = found.late_refusal or refusal, found.late_refused_by or path
+    else:
+        found.refusal, found.refused_by = found.refusal or refusal, found.refused_by or path
+
+
+def _judge_databases(states: Sequence[DatabaseState], found: StartFiles) -> None:
+    """Takes in the databases over which the broker ends, and those of which nobody knows whether it does."""
+    for state in states:
+        if state.problem and state.rule.opens:
+            found.broken.append(state.problem)
+        if not state.stops:
+            continue
+        if state.rule.late:
+            found.late_refusal = found.late_refusal or state.refusal
+            found.late_refused_by = found.late_refused_by or state.rule.folder
+        else:
+            found.refusal, found.refused_by = found.refusal or state.refusal, found.refused_by or state.rule.folder
+
+
+# ---- names ---------------------------------------------------------------------------------------------------------
+
+
+def _matters(source: ByteSource, rules: BrokerRules) -> bool:
+    """Whether a table of rocksdbstore/ is in use, or has entries although none is. Else it is what every broker makes, and a
+    start comes out the same whatever lies there: rocksdb.md 10."""
+    if rules.timers_in_rocksdb or keeps_other_tables(rules):
+        return True
+    try:
+        files = source.list_tree(TABLES_FOLDER)
+    except StoreError:
+        return True
+    return any(f.path.endswith(".sst") or f.path.endswith(".log") and f.size for f in files)
+
+
+def _names(source: ByteSource, listing: StoreListing, rules: BrokerRules, known: Set[str]) -> set[str]:
+    """Return files and folders with content that this release reads, and of which at most the form was looked at."""
+    wanted = {file.path for file in config_files(rules)} - JUDGED - {TIMER_CHECK}
+    # Databases of tables that the release does not read are in `other_forms`.
+    tables = {place.folder for path in DATABASE_TABLES for place in all_places(path)}
+    read = {place.folder for places in table_places(rules).values() for place in places}
+    tables = {folder for folder in tables if folder in read or listing.is_file(f"{folder}/CURRENT")}
+    found = set()
+    for entry in listing.files:
+        path, top = entry.path, entry.path.partition("/")[0]
+        base = path.removesuffix(".bak")
+        if entry.kind == "directory":
+            if path == "transaction" or path == TABLES_FOLDER and rules.knows_rocksdb and _matters(source, rules):
+                found.add(path)
+        elif not entry.size:
+            continue
+        elif base in wanted:
+            found.add(base)
+        elif top == "config" and path.count("/") > 1:  # a database of a manager's
+            folder = "/".join(path.split("/")[:2])
+            if folder not in tables | known:
+                found.add(folder)
+    return found

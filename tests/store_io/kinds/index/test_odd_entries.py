@@ -1,0 +1,117 @@
+"""Entries without a place: counted beyond a bound, told by what they lead to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from schemas import commitlog_layout
+from schemas.finding_codes import Code
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent
+from store_io.audit.audit_store import StoreAudit
+from store_io.broker.message_verdict import VALID
+from store_io.kinds.index import odd_entries
+from store_io.kinds.index.index_files import IndexFileRef, SegmentPlace
+from store_io.kinds.index.odd_entries import MessageKeys, OddEntries
+from store_io.log.records.message_columns import Columns
+from store_io.log.scan.segment_findings import Findings
+from store_io.log.scan.segment_scan import SegmentTask, _Scan
+from store_io.model.audit_request import AuditRequest
+from store_io.source.byte_source import StoreLocation, open_source
+from tests.support.stores.builders import Message, StoreBuilder
+from tests.support.stores.small_repairs import SIZES
+
+FILE = IndexFileRef("index/f", 4096, 0, 900, 1, 60, 3, 100)
+PLACE = SegmentPlace("commitlog/0", 1000, 500, 2000)
+EXTENTS = [Extent(EXTENT_DAMAGED, 0, 300), Extent(EXTENT_UNWRITTEN, 300, 500)]
+
+
+def no_message(_: int) -> Any:
+    return SimpleNamespace(kind="damaged", message=None, size=0)
+
+
+def no_columns(_: int) -> Columns:
+    return Columns(1, True)
+
+
+def told(entries: list[tuple[int, int, int, int]], dropped: int = 0) -> tuple[list[tuple[str, int]], dict[str, int]]:
+    odd, findings = OddEntries([FILE], PLACE, MessageKeys(PLACE, no_message, no_columns)), Findings()
+    odd.add(entries, dropped)
+    odd.judge(EXTENTS, findings)
+    return [(f.code, f.count) for f in findings.ordered()], findings.dropped
+
+
+def test_neighbours_of_one_kind_are_one_finding() -> None:
+    entries = [(0, 1, 1010, 5), (0, 2, 1020, 5), (0, 4, 1030, 5), (0, 5, 1400, 5), (0, 6, 3000, 5), (0, 7, 10, 5)]
+    found = [
+        (Code.INDEX_ENTRY_DANGLING, 2),
+        (Code.INDEX_ENTRY_DANGLING, 1),
+        (Code.INDEX_ENTRY_BEYOND_END, 2),
+        (Code.INDEX_ENTRY_DANGLING, 1),
+    ]
+    assert told(entries) == (found, {})
+
+
+def test_what_is_too_much_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(odd_entries, "MAX_ODD", 2)
+    odd = OddEntries([FILE], PLACE, MessageKeys(PLACE, no_message, no_columns))
+    odd.add([(0, 1, 1010, 5), (0, 2, 1020, 5)], 3)
+    assert odd.room == 0
+    assert told([(0, 1, 1010, 5)], 3) == ([(Code.INDEX_ENTRY_DANGLING, 1)], {Code.INDEX_ENTRY_DANGLING: 3})
+
+
+def test_the_keys_of_a_message_are_looked_up_once_and_of_this_segment_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def verdict(position: int) -> Any:
+        seen.append(position)
+        return SimpleNamespace(kind=VALID, size=90, message=SimpleNamespace(topic="T", properties={}))
+
+    monkeypatch.setattr(odd_entries, "index_keys", lambda _: ["k"])
+    keys = MessageKeys(PLACE, verdict, no_columns)
+    first = keys.at(1010)
+    assert len(first) == 1 and keys.at(1010) == first and keys.at(999) == keys.at(1500) == odd_entries.NONE
+    assert seen == [10]
+
+
+def test_messages_that_are_decoded_together_have_the_same_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries of an index whose order is lost lead to sound messages: each is judged as if it were the only one."""
+    builder = StoreBuilder("5.4.0", replace(SIZES, segment=1 << 17))
+    for number in range(300):
+        keys, tags = (None, "a", "a b a", " x ")[number % 4], (None, "T")[number % 2]
+        rolled_back = commitlog_layout.SYS_ROLLBACK if number % 7 == 0 else 0
+        builder.put(Message("TopicA", 0, b"x" * 40, uniq=f"{number:032X}", keys=keys, tags=tags, sys_flag=rolled_back))
+    store = builder.write(tmp_path / "store")
+    request = AuditRequest("store", StoreLocation(str(store.root)), store.release, store.broker_conf)
+    task = next(task for task in StoreAudit(request).first_tasks() if isinstance(task, SegmentTask))
+    with open_source(task.location).open(task.path) as file:
+        scan = _Scan(task, open_source(task.location), file, None)
+        place = SegmentPlace(task.path, 0, task.size, task.log_end)
+        keys = MessageKeys(place, lambda at: scan.audit.verdict(scan.window, at, task.size), scan._messages_from)
+        around = keys.look_around(0)
+        assert len(around) > 200 and around == {at: keys.look_at(at) for at in around}
+        entries, number = [], 0
+        for at, (hashes, _) in list(around.items())[5:]:
+            for entry in ((at, hash_) for hash_ in (*hashes, 7)):
+                entries.append((0, number := number + 1, *entry))
+            entries.append((0, number := number + 1, at + 9, 7))  # into the middle of a message
+        findings = []
+        looks: list[int] = []
+        real = MessageKeys.look_at
+        monkeypatch.setattr(MessageKeys, "look_at", lambda self, at: (looks.append(at), real(self, at))[1])
+        for near in (len(entries), 4):
+            monkeypatch.setattr(odd_entries, "NEAR_ENTRIES", near)
+            odd, found = OddEntries([FILE], place, keys), Findings()
+            odd.add(entries, 0)
+            odd.judge([Extent(EXTENT_MESSAGE, 0, task.size)], found)
+            findings.append((found.ordered(), found.dropped, len(looks)))
+            looks.clear()
+    (one, dropped, many), (other, also_dropped, few) = findings
+    assert (
+        one == other and dropped == also_dropped and {f.code for f in one} >= {Code.INDEX_ENTRY_WRONG, Code.INDEX_ENTRY_DUPLICATE}
+    )
+    assert many > 200 and few < many / 4, "only those rolled back are looked at one by one"

@@ -1,0 +1,81 @@
+"""Timer messages in parts say what all of them together say."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from schemas.gaps import Cause, Gap
+from schemas.rows import AuditOutcome
+from store_io.audit.rounds import task_making
+from store_io.kinds.timers.timer_fates import Fates, TimerCount
+from store_io.kinds.timers.timer_part import TimerPart, TimerResults
+from store_io.kinds.timers.timer_units_check import Beyond, UnitFaults, WrongUnit
+from tests.support.answers import product
+from tests.support.stores.builders import Sizes
+from tests.support.stores.keyed_timers import keyed_timers
+from tests.support.stores.timers import TimerStore, timer_store
+
+
+def results(made: TimerStore) -> dict[str, object]:
+    outcome = product.audit(made.root, made.store.release, made.conf).outcome
+    kept = {f.name: getattr(outcome, f.name) for f in fields(AuditOutcome)}
+    return {name: value for name, value in kept.items() if name not in ("seconds", "bytes_read")}
+
+
+@pytest.mark.parametrize("together", [1, 3, 7, 100])
+@pytest.mark.parametrize("case", ["whole", "cut", "wrong", "beyond"])
+def test_parts_give_what_all_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: int, case: str) -> None:
+    sizes = Sizes(segment=1 << 16) if case == "cut" else None
+    made = timer_store(tmp_path / "store", due=20, waiting=9, clean=case != "cut", sizes=sizes)
+    if case == "cut":
+        with open(sorted((made.root / "commitlog").iterdir())[0], "r+b") as file:
+            file.seek(made.copies[4].at + 4)
+            file.write(b"\xff\xff\xff\xff")
+    elif case != "whole":
+        with open(made.root / "timerlog" / f"{0:020d}", "r+b") as file:
+            for number in (3, 8, 21):
+                file.seek(52 * number + 28)
+                file.write(struct.pack(">q", 3 if case == "wrong" else 1 << 40))
+    expected = results(made)
+    monkeypatch.setattr(task_making, "MAX_TIMERS", 5)
+    monkeypatch.setattr(task_making, "TIMERS_TOGETHER", together)
+    assert results(made) == expected
+
+
+@pytest.mark.parametrize("case", ["whole", "wrong", "beyond"])
+def test_parts_of_timers_in_rocksdb_give_what_all_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    made = keyed_timers(tmp_path / "store", clean=False)
+    for number, key in enumerate(sorted(made.entries)[2:]):
+        size, phy_offset = made.entries[key]
+        made.entries[key] = {"whole": (size, phy_offset), "wrong": (size, 0), "beyond": (size, (1 << 40) + number)}[case]
+    made.write()
+
+    def audited() -> dict[str, object]:
+        outcome = product.audit(made.root, "5.4.0", made.conf).outcome
+        return {name: getattr(outcome, name) for name in ("findings", "plan", "timers", "exit_code", "not_judged")}
+
+    expected = audited()
+    monkeypatch.setattr(task_making, "MAX_TIMERS", 3)
+    monkeypatch.setattr(task_making, "TIMERS_TOGETHER", 2)
+    assert audited() == expected
+
+
+def test_parts_add_up_and_one_that_is_missing_spoils_all() -> None:
+    one = TimerPart(UnitFaults(Beyond(1, 9, 90), Beyond(), 1, [WrongUnit(9, "a", "b")]), Fates(cut=TimerCount(1, 5, 5)), 10)
+    two = TimerPart(UnitFaults(Beyond(2, 4, 40), Beyond(), 1, [WrongUnit(4, "a", "b")]), Fates(cut=TimerCount(2, 3, 4)), 5)
+    both = one + two
+    assert both.faults.beyond == Beyond(3, 4, 40) and [w.position for w in both.faults.wrong] == [4, 9]
+    assert both.fates == Fates(cut=TimerCount(3, 3, 5)) and both.bytes_read == 15
+    assert pickle.loads(pickle.dumps(both)) == both and (one + TimerPart(problem=Gap(Cause.UNREADABLE))).fates is None
+    found = TimerResults()
+    found.add(one)
+    found.add(two)
+    assert found.together == both
+    found.not_read()
+    found.add(one)
+    assert found.together is None
