@@ -14,13 +14,12 @@ import numpy as np
 
 from schemas import commitlog_layout as layout
 from schemas import dledger_layout, rocksdb_layout, timer_layout
-from schemas.entries import STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
+from schemas.entries import SLOT_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE, UNIT_DTYPE
 from schemas.rows import QueueKey
 from schemas.store_names import EPOCH_FILE, TIMER_LOG
-from schemas.timer_rows import SLOT_DTYPE, UNIT_DTYPE
 from store_io.base.java_compat import string_hash
 from store_io.broker.controller_mode.epochs import Epoch
-from store_io.kinds.controller.epoch_file import epoch_text
+from store_io.kinds.controller.controller_files import epoch_text
 from store_io.kinds.rocksdb_queues.queue_keys import entry_key, mark_key, offset_key, queue_prefix
 
 PLAIN, CONTROLLER, LEDGER, ROCKSDB, TIMERS = KINDS = ("plain", "controller", "dledger", "rocksdb", "timers")

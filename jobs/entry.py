@@ -23,7 +23,7 @@ from jobs.runtime import interrupts
 from jobs.runtime import setup as environment
 from jobs.runtime.compiled_code import numba_cache
 from jobs.runtime.faults import complain, sentence_and_code
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.errors import RefusedSetting, UsageError
 from store_io.base.failed_reads import every_read
 from store_io.broker.releases import KNOWN_RELEASES
@@ -37,7 +37,7 @@ def main(words: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a terminal of GBK or Latin-1 has not every letter that a store may hold
             stream.reconfigure(errors="backslashreplace")
     logging.getLogger().addHandler(logging.NullHandler())  # PySpark and py4j log what they raise: pages of it
-    waiting.look_with(interrupts.check)
+    locks.look_with(interrupts.check)
     with interrupts.heard():
         try:
             return _run(words)

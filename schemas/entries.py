@@ -2,6 +2,10 @@
 
 Each comes twice: in the machine's byte order, to work with, and as it is stored (big-endian).
 Source: as in `consumequeue_layout` and `index_layout`.
+
+Units of the timer log and slots of the timer wheel as numpy dtypes, as they are stored (big-endian).
+
+A module of its own: the command line imports `timer_layout`, and starts without numpy. Source: as in `timer_layout`.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 ENTRY_DTYPE = np.dtype([("phy_offset", "i8"), ("size", "i4"), ("tags_code", "i8")])
+
+
 BATCH_DTYPE = np.dtype(
     [
         ("phy_offset", "i8"),
@@ -21,10 +27,47 @@ BATCH_DTYPE = np.dtype(
         ("reserved", "i4"),
     ]
 )
+
+
 KEYED_ENTRY_DTYPE = np.dtype([("phy_offset", "i8"), ("size", "i4"), ("tags_code", "i8"), ("store_time", "i8")])  # in RocksDB
+
+
 INDEX_DTYPE = np.dtype([("key_hash", "i4"), ("phy_offset", "i8"), ("time_difference", "i4"), ("previous", "i4")])
 
+
 STORED_ENTRY_DTYPE = ENTRY_DTYPE.newbyteorder(">")
+
+
 STORED_KEYED_ENTRY_DTYPE = KEYED_ENTRY_DTYPE.newbyteorder(">")
+
+
 STORED_BATCH_DTYPE = BATCH_DTYPE.newbyteorder(">")
+
+
 STORED_INDEX_DTYPE = INDEX_DTYPE.newbyteorder(">")
+
+
+UNIT_DTYPE = np.dtype(
+    [
+        ("size", ">i4"),
+        ("previous", ">i8"),  # position of the unit before it in the same slot; -1: the first
+        ("magic", ">i4"),
+        ("write_time", ">i8"),  # ms; with the delay the slot's time
+        ("delay", ">i4"),
+        ("phy_offset", ">i8"),
+        ("message_size", ">i4"),
+        ("topic_hash", ">i4"),
+        ("reserved", ">i8"),
+    ]
+)
+
+
+SLOT_DTYPE = np.dtype(
+    [
+        ("time", ">i8"),  # in units of the precision
+        ("first", ">i8"),
+        ("last", ">i8"),  # positions in the timer log
+        ("number", ">i4"),
+        ("magic", ">i4"),
+    ]
+)

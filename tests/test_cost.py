@@ -27,8 +27,7 @@ from store_io.base.crc import checksum
 from store_io.base.crc.range_crc import PAGE_BYTES, RangeCrc
 from store_io.broker import message_verdict
 from store_io.broker.releases import Setting, broker_rules
-from store_io.broker.settings.config_files import CONFIG_FILES
-from store_io.broker.settings.config_rules import ConfigRules
+from store_io.broker.settings.config_rules import CONFIG_FILES, ConfigRules
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import load, read_config
 from store_io.kinds.config.texts import fastjson

@@ -30,7 +30,7 @@ from schemas.rows import NAMED, Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
-from store_io.messages.choice.led_out import entries_led_out
+from store_io.messages.choice.by_queues import entries_led_out
 from store_io.messages.lost.segment_loss import NONE_SPARED
 from store_io.messages.lost.sendable import sendable_rows
 from store_io.messages.message_filter import ALL

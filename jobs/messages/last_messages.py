@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from schemas.rows import MappedFile
 from store_io.base.crc import checksum
-from store_io.messages.last_places import LastTask, last_places
 from store_io.messages.message_filter import Contents
+from store_io.messages.message_search import LastTask, last_places
 from store_io.messages.scans import MessageScan
 
 if TYPE_CHECKING:

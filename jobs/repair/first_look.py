@@ -20,7 +20,7 @@ from jobs.repair.repair_request import donor_of, target_of
 from jobs.report.texts.text import bytes_text, printable
 from jobs.runtime.output import OutputFolder
 from schemas.rows import NAMED
-from store_io.audit.compared.detected import Detected, detect_release
+from store_io.audit.compared.compared_audit import Detected, detect_release
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
 from store_io.base.wording import names_text

@@ -28,7 +28,7 @@ from store_io.base.crc import checksum
 from store_io.base.packed import PackedValue
 from store_io.base.tasks import NotRead, Task, too_late
 from store_io.log.scan.segment_scan import SegmentTask
-from store_io.log.scan.summary_pickle import KeyTable
+from store_io.log.scan.stored_runs import KeyTable
 from store_io.rocksdb.kept_open import databases_kept_open
 from store_io.source.remote_file import fetched_bytes
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from schemas.gaps import Gap
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.errors import Denied, StoreError, Unreadable, UsageError
 from store_io.base.paths import is_inner_path
 
@@ -132,7 +132,7 @@ def unless_denied(read: Callable[[], _T]) -> _T:
         with noted_unless(Denied):
             return read()
     except Denied:
-        waiting.pause(1)
+        locks.pause(1)
         with noted_unless(Denied):
             return read()
 

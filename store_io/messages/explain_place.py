@@ -42,8 +42,7 @@ from store_io.log.records.framing import filler_size, framing_of
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
-from store_io.messages.explain_header import HeaderReader
-from store_io.messages.explain_ledger import LedgerStart, ledger_start
+from store_io.messages.explain_ledger import HeaderReader, LedgerStart, ledger_start
 from store_io.messages.explain_pointers import MAX_POINTERS, IndexSearch, Pointer, QueueSearch, Target
 from store_io.messages.explain_record import DerivedValue, Field, annotate, boundaries_hold, derived
 from store_io.messages.message_search import message_at

@@ -1,13 +1,25 @@
 """Messages of a copy that meet conditions which only their contents can: keys, ids, pieces of bodies. Bounded, in log order.
 
 `scan_messages` gives what the audit accepts; here it is narrowed down further, and no more rows are made than are asked for.
+
+Finds a text's bytes in a file: many times faster than decoding the messages that may hold it.
+
+A message can hold a key only where the key's bytes are, so a segment without them needs no decoding, and one with them none after
+the last of them. The bytes themselves prove that. An index file cannot: its entries may be missing, or lead elsewhere.
+
+Finds the last messages of a segment that meet some conditions: so many physical offsets, and nothing else of them.
+
+The boundaries of messages are known from a segment's start alone, so a segment is read whole; of the log only its end is.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +36,69 @@ from store_io.messages.message_filter import Contents, MessageFilter
 from store_io.messages.message_rows import message_schema, scan_messages
 from store_io.messages.scans import MessageScan
 from store_io.source.byte_file import ByteFile
-from store_io.source.byte_search import last_place
 from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
+SEARCHED_BYTES = 4 << 20
+
+
+PART_BYTES = 64 << 20  # of a file that a thread of its own is worth
+
+
+def last_place(file: ByteFile, needle: bytes) -> int:
+    """Return the position at which the bytes begin for the last time in the file, or -1.
+
+    Raises as `ByteFile.read_into`.
+    needle: not empty, and not of zeros alone.
+    """
+    threads = min(os.cpu_count() or 1, -(-file.size // PART_BYTES)) if file.descriptor() is not None else 1
+    if threads < 2:
+        return _last_between(file, needle, 0, file.size)
+    edges = [file.size * number // threads for number in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        return max(pool.map(lambda low, high: _last_between(file, needle, low, high), edges, edges[1:]))
+
+
+def _last_between(file: ByteFile, needle: bytes, low: int, high: int) -> int:
+    """Return the last place of the bytes that begins in [low, high), or -1."""
+    more = len(needle) - 1  # of the next window, so that none is cut in two
+    buffer = bytearray(SEARCHED_BYTES + more)
+    found, at = -1, low
+    while at < high:
+        data = file.next_data(at)
+        if data > at + more:  # a hole, but for what may end in the data after it
+            at = min(data - more, high)
+            continue
+        wanted = min(SEARCHED_BYTES, high - at) + more
+        got = file.read_into(at, memoryview(buffer)[:wanted])
+        if _is_in(buffer, got, needle):
+            found = at + buffer.rfind(needle, 0, got)
+        at += SEARCHED_BYTES
+    return found
+
+
+def _system_search() -> Any:
+    """Return the C library's memmem, which compares whole vectors and does not hold Python's lock; None without one."""
+    function = getattr(ctypes.CDLL(None), "memmem", None)
+    if function is not None:
+        function.restype = ctypes.c_void_p
+        function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
+    return function
+
+
+_SEARCH = _system_search()
+
+
+def _is_in(buffer: bytearray, size: int, needle: bytes) -> bool:
+    if _SEARCH is None:
+        return buffer.find(needle, 0, size) >= 0
+    start = (ctypes.c_char * len(buffer)).from_buffer(buffer)
+    return _SEARCH(ctypes.addressof(start), size, needle, len(needle)) is not None
+
+
 WINDOW_BYTES = 1 << 16
+
+
 SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
 
 
@@ -205,3 +275,35 @@ def run_search(task: SearchTask) -> SearchResult:
                 whole = False
                 break
     return SearchResult(sink.getvalue().to_pybytes(), whole)
+
+
+PLACE = "phy_offset"
+
+
+INNER_MOST = 1 << 15  # messages of an inner batch, which share its place
+
+
+@dataclass(frozen=True)
+class LastTask:
+    """One segment to search for its last `most` messages. Picklable."""
+
+    scan: MessageScan
+    contents: Contents
+    most: int
+
+
+def last_places(task: LastTask) -> np.ndarray:
+    """The physical offsets of the segment's last messages that match, int64, ascending, at least so many if there are.
+
+    One for each row, of the first inner batch that is unpacked all: they share its place. 8 bytes each. Raises as `search`.
+    """
+    most = task.most + (INNER_MOST if task.scan.unpack else 0)
+    narrow = replace(task.scan, columns=(PLACE,), decompress=task.scan.decompress and task.scan.unpack)
+    held, count = [np.zeros(0, np.int64)], 0
+    for batch in search(narrow, task.contents):
+        held.append(batch.column(PLACE).to_numpy())
+        count += batch.num_rows
+        if count > 2 * most:
+            held = [np.concatenate(held)[-most:]]
+            count = len(held[0])
+    return np.concatenate(held)[-most:]

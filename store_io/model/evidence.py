@@ -12,7 +12,7 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.broker.prediction import Prediction
 from store_io.broker.settings.ledger_files import ledger_folder
 from store_io.kinds.compaction.compacted_file import CompactedFileSummary
-from store_io.kinds.compaction.compacted_start import CompactedStart, compacted_start
+from store_io.kinds.compaction.compaction_kind import CompactedStart, compacted_start
 from store_io.kinds.dledger.ledger_walks import DataWalk, UnitWalk
 from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap
 from store_io.kinds.rocksdb_tables.table_view import IndexDifference, TableResults, index_difference, stretches_of

@@ -18,24 +18,22 @@ from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.broker.prediction import Checkpoint
 from store_io.broker.queues.combination import combination_refusal, late_combination_refusal, light_from_rocksdb, reads_rocksdb
-from store_io.broker.queues.marked_families import FOLDER, keeps_other_tables, marked_families
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.broker.queues.place import database_folder, folder_refusal
+from store_io.broker.queues.start_databases import FOLDER, database_folder, folder_refusal, keeps_other_tables, marked_families
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
-from store_io.broker.settings.config_files import TOPICS
+from store_io.broker.settings.config_rules import TOPICS
 from store_io.broker.settings.read_settings import read_settings
 from store_io.kinds.checkpoint import checkpoint_reader
 from store_io.kinds.compaction.compacted_queues import CompactedStore, compacted_queues
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.config.other_forms import OtherForms, other_forms
-from store_io.kinds.controller.broker_identity import BrokerIdentity, read_identity
-from store_io.kinds.controller.epoch_file import StoredEpochs, read_epochs
-from store_io.kinds.dledger.ledger_texts import read_texts
+from store_io.kinds.controller.controller_files import BrokerIdentity, StoredEpochs, read_epochs, read_identity
 from store_io.kinds.dledger.ledger_walks import LedgerTexts
+from store_io.kinds.dledger.unit_reader import read_texts
 from store_io.kinds.index import index_reader
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueTable, find_database, read_queue_table
-from store_io.kinds.rocksdb_queues.stored_marks import StoredMarks, read_marks
+from store_io.kinds.rocksdb_tables.stored_marks import StoredMarks, read_marks
 from store_io.kinds.rocksdb_tables.table_view import TablesInUse, tables_in_use
 from store_io.kinds.timers.timer_files import TimerParts, timer_parts
 from store_io.model.audit_request import AuditRequest

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from schemas.gaps import Cause, Gap
 from schemas.store_names import COMMITLOG, QUEUES, TIERED_METADATA
 from store_io.broker.queues.combination import combination_refusal, reads_rocksdb
-from store_io.broker.queues.marked_families import keeps_other_tables
+from store_io.broker.queues.start_databases import keeps_other_tables
 from store_io.broker.releases import ROCKSDB_STORE_TYPE, BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder, ledger_folders
 from store_io.source.byte_source import folder_of, name_of

@@ -19,8 +19,7 @@ from store_io.base.ranges import Ranges, intersect, subtract, total, union
 from store_io.broker.loading import queue_folder
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.log.scan.stored_runs import StoredSummary
-from store_io.model.queue_runs import Beginning, QueueRuns, StoreRuns, beginnings, matched, stretches
-from store_io.model.stored_queue_runs import stored_runs
+from store_io.model.queue_runs import Beginning, QueueRuns, StoreRuns, beginnings, matched, stored_runs, stretches
 
 
 @dataclass(slots=True)

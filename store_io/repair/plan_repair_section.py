@@ -17,7 +17,7 @@ from typing import Any
 
 from schemas.gaps import Gap
 from schemas.rows import AuditOutcome, Row
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.exit_codes import DERIVED, LOST
 from store_io.base.tasks import NotRead, Task, run_task
@@ -67,7 +67,7 @@ class StepsTask:
             try:
                 way = work_out_way(request, self.mends_config, _run_tasks)
             except Unreadable:  # the audit has read all of it: a read that fails now may succeed
-                waiting.pause(1)
+                locks.pause(1)
                 way = work_out_way(request, self.mends_config, _run_tasks)
         except StoreError as problem:
             return refused_section(str(problem))

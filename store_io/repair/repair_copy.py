@@ -22,7 +22,7 @@ from store_io.base.java_compat import parse_number
 from store_io.broker.loading import Tree, numbered_files
 from store_io.broker.settings.ledger_files import ledger_folders
 from store_io.broker.settings.read_settings import read_settings
-from store_io.kinds.dledger.refusals import GROUP, is_group
+from store_io.kinds.dledger.ledger_refusals import GROUP, is_group
 from store_io.model.facts.size_misfits import size_misfits
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.rocksdb.private_folder import is_database_name

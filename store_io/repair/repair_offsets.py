@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from schemas.entries import UNIT_DTYPE
 from schemas.rows import QueueKey, Row
 from schemas.store_names import TIMER_LOG
 from schemas.timer_layout import LARGEST_MAGIC, TIMER_CHECK, TIMER_TOPIC, UNIT_BYTES
-from schemas.timer_rows import UNIT_DTYPE
 from store_io.base.errors import StoreError
 from store_io.base.wording import seen
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.against_queues import is_asked_for
 from store_io.kinds.config.config_reader import StoreConfig, is_offset, read_object

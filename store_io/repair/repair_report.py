@@ -15,14 +15,13 @@ from store_io.kinds.config.rebuild.fix_config import written_files
 from store_io.messages.copy_manifest import manifest_row
 from store_io.model.queue_runs import message_runs
 from store_io.repair.derived.rebuild_round import Rebuilt
-from store_io.repair.given_up import given_up
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import Copied, removed
 from store_io.repair.repair_judge import NewStoreVerdict
 from store_io.repair.repair_steps import RENAME
 from store_io.repair.repair_work import QueueEnds, Work
-from store_io.repair.unsaved import Unsaved, find_missing, segments_beyond
+from store_io.repair.unsaved import Unsaved, find_missing, given_up, segments_beyond
 
 PLAN, COPY_ALONE = "plan", "copy"  # where the steps come from
 MOST_ENDS = 40  # queues that are listed for whoever checks the new store after its start

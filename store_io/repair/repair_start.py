@@ -11,17 +11,17 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.broker.loading import Tree
-from store_io.broker.queues.place import database_folder
+from store_io.broker.queues.start_databases import database_folder
 from store_io.kinds.checkpoint import checkpoint_rebuild
 from store_io.kinds.checkpoint.checkpoint_rebuild import NewCheckpoint
 from store_io.kinds.controller import epoch_rebuild
-from store_io.kinds.controller.epoch_file import FILES
+from store_io.kinds.controller.controller_files import FILES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_rebuild import database_files
 from store_io.kinds.timers import timer_rebuild
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.records.segment_walk import whole_messages_end
 from store_io.model.queue_runs import message_runs
-from store_io.repair.log.segments import message_extents, window_of
+from store_io.repair.log.edits import message_extents, window_of
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_plan import SALVAGE
 from store_io.repair.repair_steps import RESIZE, ZERO

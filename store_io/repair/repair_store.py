@@ -50,10 +50,9 @@ from store_io.repair.copy_under_way import CopyUnderWay, started
 from store_io.repair.derived.rebuild_round import Rebuilt, rebuild
 from store_io.repair.log import pad
 from store_io.repair.log.donor import heal
-from store_io.repair.log.edits import LogPlan, apply_edits
+from store_io.repair.log.edits import LogPlan, apply_edits, message_extents
 from store_io.repair.log.heal import heal_records
 from store_io.repair.log.log_plan import plan_log
-from store_io.repair.log.segments import message_extents
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_copy import ANOTHER_COPY, check_source
 from store_io.repair.repair_judge import judge_new_store

@@ -16,7 +16,7 @@ from schemas.rows import Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.base.errors import StoreError, UnfitDonor, Unreadable
 from store_io.base.wording import clause
-from store_io.broker.settings.config_files import TOPICS
+from store_io.broker.settings.config_rules import TOPICS
 from store_io.kinds.config.rebuild.fix_config import written_files
 from store_io.kinds.config.texts.table_forms import FROM_FILE, FormUnread
 from store_io.kinds.queues.queue_plan import EARLIER

@@ -1,4 +1,15 @@
-"""The result of one group as a row of replicas.json: its copies, their pairs, what each lacks, and the best one to start."""
+"""The result of one group as a row of replicas.json: its copies, their pairs, what each lacks, and the best one to start.
+
+Copies of one DLedger group: how far each log reaches by terms and indexes, and which copy proves a quorum.
+
+Source: DLedgerLeaderElector.handleVote (a candidate whose last entry has a lower term, or the same term and a lower index, is
+rejected), DLedgerEntryPusher.QuorumAckChecker (dledger.md 4, 5).
+
+Two replicas in controller mode: what each would do, and lose, if it joined the other as its slave.
+
+The slave cuts its log at the consistent point, which follows from the epochs of both alone, and copies the rest.
+Source: AutoSwitchHAClient.doTruncate, DefaultMessageStore.truncateFiles, isOffsetAligned (controller.md 5).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +18,104 @@ from dataclasses import asdict
 from typing import NamedTuple
 
 from schemas.finding_codes import Code
-from schemas.rows import LOSS, QueueKey, Row
+from schemas.rows import LOSS, MappedFile, QueueKey, Row
+from store_io.audit.audit_store import StoreAudit
 from store_io.base.wording import count_text
-from store_io.replicas.compared_copies import ComparedCopies
-from store_io.replicas.ledger_group import ledger_of, quorum_sentence
-from store_io.replicas.rejoin import rejoin_rows
+from store_io.broker.controller_mode.epochs import consistent_point
+from store_io.broker.prediction import Prediction
+from store_io.kinds.controller.epoch_starts import EpochPlace, EpochStartsTask, look_up
+from store_io.replicas.compared_copies import ComparedCopies, Copy
 from store_io.replicas.replica_parts import GAPS, LACKING, QueueTotal, ReplicaRange, State, state_name
+
+COPIED = "A damaged node's log is not repaired: empty its store, and let it copy the log from the others."
+
+
+def ledger_of(audit: StoreAudit) -> Row | None:
+    """The copy's last entry and what its checkpoint calls committed, as a start reads them; None without a DLedger log."""
+    ledger = audit.prediction.ledger if audit.prediction is not None else None
+    return {name: ledger[name] for name in ("end_index", "end_term", "committed_index")} if ledger is not None else None
+
+
+def quorum_sentence(copies: Sequence[Row]) -> str:
+    """Say which copies could be elected, and up to which place a quorum is proven. "" if fewer than two have a DLedger log."""
+    known = [row for row in copies if row["dledger"] is not None]
+    if len(known) < 2:
+        return ""
+
+    def last(row: Row) -> tuple[int, int]:
+        return row["dledger"]["end_term"], row["dledger"]["end_index"]
+
+    newest = max(map(last, known))
+    able = [row["store"] for row in known if last(row) == newest]
+    sentence = f"By their last entries {' and '.join(able)} would win an election: index {newest[1]:,} in term {newest[0]:,}"
+    proof = max(known, key=lambda row: row["dledger"]["committed_index"])
+    committed = proof["dledger"]["committed_index"]
+    if committed < 0:
+        return f"{sentence}; no copy proves a quorum. {COPIED}"
+    return f"{sentence}; {proof['store']} proves a quorum for entries up to {committed:,}. {COPIED}"
+
+
+COPIES, CUTS, REFUSED, KEEPS = "copies", "cuts", "refused", "keeps_its_log"
+
+
+def rejoin_rows(compared: ComparedCopies, left: int, right: int, same_until: int | None) -> list[Row] | None:
+    """Return two rows: the first copy as slave of the second, and the other way round.
+
+    None if one of the two is not known, or a start of one of the copies never ends.
+    same_until: the physical offset up to which both hold the same messages; None if that is not known.
+    """
+    copies = compared.copies[left], compared.copies[right]
+    controllers = [copy.audit.prediction.controller if copy.audit.prediction is not None else None for copy in copies]
+    if any(c is None or c.elected is None for c in controllers) or any(copy.unreadable for copy in copies):
+        return None
+    return [_row(compared, left, right, same_until), _row(compared, right, left, same_until)]
+
+
+def _row(compared: ComparedCopies, slave: int, master: int, same_until: int | None) -> Row:
+    one, other = compared.copies[slave], compared.copies[master]
+    ours, theirs = one.audit.prediction, other.audit.prediction
+    assert ours is not None and theirs is not None and ours.controller is not None and theirs.controller is not None
+    assert theirs.controller.elected is not None
+    point = consistent_point(ours.controller.epochs, ours.truncate_at, theirs.controller.elected.kept, theirs.end)
+    outcome = _outcome(one, ours, point)
+    pieces = [
+        piece
+        for piece in compared.pieces[slave]
+        if outcome == CUTS and point is not None and piece.end > point and piece.states[master] in LACKING
+    ]
+    return {
+        "slave": one.name,
+        "master": other.name,
+        "consistent_point": point,
+        "outcome": outcome,
+        "messages": sum(piece.messages for piece in pieces),
+        "bytes": sum(piece.bytes for piece in pieces),
+        "first_store_time": min((piece.first_store_time for piece in pieces), default=None),
+        "last_store_time": max((piece.last_store_time for piece in pieces), default=None),
+        "differs_before": point is not None and same_until is not None and same_until < min(point, ours.truncate_at, theirs.end),
+    }
+
+
+def _outcome(copy: Copy, prediction: Prediction, point: int | None) -> str:
+    assert prediction.controller is not None
+    if not prediction.controller.epochs:
+        return KEEPS if prediction.truncate_at > 0 else COPIES
+    if point is None:
+        return REFUSED
+    if point >= prediction.truncate_at:
+        return COPIES
+    return CUTS if _between_records(copy, point) else REFUSED
+
+
+def _between_records(copy: Copy, point: int) -> bool:
+    """Say whether a record or a filler that can be read begins there in this copy. A copy without a file there counts, too."""
+    segment = next((s for s in copy.segments if s.base_offset <= point < s.base_offset + s.size), None)
+    if segment is None:
+        return True
+    place = EpochPlace(point, MappedFile(segment.path, segment.base_offset, segment.size))
+    request = copy.audit.request
+    return not look_up(EpochStartsTask(request.store, request.location, copy.audit.rules, (place,))).no_record
+
 
 MAX_RANGES = 1000  # shown of what one copy has and another lacks
 

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.crc import checksum
 
 _T = TypeVar("_T")
@@ -137,7 +137,7 @@ class KeptFile:
         """Hold a range of the file here while other processes wait. Systems without such locks hold the whole file."""
         pause = 0.001
         while not _lock(self._handle, fcntl.F_WRLCK, start, end):
-            waiting.check()
+            locks.check()
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_LOOK)
         try:

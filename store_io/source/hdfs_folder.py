@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.errors import NotAFile, StoreChanged, StoreError, Unreadable
 from store_io.base.paths import name_node_and_path
 from store_io.source.byte_file import ByteFile, Found
@@ -95,7 +95,7 @@ class HdfsFolder:
             found = []
             try:
                 for entry in client(self.server).list_status(path):
-                    waiting.check()
+                    locks.check()
                     found.append(entry)
             except FileNotFoundError:
                 return []

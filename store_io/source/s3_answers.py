@@ -17,7 +17,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.errors import Unreadable
 
 ATTEMPTS = 8
@@ -109,7 +109,7 @@ def _answer(send: Callable[[Any], Any], request: Any) -> Any:
     """The answer to botocore's request, with its body; that of an object without a range is left to the caller."""
     from botocore.exceptions import HTTPClientError
 
-    waiting.check()
+    locks.check()
     asked = _RANGE.fullmatch(_header(request.headers, "Range"))
     whole_object, request.stream_output = request.stream_output and asked is None, True  # else all of it would be read here
     try:
@@ -154,7 +154,7 @@ def _body(answer: Any, most: int) -> bytes:
         while size <= most and (part := read(min(_PIECE_BYTES, most + 1 - size))):
             parts.append(part)
             size += len(part)
-            waiting.check()
+            locks.check()
             if size < (time.monotonic() - began - ANSWER_SECONDS) * SLOWEST:
                 raise BadAnswer(f"of its answer {size:,} bytes came in {ANSWER_SECONDS} seconds and more")
     except HTTPError as error:
@@ -192,7 +192,7 @@ def _again(response: Any, attempts: int, caught_exception: Any, request_dict: An
     now = time.monotonic()
     if now - request_dict["context"].setdefault("first_failed", now) > PATIENCE_SECONDS:
         return None
-    waiting.pause(attempts)
+    locks.pause(attempts)
     return 0
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, Unreadable
 from store_io.base.paths import bucket_and_key
@@ -115,7 +115,7 @@ def listed(bucket: str, prefix: str, one_level: bool = False, most: int = 0) -> 
     asked |= {"MaxKeys": most} if most else {}
     count, last, fruitless = 0, "", 0
     while True:
-        waiting.check()
+        locks.check()
         page = _asked(shown, lambda: client().list_objects_v2(**asked))
         if "KeyCount" not in page and "Name" not in page:
             raise Unreadable(f"{shown}: cannot be listed: what answers there is no S3 server")

@@ -17,7 +17,7 @@ from store_io.audit.audit_store import run_local
 from store_io.base import packed
 from store_io.broker.queues import queue_puts
 from store_io.log.scan import stored_runs
-from store_io.model import stored_queue_runs
+from store_io.model import queue_runs
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import open_source
 
@@ -57,7 +57,7 @@ def test_runs_in_temporary_files_change_no_result(folder: Path, monkeypatch: pyt
     location = RepeatedLocation(str(folder), repeats=4, wrong_every=2)
     plain = audited(location)
     monkeypatch.setattr(stored_runs, "MOST_HELD", 100)
-    monkeypatch.setattr(stored_queue_runs, "BLOCK_RUNS", 50)
+    monkeypatch.setattr(queue_runs, "BLOCK_RUNS", 50)
     again = audited(location)
     assert plain.findings and again.findings == plain.findings and document(again.plan) == document(plain.plan)
     assert (again.queues, again.segments, again.loss) == (plain.queues, plain.segments, plain.loss)

@@ -33,7 +33,7 @@ from jobs.report.texts.text import count_text, printable
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from store_io.base.wording import clause, seen
-from store_io.broker.settings.config_files import TOPICS
+from store_io.broker.settings.config_rules import TOPICS
 from store_io.kinds.config.rebuild.config_changes import CONFIG_GONE
 from store_io.log.records import bridges
 from store_io.repair.repair_plan import SALVAGE

@@ -11,7 +11,7 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text
 from schemas.finding_codes import BY_A_REPAIR, BY_A_START, CATALOGUE, END_GONE, HEALS, SWITCH_OFF, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome
-from store_io.audit.as_master import as_master
+from store_io.audit.outcome.as_master import as_master
 from store_io.audit.outcome.safety import (
     Safety,
     config_absent,

@@ -12,7 +12,7 @@ from schemas.rows import Row
 from schemas.store_names import COMMITLOG
 from store_io.audit.healing.judgement import risk_text
 from store_io.base.wording import clause, seen
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.kinds.config.rebuild.config_changes import LOG
 from store_io.kinds.config.texts.table_forms import FROM_VERSION
 

@@ -15,7 +15,7 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
 from schemas.finding_codes import SWITCH_OFF
 from schemas.rows import AuditOutcome, Row
-from store_io.audit.as_master import as_master
+from store_io.audit.outcome.as_master import as_master
 from store_io.audit.outcome.safety import lost_of, setting_that_cuts, timers_lost
 from store_io.repair.proposals import RepairProposal, proposals, recommended
 from store_io.repair.repair_plan import SALVAGE

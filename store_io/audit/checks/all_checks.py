@@ -3,41 +3,72 @@
 `StoreAudit` adds what a start would do (`broker_start`) where the audit is complete, and that an earlier audit saw more
 (`emptied.shrunk_findings`). Other copies of the log add theirs (`replicas.replica_findings`). Tasks and the readers of small
 files make findings while they read; `scan_findings` and `small_files` take these in.
+
+Findings that the tasks made while they read, each in its own file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 
+from schemas.finding_codes import Code
 from schemas.rows import Finding
+from store_io.audit.checks.disputed import disputed, settled
 from store_io.audit.checks.emptied import empty_findings
 from store_io.audit.checks.file_names import file_names
 from store_io.audit.checks.lost_messages import lost_messages
 from store_io.audit.checks.repaired_store import repaired
-from store_io.audit.checks.scan_findings import scan_findings, unread_heads, unwritten_ends
 from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
-from store_io.kinds.checkpoint.checkpoint_times import checkpoint_times
+from store_io.kinds.checkpoint.checkpoint_kind import checkpoint_times
 from store_io.kinds.compaction.compacted_topics import compacted_topics
 from store_io.kinds.config.against_queues import against_queues
 from store_io.kinds.config.lost_tables import lost_tables
 from store_io.kinds.controller.epoch_findings import epoch_findings
-from store_io.kinds.dledger.entry_chain import entry_chain
-from store_io.kinds.dledger.ledger_index import ledger_index
-from store_io.kinds.dledger.ledger_terms import ledger_terms
+from store_io.kinds.dledger.ledger_checks import entry_chain, ledger_index, ledger_terms
 from store_io.kinds.index.unindexed import unindexed
-from store_io.kinds.queues.disputed import disputed, settled
-from store_io.kinds.queues.passed_over import passed_over
 from store_io.kinds.queues.queue_entries import queue_entries
-from store_io.kinds.rocksdb_queues.double_write_findings import queue_twins
-from store_io.kinds.rocksdb_queues.queue_database import queue_database
-from store_io.kinds.rocksdb_tables.rocksdb_tables import rocksdb_tables
-from store_io.kinds.rocksdb_tables.unnamed_tables import unnamed_tables
+from store_io.kinds.rocksdb_queues.rocksdb_queue_checks import queue_database, queue_twins
+from store_io.kinds.rocksdb_tables.rocksdb_tables import passed_over, rocksdb_tables, unnamed_tables
 from store_io.kinds.tiered.tiered_store import tiered_store
 from store_io.kinds.timers.timer_entry_findings import timer_entry_findings
 from store_io.kinds.timers.timer_findings import timer_findings
+from store_io.log.scan import odd_headers
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import misfit_findings
+
+_NO_MESSAGE, _NO_ENTRY = (
+    (Code.INDEX_ENTRY_BEYOND_END, Code.INDEX_ENTRY_DANGLING),
+    (Code.INDEX_ENTRY_MISSING,),
+)  # say that something is not there
+
+
+UNSETTLED_SEGMENTS = 2  # the newest, whose first record may be torn
+
+
+def unread_heads(evidence: Evidence) -> list[Finding]:
+    """Return findings on segments of which only the edges were read, and whose first bytes are no message."""
+    files = evidence.unread[: -UNSETTLED_SEGMENTS or None] if evidence.read_last else []
+    return [finding for file in files if file.path in evidence.edges for finding in evidence.edges[file.path].findings]
+
+
+def scan_findings(evidence: Evidence) -> Iterator[Finding]:
+    """Yield the findings of segments, queues and index files that were read.
+
+    An entry may lie in an index file that was not opened, and lead to a message of a segment that was not opened.
+    """
+    of_segments = odd_headers.told_once(evidence.segments)
+    of_queues = (queue.findings for queue in evidence.every_queue)
+    of_index = (index.findings for index in evidence.index.values())
+    absent = (*_NO_MESSAGE * evidence.log_not_opened, *_NO_ENTRY * evidence.index_not_opened)
+    yield from (f for f in chain(of_segments, *of_queues, *of_index) if f.code not in absent)
+
+
+def unwritten_ends(evidence: Evidence) -> list[Finding]:
+    """Segments whose end was never written although later ones hold messages."""
+    return evidence.holes.findings() if evidence.log_whole else []
+
 
 Check = Callable[[Evidence], Iterable[Finding]]
 
@@ -63,6 +94,8 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     ledger_index,
     ledger_terms,
 )
+
+
 REST: tuple[Check, ...] = (
     unindexed, compacted_topics, tiered_store, checkpoint_times, epoch_findings, timer_findings, timer_entry_findings,
     rocksdb_tables, passed_over, unnamed_tables, small_files, lost_tables, against_queues, repaired,

@@ -15,8 +15,7 @@ from store_io.base.wording import count_text, seen
 from store_io.broker.loading import queue_folder, when_dispatch_ends, why_no_folder
 from store_io.broker.prediction import BrokerQueue, Prediction
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
-from store_io.broker.settings.config_files import DELAY_OFFSETS
-from store_io.broker.settings.config_rules import config_rules
+from store_io.broker.settings.config_rules import DELAY_OFFSETS, config_rules
 from store_io.kinds.config import config_reader
 from store_io.model.evidence import Evidence
 from store_io.model.facts.unjudged import refusal_step

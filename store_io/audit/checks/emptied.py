@@ -37,7 +37,7 @@ from schemas.rows import (
 )
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.wording import count_text
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.model.evidence import Evidence
 from store_io.model.facts.missing_messages import missing_text, of_an_empty_log

@@ -23,7 +23,7 @@ from schemas.store_names import COMMITLOG
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.broker.message_verdict import VALID
-from store_io.broker.settings.config_files import CONFIG_FILES, LMQ_OFFSETS
+from store_io.broker.settings.config_rules import CONFIG_FILES, LMQ_OFFSETS
 from store_io.log.records.message_columns import RecordCheck
 from store_io.source.byte_source import ByteSource, StoreLocation, read_beside
 from store_io.source.segment_window import SegmentWindow

@@ -9,8 +9,7 @@ from typing import Any
 from schemas.store_names import EXT
 from store_io.broker.queues.combination import reads_rocksdb
 from store_io.broker.releases import BrokerRules
-from store_io.broker.settings.config_files import config_files
-from store_io.broker.settings.config_rules import config_rules
+from store_io.broker.settings.config_rules import config_files, config_rules
 from store_io.model.opened_copy import OpenedCopy
 
 # Switches that change what a start cuts, deletes or leaves out (recovery.md 0). Those that say of which kind the store is, and

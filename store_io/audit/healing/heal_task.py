@@ -1,17 +1,22 @@
-"""The search of one segment's damaged places, as a task."""
+"""The search of one segment's damaged places, as a task.
+
+The change that makes the filler at a segment's end whole: its size is what is left, its magic is one number.
+
+The places of a store in which records may be healed: damage that the scans report, and nothing else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from schemas import commitlog_layout as layout
-from schemas.rows import SegmentSummary
-from store_io.audit.healing.changes import Candidate, Found, Place
-from store_io.audit.healing.filler_changes import filler_changes
-from store_io.audit.healing.places import all_places
+from schemas.finding_codes import Code
+from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, LOSS, SegmentSummary
+from store_io.audit.healing.changes import Candidate, Change, Found, Place
 from store_io.audit.healing.record_changes import MOST_RECORD_BYTES, RecordChanges
-from store_io.audit.healing.witnesses import LogOrder, Says, by_entry
+from store_io.audit.healing.witnesses import LogOrder, Misplaced, Says, by_entry
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.queue_store import QueuePaths, QueueStore, open_queue_store
@@ -21,11 +26,94 @@ from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
+_BITS = 32  # the field that is right
+
+
+def filler_changes(window: SegmentWindow, place: Place) -> list[Candidate]:
+    """Return the one change of a filler, if one of its two fields is right. For plain segments."""
+    head, left = window.read(place.start, place.start + layout.FRAME_BYTES), window.size - place.start
+    size, magic = head[:4], head[4:]
+    right_size = left.to_bytes(4, "big")
+    if len(head) < layout.FRAME_BYTES or (size == right_size) == (magic == layout.MAGIC_BLANK_BYTES):
+        return []
+    if size == right_size:
+        change = Change("filler MAGICCODE", place.start + 4, magic, layout.MAGIC_BLANK_BYTES)
+    else:
+        change = Change("filler TOTALSIZE", place.start, size, right_size)
+    agrees = (f"{left:,} bytes are left in the segment", "the next segment begins with a valid message")
+    return [Candidate(change.narrowed, place.start, left, 1, _BITS, True, True, agrees=agrees)]
+
+
+MOST_PLACES = 1000  # of one store
+
+
+def places_of(summary: SegmentSummary, next_begins: bool, misplaced: Iterable[Misplaced] = ()) -> list[Place]:
+    """The places of one segment, ascending.
+
+    next_begins: the next segment begins with a valid message.
+    misplaced: of this segment.
+    """
+    found, extents = [], summary.extents
+    torn = {
+        f.start for f in summary.findings if f.code == Code.COMMITLOG_TORN_TAIL and f.severity != LOSS
+    }  # never written to its end
+    fillers = {f.start for f in summary.findings if f.code == Code.FILLER_WRONG_SIZE}
+    for number, extent in enumerate(extents):
+        after = extents[number + 1] if number + 1 < len(extents) else None
+        if extent.kind == EXTENT_FILLER and extent.start in fillers and next_begins:
+            found.append(Place(extent.start, extent.end, filler=True))
+        if extent.kind != EXTENT_DAMAGED or extent.zeros or extent.start in torn:
+            continue
+        if after is not None and after.kind == EXTENT_FILLER and extent.end - extent.start == layout.FRAME_BYTES:
+            if next_begins:
+                found.append(Place(extent.start, extent.end, filler=True))
+            continue
+        at_end = after is None or after.kind == EXTENT_UNWRITTEN
+        found.append(Place(extent.start, extent.end, zeros_follow=at_end))
+    for each in misplaced:
+        start = each.phy_offset - summary.base_offset
+        found.append(Place(start, start + each.size, queue_offset=each.queue_offset))
+    return sorted(found, key=lambda place: place.start)
+
+
+def all_places(summaries: Sequence[SegmentSummary], order: LogOrder) -> tuple[dict[str, list[Place]], int]:
+    """By segment, the first MOST_PLACES of a store; and how many more there are. order: by these segments."""
+    misplaced = order.out_of_place()
+    begins = {s.base_offset: begins_with_message(s) for s in summaries}
+    found: dict[str, list[Place]] = {}
+    more, room = 0, MOST_PLACES
+    for summary in summaries:
+        end = summary.base_offset + summary.size
+        low, high = (bisect_left(misplaced, offset, key=lambda each: each.phy_offset) for offset in (summary.base_offset, end))
+        places = places_of(summary, begins.get(end, False), misplaced[low:high])
+        more += max(0, len(places) - room)
+        places = places[:room]
+        room -= len(places)
+        if places:
+            found[summary.path] = places
+    return found, more
+
+
+def begins_with_message(summary: SegmentSummary) -> bool:
+    """Whether a valid message lies at the segment's first byte."""
+    return bool(summary.extents) and summary.extents[0].kind == EXTENT_MESSAGE and summary.extents[0].start == 0
+
+
 MOST_RECORDS = 50  # in one damaged range: records beside one another, each with a fault of its own
+
+
 _WINDOW_BYTES = 1 << 16
+
+
 NO_CHANGE = "no single changed field or byte makes this record whole"
+
+
 _TOO_LONG = f"a range of more than {MOST_RECORD_BYTES >> 20} MiB is not searched"
+
+
 _LED_HERE = "its ConsumeQueue entry leads here, with its size"
+
+
 _TAGGED, _BY_EXT = " and tags code", "; an ext unit has its tags code, which is not compared"
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from schemas import commitlog_layout
 from schemas.rows import ConfigTables, Row
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.broker.settings.config_rules import config_rules
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
 from store_io.kinds.config.against_queues import is_asked_for
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.model.evidence import Evidence

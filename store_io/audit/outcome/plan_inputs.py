@@ -15,7 +15,7 @@ from store_io.base.errors import StoreError
 from store_io.base.failed_reads import unless_denied
 from store_io.base.packed import in_order, packed
 from store_io.kinds.config import config_reader
-from store_io.kinds.controller import epoch_file
+from store_io.kinds.controller import controller_files
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
 
@@ -62,7 +62,7 @@ def _small(copy: OpenedCopy) -> Iterator[str]:
     """Files that are read as a whole, whether they are there or not."""
     yield from (checkpoint_layout.CHECKPOINT_FILE, checkpoint_layout.ABORT_FILE)
     if copy.rules.controller_mode:
-        yield from (*epoch_file.FILES, IDENTITY_FILE)
+        yield from (*controller_files.FILES, IDENTITY_FILE)
     yield from (entry.path for entry in copy.tree.children("config") if entry.kind == "file")
     if copy.loaded.ledger is not None:
         yield from (f"{copy.loaded.ledger.folder}/{name}" for name in (CHECKPOINT, TERM))

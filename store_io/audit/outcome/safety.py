@@ -10,7 +10,7 @@ from enum import Enum, StrEnum, auto
 
 from schemas.finding_codes import BY_A_START, CATALOGUE, NO_QUEUE, SETTING_OF_STOP, STARTS_DISPATCH, SWITCH_OFF, Code, Part
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
-from store_io.audit.as_master import AsMaster, as_master
+from store_io.audit.outcome.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text, seen
 from store_io.kinds.config.lost_tables import TABLE_NOUNS
 from store_io.wording.refusals import correct_line

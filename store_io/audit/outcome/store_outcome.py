@@ -1,11 +1,14 @@
-"""All results of one store's audit."""
+"""All results of one store's audit.
+
+The parts of a copy that were not read in this run, and why.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
-from schemas.gaps import Gap
+from schemas.gaps import Cause, Gap, LeftOut
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.checks.broker_start import OffsetsBeyond
@@ -14,7 +17,6 @@ from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
 from store_io.audit.outcome.config_section import config_row, config_tables
 from store_io.audit.outcome.final_findings import final_findings
-from store_io.audit.outcome.not_read import not_read, not_read_gaps
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
@@ -36,6 +38,48 @@ from store_io.model.other_kinds import other_ledgers
 from store_io.model.premises import GivenConf, inferred_mode, mode_doubts, premises
 from store_io.wording.gaps import distinct, gap_rows, incomplete_texts
 from store_io.wording.refusals import refusal_row
+
+
+def not_read(evidence: Evidence) -> Row:
+    """Return how much was not read in this run; see AuditOutcome. {} if all was."""
+    request, copy = evidence.request, evidence.copy
+    if request.whole:
+        return {}
+    reused = {f.path for f in evidence.unread if evidence.earlier.reused(f.path)}
+    segments = [f for f in evidence.unread if f.path not in reused]
+    kept = [f for f in evidence.unread if f.path in reused]
+    read = {path for queue in evidence.every_queue for path in queue.digests}
+    queues = [f for files in copy.queue_files.values() for f in files if f.path not in read]
+    index = [f for f in copy.index_files if f.path not in evidence.index]
+    if not (segments or kept or queues or index):
+        return {}
+    return {
+        "segments": len(segments),
+        "segment_bytes": sum(f.size for f in segments),
+        "queue_files": len(queues),
+        "queue_bytes": sum(f.size for f in queues),
+        "index_files": len(index),
+        "index_bytes": sum(f.size for f in index),
+        "reused_segments": len(kept),
+        "reused_bytes": sum(f.size for f in kept),
+        "since": request.earlier.run_id if kept and request.earlier is not None else None,
+    }
+
+
+def not_read_gaps(evidence: Evidence, left_out: Row) -> list[Gap]:
+    """Return the gap of the files that were not read on purpose, if there are any. left_out: what `not_read` gives."""
+    copy, quick = evidence.copy, evidence.request.quick
+    cause = Cause.LEVEL_QUICK if quick else Cause.TIME_LIMIT
+    counts: list[int] = []
+    for count, size, every in (
+        ("segments", "segment_bytes", len(copy.segment_files)),
+        ("queue_files", "queue_bytes", sum(map(len, copy.queue_files.values()))),
+        ("index_files", "index_bytes", len(copy.index_files)),
+    ):
+        counts += [left_out.get(count, 0), every, left_out.get(size, 0)]
+    if any(counts[::3]):
+        return [Gap(cause, values=(LeftOut.FILES, *counts))]
+    return [Gap(cause)] if quick else []
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from schemas.finding_codes import Code
 from schemas.rows import DEFAULT, DOUBT, NAMED, REBUILDABLE, TAKEN, AuditOutcome
-from store_io.audit.as_master import as_master
 from store_io.audit.checks import emptied
 from store_io.audit.checks.repaired_store import repair_note
+from store_io.audit.outcome.as_master import as_master
 from store_io.audit.outcome.safety import (
     Start,
     config_losses,

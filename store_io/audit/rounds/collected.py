@@ -27,8 +27,7 @@ from store_io.kinds.timers.timer_part import TimerPartTask, TimerResults
 from store_io.kinds.timers.timer_task import TimerTask
 from store_io.log.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.log.scan.segment_scan import SegmentTask
-from store_io.log.scan.stored_runs import RunShelf
-from store_io.log.scan.summary_pickle import KeyTable
+from store_io.log.scan.stored_runs import KeyTable, RunShelf
 from store_io.model.found_gaps import Gaps
 from store_io.model.queue_leftovers import LeftoverResult, LeftoverTask
 

@@ -29,17 +29,15 @@ from store_io.broker.prediction import Needs, Prediction, ScanId
 from store_io.broker.queues.combination import light_expected
 from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.broker.recovery import Fold
-from store_io.kinds.compaction.compacted_start import compacted_start
+from store_io.kinds.compaction.compaction_kind import compacted_start
 from store_io.kinds.dledger.ledger_chain import live_ends
 from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.kinds.queues.consumequeue_reader import read_file_entries
 from store_io.kinds.queues.queue_making import QueueMaker
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
-from store_io.kinds.rocksdb_queues.ledger_queues_fold import KeyedLedgerFold
-from store_io.kinds.rocksdb_queues.queue_ends import KnownEnds
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE
-from store_io.kinds.rocksdb_queues.rocksdb_fold import RocksFold
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEntries
+from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
+from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEnds, KnownEntries
 from store_io.kinds.rocksdb_tables.table_making import TableMaker
 from store_io.kinds.timers.timer_view import TimerView, timer_view
 from store_io.log.scan.segment_scan import SegmentTask

@@ -2,26 +2,85 @@
 
 Entries are never removed by recovery; what is beyond the maximum is not served, and overwritten when its number comes again.
 Source: RocksDBConsumeQueueOffsetTable, RocksDBConsumeQueueTable.binarySearchInCQ, read at 5.3.1 and 5.3.3.
+
+The ends of queues in the database of a store: the family `offset`, as the rules take it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from schemas.advice import Refusal
 from schemas.rows import QueueKey
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, subtract, union
-from store_io.kinds.rocksdb_queues.stored_queue import EntryUnreadable, QueueEnd, StoredEntry
+
+
+class QueueEnd(NamedTuple):
+    """A stored maximum or minimum: the record's physical offset, and the queue offset."""
+
+    phy_offset: int
+    queue_offset: int
+
+
+@dataclass(frozen=True)
+class StoredEnds:
+    """The ends of queues in a database.
+
+    mark: the end of the last record whose entry is stored, 0 without one.
+    refusal: why the database does not open.
+    """
+
+    mark: int = 0
+    maxima: Mapping[QueueKey, QueueEnd] = field(default_factory=dict)
+    minima: Mapping[QueueKey, QueueEnd] = field(default_factory=dict)
+    refusal: Refusal | None = None
+
+
+class EntryUnreadable(Exception):
+    """Reading the entry, or the end, meets bad bytes: RocksDB throws, and so does what asked for it."""
+
+
+StoredEntry = Callable[[QueueKey, int], int | None]
+
+
+"""(queue, queue offset) -> the physical offset to which the stored entry leads; None: there is none. Raises EntryUnreadable."""
+
+
+class BadEnds(Protocol):
+    """The ends of queues if the family `offset` has bad bytes.
+
+    They are the answers to a broker that asks by key, and the reach of its lists.
+    """
+
+    def lists(self, key: QueueKey) -> bool:
+        """Whether the queue's maximum comes before the first bad bytes: there a list ends, without an error."""
+
+    def maximum(self, key: QueueKey) -> QueueEnd | None:
+        """Return the stored maximum, or None. Raises EntryUnreadable."""
+
+    def minimum(self, key: QueueKey) -> QueueEnd | None:
+        """Return the stored minimum, or None. Raises EntryUnreadable."""
+
+    def hidden(self) -> Iterable[QueueKey]:
+        """Queues with entries, whose maximum the bad bytes may hold."""
+
 
 PUT_DTYPE = np.dtype([("first", "i8"), ("count", "i8"), ("first_phy", "i8"), ("last_phy", "i8"), ("scan", "i4")])
+
+
 NO_PUTS = np.zeros(0, PUT_DTYPE)
+
+
 """Runs that dispatch put: number of the first entry, how many, physical offsets of the first and the last record, the scan's
 number."""
+
 
 NONE = -1
 

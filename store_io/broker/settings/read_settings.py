@@ -32,7 +32,7 @@ from schemas.store_names import (
 )
 from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.java_compat import parse_number
-from store_io.broker.queues.opened import opened_databases
+from store_io.broker.queues.start_databases import opened_databases
 from store_io.broker.releases import (
     ALL_DEFAULTS,
     NEWEST_RELEASE,
@@ -46,8 +46,14 @@ from store_io.broker.releases import (
     parse_release,
     taken_setting,
 )
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, LMQ_OFFSETS, TOPICS
-from store_io.broker.settings.config_rules import SECOND_VERSION, SECOND_VERSION_FOLDER, SINGLE_FOLDER
+from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    LMQ_OFFSETS,
+    SECOND_VERSION,
+    SECOND_VERSION_FOLDER,
+    SINGLE_FOLDER,
+    TOPICS,
+)
 from store_io.broker.settings.ledger_files import ledger_folders
 from store_io.kinds.compaction.compacted_queues import inferred_settings
 from store_io.log.records.properties import parse_properties

@@ -18,10 +18,15 @@ from schemas.gaps import Cause, Gap
 from schemas.rows import NOTE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_files
 from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    DELAY_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
     SECOND_VERSION_FOLDER,
+    TOPICS,
     ConfigRules,
+    config_files,
     config_rules,
     imports_files,
     record_rules,

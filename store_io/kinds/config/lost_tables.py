@@ -8,8 +8,7 @@ from schemas.finding_codes import NO_LIGHT_OFFSETS, Code
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.broker.settings.config_rules import config_rules
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
 from store_io.kinds.config.config_reader import BACKUP, Load, StoreConfig
 from store_io.kinds.config.other_forms import FullerForm
 from store_io.kinds.config.table_places import DATABASE_TABLES, all_places, setting_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from schemas.advice import Refusal, RefusalKind
 from schemas.gaps import Cause, Gap
 from store_io.base.errors import StoreError
-from store_io.broker.queues.opened import OpenedDatabase, opened_databases
+from store_io.broker.queues.start_databases import OpenedDatabase, opened_databases
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.rocksdb_queues.queue_table import find_database
 from store_io.rocksdb.database import Database, DatabaseDamaged

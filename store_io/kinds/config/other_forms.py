@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.kinds.config.built_in_topics import ONLY_INHERITED, built_in_groups, built_in_topics, is_brokers_own
 from store_io.kinds.config.config_reader import BACKUP, Load, StoreConfig
 from store_io.kinds.config.table_places import all_places, table_places

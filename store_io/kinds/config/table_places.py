@@ -11,11 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from store_io.broker.releases import BrokerRules
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
 from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
     SECOND_VERSION,
     SECOND_VERSION_FOLDER,
     SINGLE_FOLDER,
+    TOPICS,
     config_rules,
     tables_database,
 )

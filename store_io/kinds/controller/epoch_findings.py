@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from schemas.finding_codes import Code
 from schemas.rows import EXTENT_MESSAGE, Finding
-from store_io.kinds.controller.epoch_file import BadEpochFile, EpochLine, StoredEpochs
+from store_io.kinds.controller.controller_files import BadEpochFile, EpochLine, StoredEpochs
 from store_io.model.evidence import Evidence
 
 

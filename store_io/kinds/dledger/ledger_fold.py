@@ -21,9 +21,8 @@ from store_io.broker.queues.queue_state import QueueRefusal
 from store_io.broker.recovery import Fold
 from store_io.broker.settings.ledger_files import LedgerFiles
 from store_io.broker.start_segment import StartSearch
-from store_io.kinds.dledger.ledger_recovery import Ledger, recover_ledger
+from store_io.kinds.dledger.ledger_recovery import Ledger, UnitList, recover_ledger
 from store_io.kinds.dledger.ledger_walks import DataWalk, LedgerTexts
-from store_io.kinds.dledger.unit_list import UnitList
 
 
 @dataclass(frozen=True)

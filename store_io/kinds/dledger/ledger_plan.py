@@ -16,16 +16,28 @@ from schemas.finding_codes import Code
 from schemas.rows import Row, SegmentSummary, StoreFile
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import VALID, Message
-from store_io.kinds.dledger.gap_entries import BRIDGE, FILLER, HEADER, Piece, Room, fill_gap
 from store_io.kinds.dledger.group_files import Ends, group_edits
 from store_io.kinds.dledger.ledger_chain import live_ends
-from store_io.kinds.dledger.ledger_parts import DataFile, Part, best_chain, follows, moved_first, parts_of, without_end
-from store_io.kinds.dledger.refusals import older_part_damage
+from store_io.kinds.dledger.ledger_parts import (
+    BRIDGE,
+    FILLER,
+    HEADER,
+    DataFile,
+    Part,
+    Piece,
+    Room,
+    best_chain,
+    fill_gap,
+    follows,
+    moved_first,
+    parts_of,
+    without_end,
+)
+from store_io.kinds.dledger.ledger_refusals import older_part_damage
 from store_io.log.records import bridges
 from store_io.log.records.framing import PLAIN
 from store_io.log.records.message_columns import RecordCheck
-from store_io.repair.log.edits import Edit, LogPlan
-from store_io.repair.log.segments import window_of
+from store_io.repair.log.edits import Edit, LogPlan, window_of
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_steps import BRIDGE as BRIDGE_STEP

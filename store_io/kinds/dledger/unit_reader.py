@@ -2,23 +2,35 @@
 
 A file is 160 MiB of which little is written: holes are not read, and memory is a window. Source: DLedgerEntryCoder.encodeIndex
 (dledger.md 1).
+
+DLedger's two texts, checkpoint and currterm, as a start reads them (dledger.md 1, 3).
+
+Both are java.util.Properties of two lines; the `.bak` beside each is never read. Source: DLedgerMmapFileStore.loadCheckPoint and
+recover, MemberState.loadTerm, IOUtils.file2String, string2Properties.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import reprlib
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from schemas import dledger_layout as layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile
-from store_io.base.errors import StoreChanged, StoreError
-from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, UnitRun, UnitWalk
+from store_io.base.errors import StoreChanged, StoreError, UsageError
+from store_io.base.java_compat import parse_number
+from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, LedgerTexts, UnitRun, UnitWalk
+from store_io.log.records.properties import parse_properties
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, OpenFiles, StoreLocation, open_source
+from store_io.source.store_dir import StoreListing
 
 WINDOW_UNITS = 1 << 15
+
+
 LARGEST_INDEX = np.iinfo(np.int64).max // layout.UNIT_BYTES  # units of larger ones would lie beyond any file
 
 
@@ -163,3 +175,31 @@ class _Runs:
             else:
                 self.walk.runs_dropped += 1
         self.open = None
+
+
+MAX_TEXT_BYTES = 1 << 16
+
+
+def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tuple[MappedFile, ...]) -> LedgerTexts:
+    """Read the group's checkpoint and currterm. Raises StoreError if a file cannot be read or is larger than MAX_TEXT_BYTES."""
+    path = f"{folder}/{layout.CHECKPOINT}"
+    checkpoint = _properties(source, listing, path)
+    committed = checkpoint.get(layout.COMMITTED_INDEX, "").strip()
+    number = parse_number(committed, 64)
+    refusal = None
+    if committed and number is None:
+        refusal = Refusal(RefusalKind.LEDGER_COMMITTED_INDEX, path, actual=reprlib.repr(committed))
+    term = parse_number(_properties(source, listing, f"{folder}/{layout.TERM}").get(layout.CURRENT_TERM, ""), 64)
+    texts = LedgerTexts(number, parse_number(checkpoint.get(layout.END_INDEX, "").strip(), 64), term, refusal)
+    unit = unit_of(source, index, number) if number is not None else None
+    return texts if unit is None else replace(texts, committed_unit=(int(unit["pos"]), int(unit["size"])))
+
+
+def _properties(source: ByteSource, listing: StoreListing, path: str) -> dict[str, str]:
+    """Return the keys and values of a properties file; none without such a file, or if it holds no Properties."""
+    if not listing.is_file(path):
+        return {}
+    try:
+        return parse_properties(source.read_small(path, MAX_TEXT_BYTES).decode("latin-1"))
+    except UsageError:  # an escape that java.util.Properties refuses
+        return {}

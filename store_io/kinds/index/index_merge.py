@@ -33,8 +33,7 @@ from store_io.kinds.index.index_files import (
 from store_io.kinds.index.odd_entries import NONE, MessageKeys, OddEntries
 from store_io.kinds.index.wrong_times import WrongTimes
 from store_io.log.records import message_columns, segment_items
-from store_io.log.records.index_columns import entries_in_order
-from store_io.log.records.message_columns import HAS_TAGS, Columns
+from store_io.log.records.message_columns import HAS_TAGS, Columns, entries_in_order
 from store_io.log.scan.segment_findings import Findings
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource

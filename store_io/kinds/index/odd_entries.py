@@ -11,8 +11,7 @@ from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, REBUILDABLE, Extent, 
 from store_io.broker.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
 from store_io.broker.message_verdict import VALID, Verdict
 from store_io.kinds.index.index_files import IndexFileRef, SegmentPlace
-from store_io.log.records.index_columns import entry_counts
-from store_io.log.records.message_columns import Columns
+from store_io.log.records.message_columns import Columns, entry_counts
 from store_io.log.scan.segment_findings import Findings
 
 MAX_KEPT_KEYS = 1024  # messages whose keys are remembered

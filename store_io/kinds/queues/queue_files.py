@@ -12,7 +12,7 @@ from schemas.checkpoint_layout import ABORT_FILE
 from schemas.rows import QueueKey
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
 from store_io.broker.loading import Tree, is_folder
-from store_io.broker.queues.place import database_folder
+from store_io.broker.queues.start_databases import database_folder
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.consumequeue_reader import read_file_entries
 from store_io.kinds.queues.queue_plan import QueuePlan

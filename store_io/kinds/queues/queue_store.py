@@ -24,7 +24,7 @@ from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueDatabase
 from store_io.kinds.rocksdb_queues.stored_entries import FETCHED_ENTRIES, KeyedQueueStore
-from store_io.log.records.place import Place
+from store_io.log.scan.segment_findings import Place
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
 

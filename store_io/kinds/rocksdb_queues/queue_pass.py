@@ -16,10 +16,10 @@ from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.errors import StoreError
+from store_io.broker.queues.rocksdb_queue_state import QueueEnd
 from store_io.kinds.rocksdb_queues.queue_keys import queue_of_prefix
 from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_queues.stored_entries import stored_rows
-from store_io.kinds.rocksdb_queues.stored_queue import QueueEnd
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged
 from store_io.source.byte_source import StoreLocation, open_source
 

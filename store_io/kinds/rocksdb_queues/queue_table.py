@@ -14,8 +14,8 @@ from schemas.advice import Refusal, RefusalKind
 from schemas.gaps import Gap
 from schemas.rows import QueueKey, StoreFile
 from store_io.base.errors import StoreError
+from store_io.broker.queues.rocksdb_queue_state import QueueEnd, StoredEnds
 from store_io.kinds.rocksdb_queues.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
-from store_io.kinds.rocksdb_queues.stored_queue import QueueEnd, StoredEnds
 from store_io.rocksdb.database import Database, DatabaseDamaged, TableFile
 from store_io.source.byte_source import ByteSource, name_of
 

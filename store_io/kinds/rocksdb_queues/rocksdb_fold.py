@@ -2,11 +2,20 @@
 
 Source: RocksDBConsumeQueueStore, RocksDBConsumeQueueOffsetTable.truncateDirty, CommitLog.recoverNormally, recoverAbnormally and
 isMappedFileMatchedRecover, read at 5.2.0, 5.3.1 and 5.3.3; 5.4.0 and 5.5.0 as their brokers behave.
+
+Runs of segments -> entries of all queues in RocksDB, in the order of dispatch: each lands at its own key (rocksdb.md 3).
+
+Source: RocksDBConsumeQueueStore.putMessagePosition, dispatch and dispatchLMQ, read at 5.3.3.
+
+The fold over a store with a DLedger log whose ConsumeQueues are in RocksDB (dledger.md 8).
+
+Source: DLedgerCommitLog.dledgerRecoverNormally, dledgerRecoverAbnormally, isMmapFileMatchedRecover; RocksGroupCommitService;
+RocksDBConsumeQueueStore.isMappedFileMatchedRecover, truncateDirty; read at 5.3.3, 5.4.0 and 5.5.0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,14 +24,60 @@ from schemas import commitlog_layout
 from schemas.advice import Refusal, RefusalKind
 from schemas.gaps import Cause, Gap
 from schemas.rocksdb_layout import CURRENT
-from schemas.rows import QueueKey
+from schemas.rows import FirstRecord, QueueKey, SegmentSummary
 from store_io.broker.dispatch import Choice, Dispatch
 from store_io.broker.prediction import BrokerQueue, Prediction, Refused, ScanId
-from store_io.broker.queues.place import database_folder
-from store_io.broker.queues.rocksdb_queue_state import RocksQueue
+from store_io.broker.queues.queue_puts import end_of
+from store_io.broker.queues.rocksdb_queue_state import PUT_DTYPE, BadEnds, EntryUnreadable, RocksQueue, StoredEnds, StoredEntry
+from store_io.broker.queues.start_databases import database_folder
 from store_io.broker.recovery import Fold
-from store_io.kinds.rocksdb_queues.rocksdb_puts import RocksPuts
-from store_io.kinds.rocksdb_queues.stored_queue import BadEnds, EntryUnreadable, StoredEnds, StoredEntry
+from store_io.broker.start_segment import StartSearch
+from store_io.kinds.dledger.ledger_fold import LedgerFold
+
+
+class RocksPuts:
+    """Collects what is put; `settle` gives it to the queues.
+
+    count: records so far.
+    mark: the end of the last ones put.
+    """
+
+    def __init__(self, find_queue: Callable[[QueueKey], RocksQueue]):
+        """find_queue: gives a queue, made if there is none."""
+        self._find_queue = find_queue
+        self._slots: dict[QueueKey, int] = {}
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []  # (slots, rows)
+        self.count = self.mark = 0
+
+    def put(self, scan: ScanId, scan_number: int, summary: SegmentSummary, numbers: np.ndarray) -> None:
+        """Put these runs of a segment, in their order."""
+        runs = summary.runs[numbers]
+        met = np.unique(runs["queue"])
+        slots = np.zeros(len(summary.queues), np.int64)
+        for queue in met.tolist():
+            slots[queue] = self._slots.setdefault(summary.queues[queue], len(self._slots))
+        rows = np.zeros(len(runs), PUT_DTYPE)
+        rows["first"], rows["count"] = runs["queue_offset"], runs["records"]
+        rows["first_phy"], rows["last_phy"], rows["scan"] = runs["first_phy_offset"], runs["last_phy_offset"], scan_number
+        self._parts.append((slots[runs["queue"]], rows))
+        self.count += int(runs["records"].sum())
+        self.mark = int(end_of(runs["last_phy_offset"], runs["last_size"]).max())
+
+    def settle(self) -> set[QueueKey]:
+        """Give everything to its queue; the queues that got something."""
+        if not self._parts:
+            return set()
+        slots = np.concatenate([part for part, _ in self._parts])
+        rows = np.concatenate([part for _, part in self._parts])
+        order = np.argsort(slots, kind="stable")
+        slots, rows = slots[order], rows[order]
+        edges = np.searchsorted(slots, np.arange(len(self._slots) + 1)).tolist()
+        for key, slot in self._slots.items():
+            self._find_queue(key).add(rows[edges[slot] : edges[slot + 1]])
+        keys = set(self._slots)
+        self._slots, self._parts = {}, []
+        return keys
+
 
 COMPACTED_FROM = 2  # so many tables are compacted at once (RocksDBOptionsFactory.createCQCFOptions, createOffsetCFOptions)
 
@@ -232,3 +287,46 @@ def _ask_ends(queue: RocksQueue, bad: BadEnds) -> None:
         queue.stored_minimum = bad.minimum(queue.key)
     except EntryUnreadable:
         queue.minimum_bad = True
+
+
+@dataclass(eq=False)
+class KeyedLedgerFold(LedgerFold, RocksFold):
+    """One run of the fold."""
+
+    def _begins_at(self, search: StartSearch, first: FirstRecord) -> bool:
+        if self.rules.start_by_record_check:
+            return super()._begins_at(search, first)
+        return first.magic == commitlog_layout.MAGIC_V1 and first.phy_offset <= self.mark
+
+    def _is_dispatched(self, search: StartSearch, first: FirstRecord) -> bool:
+        return search.indexed(first) and first.phy_offset <= self.mark
+
+    def _cut_after_crash(self, m: int, counted: int) -> None:
+        """Truncate after a dispatch at a place that recovery counts too low.
+
+        If the thread that puts has put all by then, each queue that leads there is cut; if it has put nothing, the queues into
+        which it puts end as they did before.
+        """
+        if m < counted:
+            return
+        self.prediction.ledger_cut = counted
+        put_first = self.put_into.mark if self.put_into.count else m
+        for key, queue in self.rocks.items():
+            self._ask_inside(queue, counted)
+            as_it_was, cut = replace(queue), replace(queue)
+            cut.truncate(counted, self.min_offset())
+            cut.cut_back = cut.maximum != as_it_was.maximum
+            answer = cut if counted < put_first else as_it_was
+            other = cut if counted < m and key not in self.met else as_it_was
+            self._ask_maximum(answer)
+            if other.maximum != answer.maximum:
+                answer.or_else = other
+            self.rocks[key] = answer
+        self.mark = put_first
+
+    def _start(self) -> None:
+        LedgerFold._start(self)
+
+    def compacts(self, runs: int) -> bool:
+        """dledgerRecoverAbnormally flushes nothing."""
+        return runs >= COMPACTED_FROM

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from schemas.finding_codes import CATALOGUE, Code, Part
 from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
 from store_io.broker.loading import Tree
-from store_io.broker.queues.place import database_folder
+from store_io.broker.queues.rocksdb_queue_state import StoredEnds
+from store_io.broker.queues.start_databases import database_folder
 from store_io.kinds.queues.queue_files import changes_log
 from store_io.kinds.queues.queue_plan import NewLog
 from store_io.kinds.rocksdb_queues.database_task import DatabaseTask, NewQueue
 from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan, plan_keyed_queue
-from store_io.kinds.rocksdb_queues.stored_queue import StoredEnds
 from store_io.model.queue_views import QueueView
 from store_io.repair.derived.rebuild_tasks import RAW_ENTRY_DTYPE, RawEntries
 from store_io.repair.repair_audit import Audited

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.rocksdb_layout import HOUR_MS
-from store_io.base.prints import Stretches
+from store_io.base.fingerprints import Stretches
 
 NO_SPANS = np.zeros((0, 2), np.int64)
 WINDOW_MS = 168 * HOUR_MS  # from the first hour that retention removes at once to the last

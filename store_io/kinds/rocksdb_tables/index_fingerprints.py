@@ -1,26 +1,83 @@
 """Prints of the entries that messages have in an index in RocksDB (rocksdb.md 10).
 
 Source: IndexRocksDBStore.buildIndex, IndexRocksDBRecord.getKeyBytes (5.4.0, 5.5.0).
+
+The entries that messages have in an index in RocksDB, as bytes (rocksdb.md 10): what `index_prints` takes prints of.
+
+Source: IndexRocksDBStore.buildIndex, IndexRocksDBRecord.getKeyBytes (5.4.0, 5.5.0).
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from schemas import commitlog_layout
+from schemas.rocksdb_layout import HOUR_MS
 from schemas.rows import QueueKey
-from store_io.base import prints
+from store_io.base import fingerprints
 from store_io.base.compiled.native import compiled_helper, kept
-from store_io.base.prints import SEED, Prints, Stretches, finished, fold_byte, fold_bytes, fold_number, prints_of
+from store_io.base.fingerprints import SEED, Prints, Stretches, finished, fold_byte, fold_bytes, fold_number, prints_of
+from store_io.base.java_compat import decode_utf8
 from store_io.log.records.message_columns import MAX_RECORD_KEYS, Columns
+from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
 
+
+class IndexedMessage(NamedTuple):
+    """The parts of a message from which `index_entries` makes its entries."""
+
+    topic: str
+    parts: tuple[bytes, bytes, bytes]
+    sys_flag: int
+    store_time: int
+    phy_offset: int
+
+
+def indexed_messages(scanned: ScannedRows, rows: np.ndarray) -> Iterator[IndexedMessage]:
+    """These rows of a batch."""
+    if not len(rows):
+        return
+    buffer, origin = properties_of(scanned.window, rows)
+    for row, shift in zip(rows, origin.tolist(), strict=True):
+        start = int(row["position"]) - shift
+        unique, keys, tags = (
+            buffer[start + int(row[f"{name}_at"]) : start + int(row[f"{name}_at"]) + int(row[f"{name}_len"])].tobytes()
+            if row[f"{name}_len"] > 0
+            else b""
+            for name in ("uniq", "keys", "tags")
+        )
+        topic = scanned.keys[int(row["topic_ref"])][0]
+        parts = unique, keys, tags
+        yield IndexedMessage(topic, parts, int(row["sys_flag"]), int(row["store_time"]), int(row["phy_offset"]))
+
+
+def index_entries(
+    topic: str, parts: tuple[bytes, bytes, bytes], sys_flag: int, store_time: int, phy_offset: int
+) -> Iterator[tuple[bytes, bytes]]:
+    """(key, value) of each. parts: the values of UNIQ_KEY, KEYS and TAGS, empty for none; what is no UTF-8 is stored as Java
+    decodes it."""
+    unique, keys, tags = (decode_utf8(part) for part in parts)
+    hour = store_time // HOUR_MS * HOUR_MS
+    rolled_back = sys_flag & commitlog_layout.SYS_TRANSACTION_MASK == commitlog_layout.SYS_ROLLBACK
+    if not topic or not unique or store_time <= 0 or hour <= 0 or rolled_back:
+        return
+    texts = [f"K@{key}@{unique}" for key in dict.fromkeys(keys.split(" ")) if key]
+    texts += [f"T@{tags}@{unique}"] if tags else []
+    for text in (*texts, f"U@{unique}"):
+        middle = f"@{topic}@{text}@".encode("utf-8", "surrogatepass")
+        yield struct.pack(">q", hour) + middle + struct.pack(">q", phy_offset), struct.pack(">q", store_time)
+
+
 # Of the table of a message's keys: a power of two, at least twice as many as it can have different ones.
 _LEAST_SLOTS, _TABLE_SLOTS = 16, 1 << 15
+
+
 _NO_KEYS = commitlog_layout.SYS_TRANSACTION_MASK, commitlog_layout.SYS_ROLLBACK
 
 
@@ -89,7 +146,7 @@ def _slot(data, starts, table, mask, seed, start, size):  # type: ignore[no-unty
     return slot
 
 
-@kept(prints)
+@kept(fingerprints)
 def _collect(rows, topics, ends, buffer, origin, starts, table, seed, phy, hashes, mask, rolled_back):  # type: ignore[no-untyped-def]
     """Fill physical offset and hash of each entry: how many."""
     count = 0

@@ -13,10 +13,10 @@ import numpy as np
 
 from schemas import rocksdb_layout as layout
 from schemas.gaps import Gap
-from store_io.base import prints
+from store_io.base import fingerprints
 from store_io.base.compiled.native import kept
 from store_io.base.errors import StoreError
-from store_io.base.prints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes
+from store_io.base.fingerprints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes
 from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.rocksdb.database import Batch, DatabaseDamaged, stored_number
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
@@ -170,7 +170,7 @@ def decoded(batch: Batch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     return phy, hours, hashes, good
 
 
-@kept(prints)
+@kept(fingerprints)
 def _decode(key_ends, value_ends, keys, values, good, phy, hours, hashes):  # type: ignore[no-untyped-def]
     for i in range(len(phy)):
         if not good[i]:

@@ -1,6 +1,12 @@
 """Index and transactions in RocksDB against the CommitLog (rocksdb.md 10).
 
 `file` is the database's folder; the message names an entry by the text of its key, `phy_offset` says where it leads.
+
+Table files in rocksdbstore/ that its database does not name: a MANIFEST that was cut opens as an older state without an error
+(rocksdb.md 10).
+
+Entries of transactions in RocksDB that a broker writes and passes over itself: a producer put an "@" into its unique key
+(rocksdb.md 10).
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ from schemas.finding_codes import (
 )
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC, TABLES_FOLDER
 from schemas.rows import NOTE, REBUILDABLE, Finding
-from store_io.base.members import among
+from store_io.base.fingerprints import among
 from store_io.base.times import iso_time
 from store_io.base.wording import count_text
 from store_io.broker.releases import parse_known
@@ -31,10 +37,20 @@ from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
 
 LATE_MS = 60_000  # before the end of the log: transactions are stopped before the last messages are dispatched
+
+
 STEP = Cure.REBUILD_TABLES.value
+
+
 HEADER_CHANGED = "Look for these messages in another copy of the same broker: their headers differ from what was indexed."
+
+
 ENDED_BY_PRODUCERS = "Nothing, where producers end their transactions themselves."
+
+
 ANSWERED = "Nothing, where producers answer to questions about transactions that are done."
+
+
 FIRST_WITH_TABLES = parse_known("5.4.0")
 
 
@@ -390,3 +406,49 @@ def _table_finding(
     code: Code, message: str, count: int, step: str, severity: str = REBUILDABLE, phy_offset: int | None = None
 ) -> Finding:
     return Finding(code, TABLES_FOLDER, severity=severity, phy_offset=phy_offset, message=message, next=step, count=count)
+
+
+_NOTHING = "Nothing: a broker that was killed may leave a table that it was writing, or that it no longer used."
+
+
+def unnamed_tables(evidence: Evidence) -> list[Finding]:
+    """Return findings on table files that the database in rocksdbstore/ does not know. A table in it must be in use.
+
+    After an unclean exit a file may be there that was written, or taken out of use, as the broker died.
+    """
+    copy, transactions = evidence.copy, evidence.table_results.transactions
+    in_use = copy.tables is not None or copy.timers is not None and copy.timers.table is not None
+    paths = copy.unnamed_tables or (transactions.unnamed if transactions is not None else ())
+    if not in_use:
+        return []
+    step = _NOTHING if copy.unclean else "" if copy.tables is not None else Cure.REBUILD_TIMERS.value
+    return [
+        Finding(
+            Code.ROCKSDBSTORE_DAMAGED,
+            path,
+            severity=NOTE if copy.unclean else "",
+            actual="not in the MANIFEST",
+            message="the database in rocksdbstore/ knows nothing of this table file: it may be an older state of it",
+            next=step,
+        )
+        for path in sorted(paths)
+    ]
+
+
+def passed_over(evidence: Evidence) -> list[Finding]:
+    """Always a note, as every broker leaves them."""
+    table = evidence.table_results.transactions
+    if table is None or not table.passed_over:
+        return []
+    text = f'{count_text(table.passed_over, "entry", "entries")} of transactions in RocksDB with another "@" in the unique key'
+    return [
+        Finding(
+            Code.TRANSACTION_ENTRY_MISSING,
+            TABLES_FOLDER,
+            severity=NOTE,
+            phy_offset=table.first_passed_over,
+            topic=HALF_TOPIC,
+            message=f"{text}: 5.5.0 passes over such, and never asks the producer",
+            count=table.passed_over,
+        )
+    ]

@@ -15,10 +15,10 @@ import numpy as np
 
 from schemas import rocksdb_layout as layout
 from store_io.base.errors import StoreError
-from store_io.base.members import among
+from store_io.base.fingerprints import among
 from store_io.kinds.rocksdb_queues.queue_table import find_database
 from store_io.kinds.rocksdb_tables.half_messages import told_by
-from store_io.kinds.rocksdb_tables.index_entries import index_entries, indexed_messages
+from store_io.kinds.rocksdb_tables.index_fingerprints import index_entries, indexed_messages
 from store_io.kinds.rocksdb_tables.transaction_table import is_sound
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment

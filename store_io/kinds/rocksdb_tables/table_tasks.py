@@ -13,12 +13,11 @@ import numpy as np
 from schemas.gaps import Gap
 from schemas.rocksdb_layout import HOUR_MS
 from store_io.base.errors import StoreError
-from store_io.base.prints import Prints, Stretches
+from store_io.base.fingerprints import Prints, Stretches
 from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_tables.half_messages import NO_HALVES, HalfMessages
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours, HourSpans, hour_spans
-from store_io.kinds.rocksdb_tables.index_entries import index_entries, indexed_messages
-from store_io.kinds.rocksdb_tables.index_fingerprints import IndexPrints
+from store_io.kinds.rocksdb_tables.index_fingerprints import IndexPrints, index_entries, indexed_messages
 from store_io.kinds.rocksdb_tables.index_table import entries_leading_into
 from store_io.kinds.timers.timer_part import scan_all
 from store_io.log.scan.dataset_rows import ScannedRows

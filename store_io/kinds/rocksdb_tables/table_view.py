@@ -11,7 +11,7 @@ import numpy as np
 
 from schemas.rocksdb_layout import HOUR_MS
 from schemas.rows import EXTENT_MESSAGE, SegmentSummary
-from store_io.base.prints import Stretches
+from store_io.base.fingerprints import Stretches
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours

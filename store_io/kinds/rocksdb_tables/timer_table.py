@@ -14,10 +14,10 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from schemas.gaps import Gap
 from schemas.rows import StoreFile
-from store_io.base import prints
+from store_io.base import fingerprints
 from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.errors import StoreError
-from store_io.base.prints import SEED, fold_bytes
+from store_io.base.fingerprints import SEED, fold_bytes
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueDatabase, find_database
 from store_io.rocksdb.database import Batch, DatabaseDamaged, stored_number
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
@@ -159,7 +159,7 @@ def _big_endian(data, at, size):  # type: ignore[no-untyped-def]
     return value
 
 
-@kept(prints)
+@kept(fingerprints)
 def _decode(key_ends, value_ends, keys, values, good, rows):  # type: ignore[no-untyped-def]
     for i in range(len(rows)):
         if not good[i]:

@@ -12,8 +12,8 @@ from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
-from store_io.kinds.timers.timer_entries_check import FarEntries
 from store_io.kinds.timers.timer_findings import between
+from store_io.kinds.timers.timer_units_check import FarEntries
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
 

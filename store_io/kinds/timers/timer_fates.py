@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from store_io.base.members import among, distinct
-from store_io.kinds.timers.timer_reach import Reach
+from store_io.base.fingerprints import among, distinct
+from store_io.kinds.timers.timer_recovery import Reach
 
 LOST = ("cut", "never", "after_end", "unreached", "no_unit")
 MARGIN_MS = 2000  # a slot's messages are put while the read time moves on

@@ -16,12 +16,11 @@ from schemas.rows import MappedFile, SegmentSummary
 from store_io.base.errors import StoreError
 from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_tables.timer_table import NO_ENTRIES, TimerEntries, timer_entries
-from store_io.kinds.timers.timer_entries_check import EntryFaults, entry_faults, entry_units
 from store_io.kinds.timers.timer_fates import Fates, TimerMessages, TimerState, delivering, fates_of, undelivered
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
 from store_io.kinds.timers.timer_task import TimerFiles
 from store_io.kinds.timers.timer_units import NO_UNITS, unit_windows
-from store_io.kinds.timers.timer_units_check import UnitFaults, unit_faults
+from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, entry_faults, entry_units, unit_faults
 from store_io.log.scan.dataset_rows import DatasetSink, ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.model.log_map import LogMap

@@ -17,11 +17,20 @@ from schemas.rocksdb_layout import INDEX_FAMILY, TABLES_FOLDER, TRANSACTION_FAMI
 from schemas.rows import Row
 from schemas.store_names import TIMER_LOG
 from store_io.base.wording import count_text
-from store_io.kinds.rocksdb_queues.stored_marks import filled_families
+from store_io.kinds.rocksdb_tables.stored_marks import filled_families
 from store_io.kinds.rocksdb_tables.table_rebuild import leave_timers_out
-from store_io.kinds.timers.new_timers import NewLog, NewUnit, check_bytes, log_pieces, new_log, units_of_file, wheel_pieces
+from store_io.kinds.timers.new_timers import (
+    Clock,
+    NewLog,
+    NewUnit,
+    check_bytes,
+    log_pieces,
+    new_log,
+    unit_times,
+    units_of_file,
+    wheel_pieces,
+)
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
-from store_io.kinds.timers.timer_waiting import Clock, unit_times
 from store_io.kinds.timers.waiting_timers import Found, find_waiting
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.repair_audit import Audited

@@ -13,9 +13,9 @@ import numpy as np
 
 from schemas.rows import QueueKey
 from schemas.timer_layout import TIMER_TOPIC
-from store_io.base import prints
+from store_io.base import fingerprints
 from store_io.base.compiled.native import compiled_helper, kept
-from store_io.base.prints import SEED, fold_bytes
+from store_io.base.fingerprints import SEED, fold_bytes
 from store_io.log.records.message_columns import Columns
 from store_io.log.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
@@ -95,7 +95,7 @@ def _mix(value, number):  # type: ignore[no-untyped-def]
     return value ^ (value >> np.uint64(32))
 
 
-@kept(prints)
+@kept(fingerprints)
 def _collect(rows, refs, buffer, origin, found, out_name, roll_name, label_name, cancel_name, topic_name):  # type: ignore[no-untyped-def]
     """Fill one element of `found` for each timer message and each delivered copy: how many."""
     count = 0

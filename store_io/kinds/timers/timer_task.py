@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from schemas import timer_layout as layout
+from schemas.entries import UNIT_DTYPE
 from schemas.finding_codes import Code
 from schemas.gaps import Gap
 from schemas.rows import NOTE, Finding, MappedFile
-from schemas.timer_rows import UNIT_DTYPE
 from store_io.base.errors import StoreError
-from store_io.kinds.timers.timer_check import TimerCheck
-from store_io.kinds.timers.timer_reach import Chains, Reach, Slots, Walk, reach_after
-from store_io.kinds.timers.timer_slots import read_slots
-from store_io.kinds.timers.timer_units import NO_UNITS, UnitWindow, unit_windows
+from store_io.kinds.timers.timer_files import TimerCheck
+from store_io.kinds.timers.timer_recovery import Chains, Reach, Slots, Walk, reach_after
+from store_io.kinds.timers.timer_units import NO_UNITS, UnitWindow, read_slots, unit_windows
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.piece_digest import PieceDigest
 

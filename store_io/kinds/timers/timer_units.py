@@ -2,6 +2,10 @@
 
 Source: TimerLog.append, TimerMessageStore.recoverAndRevise (5.1.4 to 5.5.0). Units lie on a grid of their own size in each file,
 so what follows a damaged one is found again.
+
+Slots of the timer wheel: those that hold anything, with the index where they lie (timer.md 4).
+
+Source: TimerWheel.getSlot, putSlot, getSlotIndex; Slot. The file is sparse: holes cost nothing.
 """
 
 from __future__ import annotations
@@ -12,14 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from schemas import timer_layout as layout
+from schemas.entries import SLOT_DTYPE, UNIT_DTYPE
 from schemas.rows import MappedFile
-from schemas.timer_rows import UNIT_DTYPE
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
 from store_io.source.piece_digest import PieceDigest
 
 WINDOW_UNITS = 40_000
+
+
 WINDOW_BYTES = WINDOW_UNITS * layout.UNIT_BYTES
+
 
 TIMER_UNIT = np.dtype(
     [
@@ -32,6 +39,8 @@ TIMER_UNIT = np.dtype(
         ("topic_hash", "i4"),
     ]
 )
+
+
 NO_UNITS = np.zeros(0, TIMER_UNIT)
 
 
@@ -102,3 +111,37 @@ def _units_of(file: MappedFile, at: int, data: np.ndarray) -> UnitWindow:
         magic = int.from_bytes(rest[layout.UNIT_HEAD_BYTES - 4 : layout.UNIT_HEAD_BYTES].tobytes(), "big", signed=True)
         return UnitWindow(file, units, broken, at + whole * layout.UNIT_BYTES, magic == layout.BLANK_MAGIC)
     return UnitWindow(file, units, broken, at + whole * layout.UNIT_BYTES if len(rest) else -1)
+
+
+SLOT_WINDOW_BYTES = 65_536 * layout.SLOT_BYTES
+
+
+WHEEL_SLOT = np.dtype(
+    [("index", "i4"), ("number", "i4"), ("time", "i8"), ("first", "i8"), ("last", "i8")]  # time in units of the precision
+)
+
+
+def read_slots(source: ByteSource, path: str, digest: PieceDigest) -> np.ndarray:
+    """The slots that are not all zero, by index: WHEEL_SLOT. Every byte goes to the digest. Raises StoreError."""
+    found = [np.zeros(0, WHEEL_SLOT)]
+    with source.open(path) as file:
+        at = 0
+        while at < file.size:
+            data_at = file.next_data(at)
+            data_at -= data_at % layout.SLOT_BYTES
+            digest.feed_zeros(max(0, data_at - at))
+            at = max(at, data_at)
+            buffer = np.empty(min(SLOT_WINDOW_BYTES, file.size - at), np.uint8)
+            if not len(buffer):
+                break
+            file.read_into(at, buffer)
+            digest.feed(buffer)
+            rows = buffer[: len(buffer) // layout.SLOT_BYTES * layout.SLOT_BYTES].view(SLOT_DTYPE)
+            used = np.flatnonzero((rows["time"] != 0) | (rows["first"] != 0) | (rows["last"] != 0) | (rows["number"] != 0))
+            slots = np.zeros(len(used), WHEEL_SLOT)
+            slots["index"] = at // layout.SLOT_BYTES + used
+            for name in ("time", "first", "last", "number"):
+                slots[name] = rows[name][used]
+            found.append(slots)
+            at += len(buffer)
+    return np.concatenate(found)

@@ -1,6 +1,11 @@
 """Units of the timer log against the messages that they lead to (timer.md 6).
 
 Source: TimerMessageStore.doEnqueue (5.1.4 to 5.5.0): what a unit takes over of its message.
+
+Entries of timers in RocksDB against the messages that they lead to (timer.md 9).
+
+Source: TimerMessageRocksDBStore.TimerSysTopicScanService, Timeline.TimelineIndexBuildService (5.4.0, 5.5.0): what an entry takes
+over of its message.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import numpy as np
 
 from schemas import timer_layout as layout
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_HASH
+from store_io.kinds.timers.timer_units import TIMER_UNIT
 from store_io.model import log_map as lm
 from store_io.model.log_map import LogMap
 
@@ -108,3 +114,112 @@ def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int
             actual = f"{what} {units[unit_name][i]}" if name else f"magic {units['magic'][i]}" if chosen is flag else "none there"
             found.wrong.append(WrongUnit(int(units["position"][i]), expected, actual))
     return found
+
+
+MOST_WRONG_ENTRIES = 100
+
+
+NO_POSITION = -1  # of what lies in no timer log
+
+
+@dataclass(frozen=True)
+class EntryFault:
+    """One entry that does not fit its message.
+
+    time: the delivery time in its key.
+    phy_offset: the physical offset to which it leads.
+    """
+
+    time: int
+    phy_offset: int
+    expected: str
+    actual: str
+
+
+@dataclass(frozen=True)
+class FarEntries:
+    """Entries that lead too far: how many, and the first of them."""
+
+    count: int = 0
+    time: int = 0
+    phy_offset: int = -1
+
+    def __add__(self, other: FarEntries) -> FarEntries:
+        first = min((far for far in (self, other) if far.count), key=lambda far: (far.time, far.phy_offset), default=self)
+        return FarEntries(self.count + other.count, first.time, first.phy_offset)
+
+
+@dataclass
+class EntryFaults:
+    """The faults of timers' entries.
+
+    beyond: entries that lead to the end of the copy's log or further.
+    stale: entries that lead to the end of the log after a start or further.
+    wrong: the first wrong ones; wrong_count: all.
+    """
+
+    beyond: FarEntries = field(default_factory=FarEntries)
+    stale: FarEntries = field(default_factory=FarEntries)
+    wrong_count: int = 0
+    wrong: list[EntryFault] = field(default_factory=list)
+
+    def __add__(self, other: EntryFaults) -> EntryFaults:
+        wrong = sorted(self.wrong + other.wrong, key=lambda fault: (fault.time, fault.phy_offset))[:MOST_WRONG_ENTRIES]
+        return EntryFaults(self.beyond + other.beyond, self.stale + other.stale, self.wrong_count + other.wrong_count, wrong)
+
+
+def entry_units(entries: np.ndarray) -> np.ndarray:
+    """Entries (TIMER_ENTRY) as units of the timer log (TIMER_UNIT), with no position."""
+    units = np.zeros(len(entries), TIMER_UNIT)
+    units["position"], units["previous"], units["magic"] = NO_POSITION, NO_POSITION, 1
+    for name in ("time", "phy_offset", "size"):
+        units[name] = entries[name]
+    return units
+
+
+def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at: int | None) -> EntryFaults:
+    """Compare each entry (TIMER_ENTRY) with the timer message (TIMER_ROW) at its physical offset.
+
+    An entry that leads below the log's start has expired.
+    truncate_at: the log's end after a start; None if it is not known.
+    """
+    found = EntryFaults()
+    beyond = entries["phy_offset"] >= log.data_end
+    found.beyond = _far(entries, beyond)
+    if truncate_at is not None:
+        found.stale = _far(entries, entries["phy_offset"] >= truncate_at)
+    entries = entries[(entries["phy_offset"] >= log.start) & ~beyond]
+    messages = rows[rows["flags"] & (DELIVERED | DELETES) == 0]
+    messages = messages[np.argsort(messages["phy_offset"], kind="stable")]
+    if not len(entries):
+        return found
+    if not len(messages):
+        messages = np.full(1, -1, messages.dtype)
+    own = messages[np.minimum(np.searchsorted(messages["phy_offset"], entries["phy_offset"]), len(messages) - 1)]
+    there = own["phy_offset"] == entries["phy_offset"]
+    missing = ~there & (log.kind_at(entries["phy_offset"]) == lm.MESSAGE)  # else the message is damaged: a finding of its own
+    size, time = there & (own["size"] != entries["size"]), there & (own["out_time"] != entries["time"])
+    unique = there & (own["unique"] != entries["unique"])
+    wrong = missing | size | time | unique
+    found.wrong_count = int(wrong.sum())
+    for i in np.flatnonzero(wrong)[:MOST_WRONG_ENTRIES].tolist():
+        stored = entries[i]
+        expected, actual = [], []
+        for chosen, name, of_message in ((size, "size", "size"), (time, "time", "out_time")):
+            if chosen[i]:
+                expected.append(f"{name} {own[of_message][i]}")
+                actual.append(f"{name} {stored[name]}")
+        if unique[i]:
+            expected.append("its message's unique key")
+            actual.append("another one")
+        if missing[i]:
+            expected, actual = [f"a timer message at physical offset {stored['phy_offset']}"], ["none there"]
+        found.wrong.append(EntryFault(int(stored["time"]), int(stored["phy_offset"]), ", ".join(expected), ", ".join(actual)))
+    return found
+
+
+def _far(entries: np.ndarray, chosen: np.ndarray) -> FarEntries:
+    if not chosen.any():
+        return FarEntries()
+    first = entries[chosen][0]
+    return FarEntries(int(chosen.sum()), int(first["time"]), int(first["phy_offset"]))

@@ -5,6 +5,10 @@ its own physical offset; ConsumeQueues and the index name that, never the frame'
 is a filler. All that walks a segment asks the framing of its `RecordCheck`.
 
 Another framing is a module and a line in `FRAMINGS`, and more: CONTRIBUTING.md, "add a framing of the log".
+
+DLedger's data files: 48 bytes before each record, and a filler whose magic comes before its size (dledger.md 1).
+
+Source: DLedgerCommitLog.checkMessageAndReturnSize (skips the header unread), DLedgerEntryCoder, MmapFileList.preAppend.
 """
 
 from __future__ import annotations
@@ -15,8 +19,73 @@ from typing import Protocol
 import numpy as np
 
 from schemas import commitlog_layout as layout
+from schemas import dledger_layout
 from store_io.broker.releases import BrokerRules
-from store_io.log.records.dledger_framing import DLedgerFraming, HeaderPart
+
+
+@dataclass(frozen=True)
+class HeaderPart:
+    """One field of an entry header.
+
+    at: the position of the field in the header.
+    wanted: the value that the field must have; None if any value will do.
+    """
+
+    name: str
+    at: int
+    data: bytes
+    value: int
+    wanted: str | None = None
+    right: bool = True
+
+
+@dataclass(frozen=True)
+class DLedgerFraming:
+    """The framing of files below a group's folder; the older part of a mixed store, in commitlog/, has plain records."""
+
+    header_bytes: int = dledger_layout.HEADER_BYTES
+    filler_magic: bytes = dledger_layout.MAGIC_BLANK_BYTES
+    filler_magic_position: int = 0
+    broker_reads_header: bool = False
+
+    def frames(self, path: str) -> bool:
+        return not path or path.startswith(dledger_layout.FOLDER_PREFIX)
+
+    def accepts(self, headers: np.ndarray, sizes: np.ndarray, phy_offsets: np.ndarray) -> np.ndarray:
+        found = np.ascontiguousarray(headers).view(dledger_layout.HEADER_DTYPE)[:, 0]
+        accepted: np.ndarray = (
+            (found["magic"] == dledger_layout.MAGIC)
+            & (found["size"] == sizes + dledger_layout.HEADER_BYTES)
+            & (found["body_size"] == sizes)
+            & (found["pos"] == phy_offsets - dledger_layout.HEADER_BYTES)
+            & (found["index"] >= 0)
+            & (found["term"] >= 0)
+        )
+        return accepted
+
+    def fault(self, header: bytes, size: int, phy_offset: int) -> tuple[str, str]:
+        wrong = next((p for p in self.parts(header, size, phy_offset) if not p.right), None)
+        return ("", "") if wrong is None else (f"{wrong.name} {wrong.wanted}", f"{wrong.name} {wrong.value}")
+
+    def parts(self, header: bytes, size: int, phy_offset: int) -> list[HeaderPart]:
+        found = np.frombuffer(header, dledger_layout.HEADER_DTYPE)[0]
+        exact = {
+            "magic": dledger_layout.MAGIC,
+            "size": size + dledger_layout.HEADER_BYTES,
+            "pos": phy_offset - dledger_layout.HEADER_BYTES,
+            "body_size": size,
+        }
+        parts = []
+        for name in dledger_layout.HEADER_DTYPE.names or ():
+            kind, at = dledger_layout.HEADER_DTYPE.fields[name][:2]  # type: ignore[index]
+            value, data = int(found[name]), header[at : at + kind.itemsize]
+            if name in exact:
+                parts.append(HeaderPart(name, at, data, value, str(exact[name]), value == exact[name]))
+            elif name in ("index", "term"):
+                parts.append(HeaderPart(name, at, data, value, "of at least 0", value >= 0))
+            else:
+                parts.append(HeaderPart(name, at, data, value))
+        return parts
 
 
 class Framing(Protocol):
@@ -81,6 +150,8 @@ class PlainFraming:
 
 
 PLAIN = PlainFraming()
+
+
 FRAMINGS: dict[str, Framing] = {"enableDLegerCommitLog": DLedgerFraming()}  # setting -> framing; PLAIN if none of them is on
 
 

@@ -2,6 +2,8 @@
 
 Two decoders share it: `commitlog_columns` (compiled, fast) and `commitlog_reader` (the readable reference). What the fast
 one does not accept is judged by `RecordCheck.verdict` and, where valid, appended with `append_message`.
+
+The index entries of the messages in `Columns`, for all rows at once (recovery.md 8.2).
 """
 
 from __future__ import annotations
@@ -44,16 +46,37 @@ from store_io.log.records.framing import PLAIN, Framing, filler_size, framing_of
 
 # Bits of the column `flags`. "Present" means: after the parser's rules, so with a value that is not empty.
 HAS_TAGS = 0x1  # TAGS present
+
+
 HAS_UNIQ = 0x2  # UNIQ_KEY present
+
+
 HAS_KEYS = 0x4  # KEYS present (it may consist of spaces, then it yields no key)
+
+
 HAS_MULTI_DISPATCH = 0x8  # INNER_MULTI_DISPATCH and INNER_MULTI_QUEUE_OFFSET present and not blank
+
+
 HAS_INNER = 0x10  # INNER_NUM and INNER_BASE present, and the rules know them: batch_base and batch_count are theirs
+
+
 MALFORMED_PROPERTIES = 0x20  # `message_verdict.properties_fault` has something to say
+
+
 HAS_PROPERTY_CRC = 0x40  # the record ends in a property CRC as a broker appends it
+
+
 SCHEDULE = 0x80  # topic SCHEDULE_TOPIC_XXXX with DELAY present
+
+
 ODD_HEADER = 0x100  # `header_faults` has something to say
+
+
 OLD_PARSER_DIFFERS = 0x400  # with `watches_old_parser`: the parser of 4.9.0 and before reads a property of interest otherwise
+
+
 INNER_ALONE = 0x200  # INNER_NUM present without INNER_BASE: an inner batch as queues in RocksDB number it
+
 
 ROW_DTYPE = np.dtype(
     [
@@ -92,12 +115,18 @@ ROW_DTYPE = np.dtype(
     ],
     align=True,
 )
+
+
 """One message. Rows, not columns, lie together in memory: a decoder writes a whole row at once, and thirty separate streams
 cost it more than half of its speed."""
 
+
 NO_SUMS = no_sums(0)
 
+
 MAX_RECORD_KEYS = 16_386  # KEYS of 32,767 bytes at most, every second one a space; UNIQ_KEY; the tag key
+
+
 DEFAULT_CAPACITY = 32_768
 
 
@@ -137,8 +166,13 @@ class Columns:
 # ---- topics --------------------------------------------------------------------------------------------------------
 
 _WORD = (1 << 64) - 1
+
+
 HASH_SEED = secrets.randbits(64)  # of this process: nobody can choose topics that all lead to one slot
+
+
 HASH_FACTOR = 0xD6E8FEB86659FD93
+
 
 TOPIC_DTYPE = np.dtype(
     [
@@ -242,15 +276,34 @@ NEED_MORE, FULL, STOPPED = "need_more", "full", "stopped"
 
 # Bits of `RecordCheck.settings`: what compiled code asks of a check.
 KNOWS_V2 = 0x1
+
+
 CHECK_PHY_OFFSET = 0x2  # against the position
+
+
 CHECK_BODY_CRC = 0x4
+
+
 CHECK_PROPERTY_CRC = 0x8  # where the record ends in one
+
+
 NEED_PROPERTY_CRC = 0x10  # it has to
+
+
 ZERO_CRC_OK = 0x20
+
+
 NEED_DUP_INFO = 0x40
+
+
 INNER_BATCH = 0x80
+
+
 OLD_PARSER = 0x100
+
+
 WATCH_OLD_PARSER = 0x200
+
 
 _OF_INTEREST = (  # properties that decide anything here
     b"TAGS", b"KEYS", b"UNIQ_KEY", b"DELAY", b"DUP_INFO", layout.PROPERTY_CRC_NAME.encode(), b"INNER_NUM", b"INNER_BASE",
@@ -516,3 +569,24 @@ def _flags(message: Message, data: bytes, frames: Frames, check: RecordCheck) ->
     if header_faults(message.sys_flag, *lengths, message.body_crc, head, inner):
         flags |= ODD_HEADER
     return flags
+
+
+def puts_tag_key(rows: np.ndarray, tag_index: bool) -> np.ndarray:
+    """Per row, whether its tags are a key. tag_index: whether the release puts tags."""
+    kinds = rows["sys_flag"] & layout.SYS_TRANSACTION_MASK
+    found: np.ndarray = (rows["flags"] & HAS_TAGS != 0) & (kinds != layout.SYS_ROLLBACK) & tag_index
+    return found
+
+
+def entry_counts(rows: np.ndarray, tag_index: bool) -> np.ndarray:
+    """Per row, how many entries it puts."""
+    counts: np.ndarray = rows["key_count"] + puts_tag_key(rows, tag_index)
+    return counts
+
+
+def entries_in_order(rows: np.ndarray, tag_index: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return (row number, index in `Columns.key_hash`) of each index entry, in the order of dispatch."""
+    counts = entry_counts(rows, tag_index)
+    of = np.repeat(np.arange(len(rows)), counts)
+    within = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return of, rows["key_start"][of] + within

@@ -18,8 +18,7 @@ from schemas.tables import DATASETS
 from store_io.base.compiled.native import kept
 from store_io.base.times import timestamps
 from store_io.log.records import message_columns
-from store_io.log.records.index_columns import entry_counts, puts_tag_key
-from store_io.log.records.message_columns import HAS_KEYS, HAS_UNIQ, Columns
+from store_io.log.records.message_columns import HAS_KEYS, HAS_UNIQ, Columns, entry_counts, puts_tag_key
 from store_io.log.records.segment_items import KIND_BATCH
 from store_io.log.scan.row_texts import gather_texts, part_texts, properties_of, queue_ids, topic_texts
 from store_io.source.segment_window import SegmentWindow

@@ -1,4 +1,7 @@
-"""Findings of one segment: a bounded collection in a stable order."""
+"""Findings of one segment: a bounded collection in a stable order.
+
+The place of a finding.
+"""
 
 from __future__ import annotations
 
@@ -66,3 +69,10 @@ class Findings:
     def ordered(self) -> list[Finding]:
         """By file, place, code."""
         return sorted(self._kept, key=lambda f: (f.file, f.start or 0, f.end or 0, f.code, f.phy_offset or 0))
+
+
+class Place(NamedTuple):
+    """The place of a finding: a path below the store root, and a byte, or None for a key."""
+
+    path: str
+    position: int | None

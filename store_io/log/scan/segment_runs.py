@@ -22,8 +22,7 @@ from store_io.kinds.queues import queue_probe as probed
 from store_io.kinds.queues.queue_probe import QueueProbe
 from store_io.log.records import message_columns
 from store_io.log.records import segment_items as item
-from store_io.log.records.index_columns import entry_counts
-from store_io.log.records.message_columns import DEFAULT_CAPACITY, HAS_TAGS, INNER_ALONE, SCHEDULE
+from store_io.log.records.message_columns import DEFAULT_CAPACITY, HAS_TAGS, INNER_ALONE, SCHEDULE, entry_counts
 from store_io.log.records.segment_items import FAR, KIND_BATCH, grown
 
 NO_NUMBERS = np.zeros(0, np.int64)

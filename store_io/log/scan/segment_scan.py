@@ -54,14 +54,13 @@ from store_io.log.records.segment_items import BATCH_ROWS, BRIDGE_FLAGS, HOST_CH
 from store_io.log.records.segment_walk import FAST, Decoding, StrayChain, capacity_for, decoder_of, stray_chain, walk_batches
 from store_io.log.scan.batch_items import BatchItems, part_of
 from store_io.log.scan.dataset_rows import DatasetSink, ScannedRows
-from store_io.log.scan.odd_headers import StoreHosts, odd_header
+from store_io.log.scan.odd_headers import StoreHosts, odd_header, torn_properties
 from store_io.log.scan.other_walks import STOP_KINDS, OtherWalks
 from store_io.log.scan.resync import Resync
 from store_io.log.scan.segment_edges import edge_digest, first_record
 from store_io.log.scan.segment_findings import Findings, Span, message_finding
 from store_io.log.scan.segment_runs import ItemRange, RunBuilder, inner_messages
 from store_io.log.scan.segment_times import StoreTimes
-from store_io.log.scan.torn_copies import torn_properties
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow

@@ -8,6 +8,8 @@ messages that are gone and damage look alike: where the question begins with suc
 the log counts as the queue's first. What is read is read from a segment's start, so a message's status is that of the whole
 log. A second message with a queue offset that an entry leads to can be anywhere, and so can one whose stored queue offset is
 damaged: the log alone shows them, so an answer that is narrowed down like this has to say so.
+
+ConsumeQueue entries of a question that lead where this copy has no segment: their messages cannot be found in it.
 """
 
 from __future__ import annotations
@@ -22,24 +24,77 @@ import numpy as np
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueKey
-from store_io.base.errors import StoreError
+from store_io.base.errors import NotAFile, StoreError
 from store_io.base.failed_reads import can_do_without
 from store_io.base.wording import seen
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.consumequeue_reader import read_entries, unit_bytes, valid_entries
-from store_io.messages.message_filter import MessageFilter
+from store_io.kinds.queues.queue_store import is_used
+from store_io.messages.message_filter import ALL, MessageFilter
 from store_io.messages.message_search import SingleMessages
 from store_io.messages.open_store import OpenStore, QueueFiles
 from store_io.source.byte_source import ByteSource, OpenFiles
 
+MOST_LED_OUT = 1 << 17  # that are looked at, of each queue
+
+
+def entries_led_out(store: OpenStore, wanted: MessageFilter) -> int:
+    """Count the entries of these queues and queue offsets that lead to physical offsets in no segment.
+
+    0 if the question names no queue or no queue offsets, for queues in RocksDB, and for queues with more such entries than are
+    looked at. Raises Unreadable.
+    """
+    if wanted.topics is None or wanted.queue_ids is None or wanted.queue_offsets == ALL:
+        return 0
+    segments, found = store.segments(), 0
+    try:
+        for queue in store.queues():
+            if queue.key[0] in wanted.topics and queue.key[1] in wanted.queue_ids and not queue.batch and queue.files:
+                found += _led_out(store, queue.files, wanted, segments)
+    except NotAFile:
+        return 0
+    return found
+
+
+def _led_out(store: OpenStore, files: tuple[MappedFile, ...], wanted: MessageFilter, segments: list[MappedFile]) -> int:
+    low, high = wanted.queue_offsets
+    unit = unit_bytes(False)
+    begin, end = min(f.start for f in files) // unit, max(f.start + f.size for f in files) // unit
+    first, last = max(low or 0, begin), end if high is None else min(high, end)
+    if last - first > MOST_LED_OUT:
+        return 0
+    rows = read_entries(store.source(), files, first, last)
+    places = rows["phy_offset"][valid_entries(rows) & is_used(rows)]
+    held = np.zeros(len(places), bool)
+    for file in segments:
+        held |= (places >= file.start) & (places < file.start + file.size)
+    return int((~held).sum())
+
+
 SMALL_LOG_BYTES = 128 << 20  # read in less time than it takes to look at entries
+
+
 ENTRY_BYTES = 1 << 19  # of a log that are read in the time that it takes to look at an entry
+
+
 MOST_ENTRIES = 8192  # that are looked at, of all queues
+
+
 MOST_BYTES = 32 << 20  # of messages of which only the first few are wanted
+
+
 WINDOW_ENTRIES = 1 << 15
+
+
 MOST_WINDOWS = 128  # of entries that a look for the queue's first or last one takes
+
+
 LARGEST_OFFSET = (1 << 63) - 1
+
+
 WORTH_IT = 0.75  # of a log, where so much is to be read it may be all
+
+
 _UNREAD = -1
 
 

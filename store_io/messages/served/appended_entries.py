@@ -24,8 +24,7 @@ from store_io.broker.queues.queue_pieces import Piece
 from store_io.broker.queues.queue_state import QueueState
 from store_io.log.records import commitlog_columns
 from store_io.log.records.framing import framing_of
-from store_io.log.records.index_columns import entries_in_order
-from store_io.log.records.message_columns import HAS_MULTI_DISPATCH, ROW_DTYPE, Columns, RecordCheck, TopicTable
+from store_io.log.records.message_columns import HAS_MULTI_DISPATCH, ROW_DTYPE, Columns, RecordCheck, TopicTable, entries_in_order
 from store_io.log.records.segment_walk import Decoding, capacity_for, walk_batches
 from store_io.source.segment_window import SegmentWindow
 

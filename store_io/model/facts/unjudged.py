@@ -14,9 +14,9 @@ from schemas.gaps import Cause, Gap
 from schemas.rocksdb_layout import TABLES_FOLDER
 from schemas.timer_layout import TIMER_CHECK
 from store_io.base.errors import StoreError
-from store_io.broker.queues.marked_families import keeps_other_tables
+from store_io.broker.queues.start_databases import keeps_other_tables
 from store_io.broker.releases import BrokerRules
-from store_io.broker.settings.config_files import (
+from store_io.broker.settings.config_rules import (
     CONSUMER_OFFSETS,
     DELAY_OFFSETS,
     GROUPS,
@@ -24,8 +24,8 @@ from store_io.broker.settings.config_files import (
     TOPICS,
     ConfigFile,
     config_files,
+    config_rules,
 )
-from store_io.broker.settings.config_rules import config_rules
 from store_io.kinds.config.config_reader import Load, StoreConfig
 from store_io.kinds.config.opened_databases import DatabaseState, database_states
 from store_io.kinds.config.table_places import DATABASE_TABLES, all_places, table_places

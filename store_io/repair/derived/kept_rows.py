@@ -2,6 +2,10 @@
 
 The rows have the form in which a rebuild takes them: queue entries (`entry_rows.QUEUED_DTYPE`) and raw index entries, in the
 order of the log. They hold as long as the audit itself does: a change of the log leads to another audit.
+
+The parts of decoded messages that a rebuild keeps: rows for queue entries, queue by queue, and raw index entries.
+
+Compiled code goes from row to row by address: NumPy's copies of single fields took longer than decoding.
 """
 
 from __future__ import annotations
@@ -12,11 +16,153 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from schemas.rows import QueueKey, SegmentSummary
+from schemas import commitlog_layout
+from schemas import rows as rows_module
+from schemas.rows import RUN_UNQUEUED, QueueKey, SegmentSummary
+from store_io.base.compiled import native
+from store_io.base.compiled.native import Address, kept, peek_i32, peek_i64, poke_i32, poke_i64
+from store_io.log.records import message_columns
+from store_io.log.records import segment_items as item
+from store_io.log.records.message_columns import HAS_TAGS, Columns
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
-from store_io.repair.derived.entry_rows import WAITING_ROWS, QueuedRows, raw_index_entries
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter, WriteFailed
+
+WAITING_ROWS = 1 << 18  # entries that are sorted by queue together: 15 MB, and as much in order
+
+
+QUEUED_DTYPE = np.dtype(
+    [
+        ("topic_ref", "i4"), ("total_size", "i4"), ("queue_offset", "i8"), ("phy_offset", "i8"), ("tags_code", "i8"),
+        ("store_time", "i8"), ("batch_base", "i8"), ("batch_count", "i4"), ("kind", "i4"),
+    ],
+    align=True,
+)  # fmt: skip
+
+
+RAW_DTYPE = np.dtype([("key_hash", "i4"), ("phy_offset", "i8"), ("store_time", "i8")])  # of the size of an index entry
+
+
+_QUEUED = QUEUED_DTYPE.itemsize
+
+
+_REF, _SIZE, _QUEUE_OFFSET, _PHY, _TAGS, _TIME, _BASE, _COUNT, _KIND = (
+    int(QUEUED_DTYPE.fields[name][1]) for name in QUEUED_DTYPE.names or () if QUEUED_DTYPE.fields
+)
+
+
+_RAW = RAW_DTYPE.itemsize
+
+
+_RAW_PHY, _RAW_TIME = 4, 12
+
+
+class QueuedRows:
+    """Rows (QUEUED_DTYPE) that wait for their entries to be written."""
+
+    def __init__(self) -> None:
+        self._rows = self._ordered = np.empty(0, QUEUED_DTYPE)
+        self.count = 0
+
+    def add(self, items: np.ndarray, kinds: np.ndarray) -> None:
+        """Keep those of these items (ROW_DTYPE) that are in a queue. There is room for WAITING_ROWS at least."""
+        if self.count + len(items) > len(self._rows):
+            larger = np.empty(max(WAITING_ROWS, self.count + len(items)), QUEUED_DTYPE)
+            larger[: self.count] = self._rows[: self.count]
+            self._rows = larger
+        self.count = _take(np.ascontiguousarray(items), kinds, self._rows, self.count)
+
+    def room_for(self, count: int) -> np.ndarray:
+        """Room for so many rows in place of all that wait. What the caller puts there waits then."""
+        if count > len(self._rows):
+            self._rows = np.empty(max(WAITING_ROWS, count), QUEUED_DTYPE)
+        self.count = count
+        return self._rows[:count]
+
+    def as_met(self) -> np.ndarray:
+        """The rows in the order of the log, and nothing waits any more. They are good until the next call."""
+        count, self.count = self.count, 0
+        return self._rows[:count]
+
+    def in_order(self, keys: Sequence[QueueKey]) -> tuple[np.ndarray, list[int]]:
+        """Return (the rows queue by queue, the end of each queue's rows); nothing waits any more.
+
+        Rows of a queue are in their own order. The rows are good until the next call.
+        """
+        if len(self._ordered) < self.count:
+            self._ordered = np.empty(len(self._rows), QUEUED_DTYPE)
+        ordered, ends = self._ordered[: self.count], np.zeros(len(keys), np.int64)
+        _order(self._rows, self.count, ends, ordered)
+        self.count = 0
+        return ordered, ends.tolist()
+
+
+def raw_index_entries(columns: Columns, tag_index: bool) -> np.ndarray:
+    """The index entries of these messages as RAW_DTYPE, in the order of dispatch. tag_index: whether the release puts tags."""
+    raw = np.empty(columns.key_hash_count, RAW_DTYPE)
+    return raw[: _put_keys(columns.row_bytes, columns.count, int(tag_index), columns.key_hash, raw)]
+
+
+@kept(rows_module, message_columns, item, native)
+def _take(rows: Address, kinds, waiting: Address, used):  # type: ignore[no-untyped-def]
+    """Copy what is kept of the rows to `waiting`, after `used` rows there; how many these are then."""
+    for i in range(len(kinds)):
+        if kinds[i] == RUN_UNQUEUED:
+            continue
+        row, to = rows + i * item.ROW, waiting + used * _QUEUED
+        poke_i32(to + _REF, peek_i32(row + item.TOPIC_REF))
+        poke_i32(to + _SIZE, peek_i32(row + item.TOTAL_SIZE))
+        poke_i64(to + _QUEUE_OFFSET, peek_i64(row + item.QUEUE_OFFSET))
+        poke_i64(to + _PHY, peek_i64(row + item.PHY_OFFSET))
+        poke_i64(to + _TAGS, peek_i64(row + item.TAGS_CODE))
+        poke_i64(to + _TIME, peek_i64(row + item.STORE_TIME))
+        poke_i64(to + _BASE, peek_i64(row + item.BATCH_BASE))
+        poke_i32(to + _COUNT, peek_i32(row + item.BATCH_COUNT))
+        poke_i32(to + _KIND, np.int64(kinds[i]))
+        used += 1
+    return used
+
+
+@kept(native)
+def _order(rows: Address, count, ends, ordered: Address):  # type: ignore[no-untyped-def]
+    """Copy the rows in the order of their queues.
+
+    ends: gets the end of each queue's rows.
+    """
+    for i in range(count):
+        ends[peek_i32(rows + i * _QUEUED + _REF)] += 1
+    at = np.int64(0)
+    for queue in range(len(ends)):
+        many = ends[queue]
+        ends[queue] = at
+        at += many
+    for i in range(count):
+        row = rows + i * _QUEUED
+        queue = peek_i32(row + _REF)
+        to = ordered + ends[queue] * _QUEUED
+        for word in range(0, _QUEUED, 8):
+            poke_i64(to + word, peek_i64(row + word))
+        ends[queue] += 1
+
+
+@kept(commitlog_layout, message_columns, item, native)
+def _put_keys(rows: Address, count, tag_index, hashes: Address, raw: Address):  # type: ignore[no-untyped-def]
+    """Write the rows' index entries to `raw`; how many these are. Which a message has: recovery.md 8.2."""
+    used = np.int64(0)
+    for i in range(count):
+        row = rows + i * item.ROW
+        keys = peek_i32(row + item.KEY_COUNT)
+        if tag_index and peek_i32(row + item.FLAGS) & HAS_TAGS:
+            if peek_i32(row + item.SYS_FLAG) & commitlog_layout.SYS_TRANSACTION_MASK != commitlog_layout.SYS_ROLLBACK:
+                keys += 1
+        start = hashes + 4 * peek_i32(row + item.KEY_START)
+        for key in range(keys):
+            to = raw + used * _RAW
+            poke_i32(to, peek_i32(start + 4 * key))
+            poke_i64(to + _RAW_PHY, peek_i64(row + item.PHY_OFFSET))
+            poke_i64(to + _RAW_TIME, peek_i64(row + item.STORE_TIME))
+            used += 1
+    return used
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,13 @@ from schemas.finding_codes import Code
 from schemas.rows import RUN_QUEUE, Finding, QueueKey, Row
 from store_io.base.errors import StoreError
 from store_io.broker.loading import why_no_folder
-from store_io.kinds.index import index_plan
-from store_io.kinds.index.index_link import link_index
-from store_io.kinds.index.index_plan import IndexPlan
+from store_io.kinds.index import index_rebuild
+from store_io.kinds.index.index_rebuild import IndexPlan, link_index
 from store_io.kinds.queues import queue_files, queue_plan
 from store_io.kinds.queues.queue_places import BridgedRanges, runs_of
 from store_io.kinds.queues.queue_plan import NewLog, QueuePlan
 from store_io.kinds.rocksdb_queues import rocksdb_queue_rebuild
-from store_io.kinds.rocksdb_queues.double_write_plan import plan_twins
-from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan
+from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan, plan_twins
 from store_io.kinds.rocksdb_queues.rocksdb_queue_rebuild import RawFile
 from store_io.kinds.rocksdb_tables.table_rebuild import rebuild_tables
 from store_io.model.queue_views import QueueView
@@ -78,7 +76,7 @@ def _rebuild_files(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
     planned = _plan_queues(work, log, before, audit, views, made)
     made.in_place = [plan for plan in planned if plan.in_place]
     queues = [plan for plan in planned if not plan.in_place]
-    index = index_plan.prepare_index(work, audit)
+    index = index_rebuild.prepare_index(work, audit)
     queue_files.remove_strays(work, audit)
     made.add(queues, index)
     made_anew = {plan.key for plan in queues if not plan.keep_files}
@@ -129,7 +127,7 @@ def _new_log(work: Work, log: LogPlan, audit: Audited) -> NewLog:
 def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, made: Rebuilt) -> None:
     """Index and database. Raises StoreError."""
     reasons = rocksdb_queue_rebuild.reasons(work, audit, made.database is not None)
-    index = index_plan.prepare_index(work, audit)
+    index = index_rebuild.prepare_index(work, audit)
     plans: list[KeyedQueuePlan] = []
     raw: RawFile | None = None
     if reasons:
@@ -184,7 +182,7 @@ def _write_entries(
     for number, segment in enumerate(audit.segments):
         if segment.path not in left:
             continue
-        keys = index_plan.keys_of(segment)
+        keys = index_rebuild.keys_of(segment)
         wanted = {key: _build(work, builds[key], segment.path) for key in segment.queues if key in builds}
         if wanted or index.paths and keys:
             own = raw.of_segment(number, wanted) if raw is not None else None

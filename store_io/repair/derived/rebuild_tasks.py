@@ -23,8 +23,7 @@ from store_io.kinds.queues.queue_plan import Shift
 from store_io.log.records.segment_items import KIND_BATCH
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
-from store_io.repair.derived.entry_rows import RAW_DTYPE, WAITING_ROWS, QueuedRows, raw_index_entries
-from store_io.repair.derived.kept_rows import KeptRows
+from store_io.repair.derived.kept_rows import RAW_DTYPE, WAITING_ROWS, KeptRows, QueuedRows, raw_index_entries
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import open_source

@@ -21,7 +21,7 @@ from store_io.broker.loading import Tree
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.records.segment_walk import whole_messages_end
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
-from store_io.repair.log.segments import WINDOW_BYTES, message_extents, segment_path
+from store_io.repair.log.edits import WINDOW_BYTES, message_extents, segment_path
 from store_io.repair.log.two_logs import TwoLogs
 from store_io.repair.repair_audit import Audited, audit_changed
 from store_io.repair.repair_steps import TAKE

@@ -21,8 +21,7 @@ from store_io.log.records import bridges
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.records.segment_walk import whole_messages_end
 from store_io.model.queue_runs import message_runs, messages_in
-from store_io.repair.log.edits import Edit, LogPlan
-from store_io.repair.log.segments import filler, message_extents, segment_path, window_of
+from store_io.repair.log.edits import Edit, LogPlan, filler, message_extents, segment_path, window_of
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_plan import BROKER
 from store_io.repair.repair_steps import BRIDGE, CREATE, CUT, FILL, REMOVE, RENAME, ZERO, Step

@@ -14,8 +14,7 @@ from schemas.store_names import QUEUES
 from store_io.kinds.checkpoint import checkpoint_rebuild
 from store_io.kinds.checkpoint.checkpoint_rebuild import NewCheckpoint
 from store_io.log.records import bridges
-from store_io.repair.log.edits import LogPlan
-from store_io.repair.log.segments import filler, segment_path
+from store_io.repair.log.edits import LogPlan, filler, segment_path
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import ADD_SEGMENT, FILL, REBUILD_QUEUE
 from store_io.repair.repair_work import Work

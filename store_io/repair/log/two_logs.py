@@ -17,7 +17,7 @@ from store_io.broker.loading import Tree, segments_of
 from store_io.broker.message_verdict import VALID
 from store_io.broker.releases import BrokerRules
 from store_io.log.records.message_columns import RecordCheck
-from store_io.repair.log.segments import message_extents, segment_path, window_of
+from store_io.repair.log.edits import message_extents, segment_path, window_of
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source, shown
 from store_io.source.store_dir import list_store

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from store_io.broker.releases import broker_rules
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, config_files
-from store_io.broker.settings.config_rules import config_rules
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, config_files, config_rules
 from store_io.kinds.config.config_reader import Load, load
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store

@@ -27,7 +27,7 @@ from jobs.messages.message_arguments import unknown_topics
 from jobs.messages.message_query import TABLE_COLUMNS, read_query
 from jobs.report.texts.query_text import Csv
 from jobs.runtime.spark_start import LazySpark
-from store_io.messages import last_places
+from store_io.messages import message_search
 from store_io.messages.choice import by_queues
 from store_io.messages.message_filter import Contents
 from store_io.messages.message_search import SearchTask, run_search
@@ -140,13 +140,13 @@ def test_the_last_are_read_from_the_logs_end(
     store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    search = last_places.search
+    search = message_search.search
 
     def seen(scan: MessageScan, contents: Contents) -> Iterator[pa.RecordBatch]:
         read.append(scan.path)
         return search(scan, contents)
 
-    monkeypatch.setattr(last_places, "search", seen)
+    monkeypatch.setattr(message_search, "search", seen)
     everything = [r.at for r in store.records]
     assert at(found(capsys, store, "--last", "3")) == everything[-3:]
     segments = sorted((p.relative_to(store.root).as_posix() for p in store.root.glob("commitlog/*")), reverse=True)

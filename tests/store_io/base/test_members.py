@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store_io.base.members import among, distinct
+from store_io.base.fingerprints import among, distinct
 
 NUMBERS = st.lists(st.integers(-3, 12) | st.integers(-(1 << 63), (1 << 63) - 1), max_size=12).map(lambda v: np.array(v, np.int64))
 

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 
-from store_io.base.prints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes, fold_number, prints_of
+from store_io.base.fingerprints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes, fold_number, prints_of
 
 
 def equal(one: Prints, other: Prints) -> bool:

@@ -21,13 +21,11 @@ from schemas.rows import (
 from store_io.broker.releases import broker_rules
 from store_io.kinds.queues.queue_entries import missing_findings
 from store_io.log.scan import stored_runs as module
-from store_io.log.scan.stored_runs import RunShelf, StoredSummary
-from store_io.log.scan.summary_pickle import PACKED_FROM, KeyTable
-from store_io.model import stored_queue_runs
+from store_io.log.scan.stored_runs import PACKED_FROM, KeyTable, RunShelf, StoredSummary
+from store_io.model import queue_runs
 from store_io.model.loss import QueueLoss
-from store_io.model.queue_runs import BLOCK_QUEUES, StoreRuns, message_runs, stretches
+from store_io.model.queue_runs import BLOCK_QUEUES, StoreRuns, message_runs, stored_runs, stretches
 from store_io.model.queue_views import KnownQueues, queue_views
-from store_io.model.stored_queue_runs import stored_runs
 
 LARGEST = (1 << 63) - 1
 
@@ -68,9 +66,9 @@ def test_runs_of_each_queue_in_the_order_of_the_log() -> None:
         assert known[lmq].rows["first_position"].tolist() == [6]
 
 
-@pytest.mark.parametrize("most", [stored_queue_runs.BLOCK_RUNS, 40, 1])
+@pytest.mark.parametrize("most", [queue_runs.BLOCK_RUNS, 40, 1])
 def test_more_queues_than_are_gathered_together(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_queue_runs, "BLOCK_RUNS", most)
+    monkeypatch.setattr(queue_runs, "BLOCK_RUNS", most)
     count = 3 * BLOCK_QUEUES + 5
     keys: list[QueueKey] = [("T", number) for number in range(count)]
     segments = [segment(base, [(q, 3, 0, q) for q in range(count)], keys) for base in (0, 1000, 2000)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.rows import NOTE, Finding
 from store_io.model.queue_leftovers import LeftoverResult
-from store_io.repair.given_up import given_up
+from store_io.repair.unsaved import given_up
 
 
 def test_a_message_is_counted_once() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from store_io.base.errors import StoreError
 from store_io.broker.releases import broker_rules
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import read_config
 from store_io.repair.repair_offsets import set_back

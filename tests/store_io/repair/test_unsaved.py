@@ -10,8 +10,7 @@ import pytest
 
 from store_io.model.queue_leftovers import LeftoverResult, LostEntry
 from store_io.repair import unsaved as unsaved_module
-from store_io.repair.given_up import given_up
-from store_io.repair.unsaved import MOST_HASHES, Missing, Unsaved, find_missing, key_hashes
+from store_io.repair.unsaved import MOST_HASHES, Missing, Unsaved, find_missing, given_up, key_hashes
 from store_io.source.byte_source import StoreLocation
 from tests.support.answers.segment_tasks import rules_of
 

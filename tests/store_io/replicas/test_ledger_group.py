@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas.rows import Row
-from store_io.replicas.ledger_group import ledger_of, quorum_sentence
+from store_io.replicas.replica_row import ledger_of, quorum_sentence
 from tests.support.answers import product
 from tests.support.stores.dledger_stores import build
 

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 from botocore.exceptions import ClientError
 
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.errors import StoreError, Unreadable
 from store_io.source import s3_answers, s3_client, s3_folder
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
@@ -25,7 +25,7 @@ MOST_SENT = 16 << 20  # bytes: what is asked for, and what buffers on the way ta
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hostile]:
-    monkeypatch.setattr(waiting, "FIRST_SECONDS", 0.001)
+    monkeypatch.setattr(locks, "FIRST_SECONDS", 0.001)
     with served() as started:
         yield started
 
@@ -165,8 +165,8 @@ def test_a_signal_ends_every_wait_for_a_server(server: Hostile, monkeypatch: pyt
         if came.is_set():
             raise Signal
 
-    monkeypatch.setattr(waiting, "_looks", [look])
-    monkeypatch.setattr(waiting, "FIRST_SECONDS", 1000.0)
+    monkeypatch.setattr(locks, "_looks", [look])
+    monkeypatch.setattr(locks, "FIRST_SECONDS", 1000.0)
 
     def busy(line: Line) -> None:
         came.set()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.base import waiting
+from store_io.base import locks
 from store_io.base.errors import Denied, Unreadable
 from store_io.base.failed_reads import unless_denied
 from store_io.source import s3_answers, s3_client
@@ -59,7 +59,7 @@ def test_a_server_that_speaks_http(server: S3Server, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("kind", ["cut", "short", "busy"])
 def test_there_is_a_pause_before_each_further_attempt(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     pauses: list[int] = []
-    monkeypatch.setattr(waiting, "pause", pauses.append)
+    monkeypatch.setattr(locks, "pause", pauses.append)
     answers = {
         "cut": Line.cut,
         "short": lambda line: line.part(bytes(SIZE // 2)),
@@ -74,19 +74,19 @@ def test_there_is_a_pause_before_each_further_attempt(monkeypatch: pytest.Monkey
 
 def test_a_pause_grows_and_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(waiting.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    monkeypatch.setattr(locks.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(locks.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
     taken = []
     for attempts in (1, 1, 1, 4, 4, 4):
         before = now[0]
-        waiting.pause(attempts)
+        locks.pause(attempts)
         taken.append(now[0] - before)
-    assert len(set(taken)) == 6 and max(taken[:3]) <= waiting.FIRST_SECONDS < min(taken[3:])
+    assert len(set(taken)) == 6 and max(taken[:3]) <= locks.FIRST_SECONDS < min(taken[3:])
 
 
 def test_who_is_denied_a_file_asks_once_more_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[int] = []
-    monkeypatch.setattr(waiting, "pause", pauses.append)
+    monkeypatch.setattr(locks, "pause", pauses.append)
     answers = iter([Denied("not now"), b"x"])
 
     def read() -> bytes:

@@ -10,9 +10,8 @@ from pathlib import Path
 from schemas.rows import SegmentSummary
 from store_io.audit.audit_store import run_audit
 from store_io.audit.healing.changes import DEFAULT_RISK, Healing
-from store_io.audit.healing.heal_task import HealTask, queue_paths, search, search_of
+from store_io.audit.healing.heal_task import HealTask, all_places, queue_paths, search, search_of
 from store_io.audit.healing.judgement import judged
-from store_io.audit.healing.places import all_places
 from store_io.audit.healing.witnesses import LogOrder
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.model.audit_request import AuditRequest

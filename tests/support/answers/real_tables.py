@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from store_io.broker.releases import broker_rules
-from store_io.broker.settings.config_files import config_files
+from store_io.broker.settings.config_rules import config_files
 from store_io.broker.settings.read_settings import given_settings
 from store_io.kinds.config.config_reader import BACKUP, StoreConfig, read_config
 from store_io.source.byte_source import StoreLocation, open_source

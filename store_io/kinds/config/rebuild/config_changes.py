@@ -13,8 +13,7 @@ from typing import Any
 from schemas import commitlog_layout
 from schemas.rows import Row
 from store_io.base.wording import count_text
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.broker.settings.config_rules import config_rules
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
 from store_io.kinds.config.against_queues import delay_levels_lost, table_is_wrong
 from store_io.kinds.config.config_reader import BACKUP, Load, held_by, read_bounded
 from store_io.kinds.config.lost_tables import is_lost

@@ -9,8 +9,7 @@ from typing import Any
 
 from schemas.rows import Row
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.broker.settings.config_files import LMQ_OFFSETS
-from store_io.broker.settings.config_rules import ConfigRules
+from store_io.broker.settings.config_rules import LMQ_OFFSETS, ConfigRules
 from store_io.kinds.config.config_reader import taken_from
 from store_io.kinds.config.texts.beans import entry_of
 from store_io.kinds.config.texts.fastjson import ConfigFault, Pairs

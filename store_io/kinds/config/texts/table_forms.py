@@ -16,8 +16,15 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.failed_reads import failed_reads, noted_unless
 from store_io.broker.releases import BrokerRules
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.broker.settings.config_rules import config_rules, record_rules
+from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    DELAY_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
+    TOPICS,
+    config_rules,
+    record_rules,
+)
 from store_io.kinds.config.config_reader import BACKUP, held_by, read_bounded, taken_from
 from store_io.kinds.config.table_places import all_places
 from store_io.kinds.config.texts.held_tables import show_held

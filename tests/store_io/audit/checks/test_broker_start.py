@@ -17,7 +17,7 @@ from store_io.broker.prediction import Fenced, Memory, Prediction
 from store_io.broker.queues.combination import combination_refusal, late_combination_refusal
 from store_io.broker.queues.queue_state import QueueState
 from store_io.broker.releases import Setting, broker_rules
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.kinds.config.config_reader import Load, StoreConfig
 from store_io.model.evidence import Evidence
 from store_io.model.facts.unjudged import NEXT_STEP

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.broker.queues.marked_families import marked_families
+from store_io.broker.queues.start_databases import marked_families
 from store_io.broker.releases import Setting, broker_rules
 from tests.support.answers import product
 from tests.support.stores.builders import Message, StoreBuilder

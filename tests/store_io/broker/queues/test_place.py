@@ -7,7 +7,7 @@ import pytest
 from schemas.advice import RefusalKind
 from schemas.rows import StoreFile
 from store_io.broker.loading import Tree
-from store_io.broker.queues.place import database_folder, folder_refusal
+from store_io.broker.queues.start_databases import database_folder, folder_refusal
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
 
 

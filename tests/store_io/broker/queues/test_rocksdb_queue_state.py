@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from store_io.broker.queues.rocksdb_queue_state import PUT_DTYPE, RocksQueue
-from store_io.kinds.rocksdb_queues.stored_queue import EntryUnreadable, QueueEnd
+from store_io.broker.queues.rocksdb_queue_state import PUT_DTYPE, EntryUnreadable, QueueEnd, RocksQueue
 
 KEY = ("T", 0)
 ENTRIES = {n: 1000 + 100 * n for n in range(10)}  # number -> physical offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from store_io.broker.releases import Setting, broker_rules
-from store_io.broker.settings.config_files import CONFIG_FILES, config_files
+from store_io.broker.settings.config_rules import CONFIG_FILES, config_files
 
 
 @pytest.mark.parametrize(

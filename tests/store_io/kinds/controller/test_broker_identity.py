@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.kinds.controller.broker_identity import IDENTITY_BYTES, BrokerIdentity, read_identity
+from store_io.kinds.controller.controller_files import IDENTITY_BYTES, BrokerIdentity, read_identity
 from store_io.source import store_dir
 from store_io.source.byte_source import StoreLocation, open_source
 

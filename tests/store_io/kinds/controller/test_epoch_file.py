@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schemas.advice import RefusalKind
 from schemas.gaps import Cause
 from store_io.broker.controller_mode.epochs import Epoch
-from store_io.kinds.controller.epoch_file import EPOCH_FILE_BYTES, Fatal, Unusable, epoch_text, parse_epochs, read_epochs
+from store_io.kinds.controller.controller_files import EPOCH_FILE_BYTES, Fatal, Unusable, epoch_text, parse_epochs, read_epochs
 from store_io.source import store_dir
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.stores import replica

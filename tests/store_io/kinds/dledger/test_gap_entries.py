@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store_io.kinds.dledger.gap_entries import BRIDGE, FILLER, HEADER, Piece, Room, fill_gap
+from store_io.kinds.dledger.ledger_parts import BRIDGE, FILLER, HEADER, Piece, Room, fill_gap
 
 LEAST = 150
 

@@ -9,8 +9,8 @@ import pytest
 from schemas.advice import RefusalKind
 from schemas.rows import MappedFile
 from store_io.base.errors import NotAFile
-from store_io.kinds.dledger.ledger_texts import MAX_TEXT_BYTES, read_texts
 from store_io.kinds.dledger.ledger_walks import LedgerTexts
+from store_io.kinds.dledger.unit_reader import MAX_TEXT_BYTES, read_texts
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from tests.support.stores.dledger_stores import FOLDER, build

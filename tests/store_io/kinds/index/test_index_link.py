@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from store_io.kinds.index.index_link import LinkTask
 from store_io.kinds.index.index_reader import entry_position
-from store_io.repair.derived.entry_rows import RAW_DTYPE
+from store_io.kinds.index.index_rebuild import LinkTask
+from store_io.repair.derived.kept_rows import RAW_DTYPE
 from tests.support.stores.small_repairs import copied, small_store
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from store_io.kinds.index.index_plan import IndexPlan, index_names, prepare_index
+from store_io.kinds.index.index_rebuild import IndexPlan, index_names, prepare_index
 from tests.support.stores.builders import Message, StoreBuilder
 from tests.support.stores.small_repairs import SIZES, copied, small_store
 

@@ -8,9 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store_io.base.prints import Stretches, prints_of
-from store_io.kinds.rocksdb_tables.index_entries import index_entries
-from store_io.kinds.rocksdb_tables.index_fingerprints import IndexPrints
+from store_io.base.fingerprints import Stretches, prints_of
+from store_io.kinds.rocksdb_tables.index_fingerprints import IndexPrints, index_entries
 from store_io.kinds.rocksdb_tables.index_table import decoded
 from store_io.kinds.rocksdb_tables.table_tasks import LogTableTask
 from store_io.kinds.rocksdb_tables.transaction_table import key_print

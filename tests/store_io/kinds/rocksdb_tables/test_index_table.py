@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store_io.base.prints import Stretches
+from store_io.base.fingerprints import Stretches
 from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueDatabase, find_database
 from store_io.kinds.rocksdb_tables.index_table import IndexTable, IndexTableTask, decoded, entries_leading_into
 from store_io.rocksdb.database import Batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from store_io.base.prints import Prints
+from store_io.base.fingerprints import Prints
 from store_io.kinds.rocksdb_tables.half_messages import HALF_ROW
 from store_io.kinds.rocksdb_tables.index_table import IndexTable
 from store_io.kinds.rocksdb_tables.table_tasks import LogTable

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, SegmentSummary
-from store_io.base.prints import Prints, Stretches
+from store_io.base.fingerprints import Prints, Stretches
 from store_io.kinds.rocksdb_tables import table_view
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours, HourSpans
 from store_io.kinds.rocksdb_tables.index_table import IndexTable

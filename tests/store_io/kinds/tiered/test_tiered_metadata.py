@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store_io.kinds.tiered.tiered_metadata import TieredMetadata, read_tiered
+from store_io.kinds.tiered.tiered_store import TieredMetadata, read_tiered
 from store_io.source.byte_source import ByteSource
 from tests.support.handmade.evidence import FakeSource
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store_io.kinds.timers.timer_check import TimerCheck, read_timer_check
+from store_io.kinds.timers.timer_files import TimerCheck, read_timer_check
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_folder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from store_io.kinds.timers.timer_slots import read_slots
+from store_io.kinds.timers.timer_units import read_slots
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.piece_digest import PieceDigest
 from tests.support.stores.timers import SLOT_BYTES, SLOTS

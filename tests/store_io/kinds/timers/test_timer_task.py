@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.rows import MappedFile
-from store_io.kinds.timers.timer_check import TimerCheck
+from store_io.kinds.timers.timer_files import TimerCheck
 from store_io.kinds.timers.timer_task import TimerFiles, TimerTask, read_timer_files
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores import builders

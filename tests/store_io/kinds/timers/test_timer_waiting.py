@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from store_io.kinds.timers.new_timers import OVERDUE_OF_SLOT, Clock, unit_times, waiting
 from store_io.kinds.timers.timer_fates import TimerMessages
-from store_io.kinds.timers.timer_waiting import OVERDUE_OF_SLOT, Clock, unit_times, waiting
 
 CLOCK = Clock(now=1_000_500, precision=1000, roll_slots=12)
 COPY, ROLLED, DELETES = 1, 2, 4

@@ -13,8 +13,7 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, MappedFi
 from store_io.broker.message_verdict import BAD, END, VALID, BufferFrames
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
 from store_io.log.records import framing
-from store_io.log.records.dledger_framing import HeaderPart
-from store_io.log.records.framing import PLAIN, filler_size, framing_of
+from store_io.log.records.framing import PLAIN, HeaderPart, filler_size, framing_of
 from store_io.log.records.message_columns import RecordCheck
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.messages.explain_place import INSIDE, RECORD, explain

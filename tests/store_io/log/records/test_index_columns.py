@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from schemas import commitlog_layout as layout
-from store_io.log.records.index_columns import entries_in_order, entry_counts, puts_tag_key
-from store_io.log.records.message_columns import HAS_KEYS, HAS_TAGS, HAS_UNIQ, ROW_DTYPE
+from store_io.log.records.message_columns import (
+    HAS_KEYS,
+    HAS_TAGS,
+    HAS_UNIQ,
+    ROW_DTYPE,
+    entries_in_order,
+    entry_counts,
+    puts_tag_key,
+)
 
 
 def rows(*messages: tuple[int, int, int]) -> np.ndarray:

@@ -13,7 +13,7 @@ from store_io.broker import message_verdict
 from store_io.broker.message_verdict import VALID, BufferFrames, parse_properties
 from store_io.broker.releases import broker_rules
 from store_io.log.records.message_columns import RecordCheck
-from store_io.log.scan.candidate_frames import DECIDING, CandidateFrames, deciding_parts
+from store_io.log.scan.resync import DECIDING, CandidateFrames, deciding_parts
 from tests.support.stores.builders import Message, StoreBuilder
 
 NOT_DECIDING = "TAGS"  # read for the tags code alone

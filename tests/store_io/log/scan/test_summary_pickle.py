@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from schemas.rows import RUN_DTYPE, SegmentSummary
-from store_io.log.scan.summary_pickle import PACKED_FROM, KeyTable
+from store_io.log.scan.stored_runs import PACKED_FROM, KeyTable
 
 
 def summary(runs: int) -> SegmentSummary:

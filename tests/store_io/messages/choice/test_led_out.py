@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from store_io.messages.choice import led_out
-from store_io.messages.choice.led_out import entries_led_out
+from store_io.messages.choice import by_queues
+from store_io.messages.choice.by_queues import entries_led_out
 from store_io.messages.message_filter import MessageFilter, Range
 from store_io.messages.open_store import OpenStore, open_store
 from store_io.source.byte_source import StoreLocation
@@ -48,7 +48,7 @@ def test_nothing_is_counted_where_nothing_is_asked_or_all_is_there(tmp_path: Pat
     assert entries_led_out(store, asked(None, None)) == 0  # no queue offsets
     assert entries_led_out(store, MessageFilter(topics=frozenset(["T"]), queue_offsets=(0, 60))) == 0  # no queue
     assert entries_led_out(store, asked(0, 60)) > 0
-    monkeypatch.setattr(led_out, "MOST_ENTRIES", 59)
+    monkeypatch.setattr(by_queues, "MOST_ENTRIES", 59)
     assert entries_led_out(store, asked(0, 60)) == 0
 
 

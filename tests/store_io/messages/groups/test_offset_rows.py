@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from store_io.base.errors import StoreError
-from store_io.messages.groups.group_queue_ends import queue_end
-from store_io.messages.groups.offset_rows import OffsetScan, offsets_not_there, scan_offsets
+from store_io.messages.groups.offset_rows import OffsetScan, offsets_not_there, queue_end, scan_offsets
 from store_io.messages.message_filter import MessageFilter
 from store_io.messages.open_store import open_store
 from store_io.source.byte_source import StoreLocation

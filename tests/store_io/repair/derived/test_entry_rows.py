@@ -7,11 +7,10 @@ import pytest
 
 from schemas.commitlog_layout import SYS_ROLLBACK
 from schemas.rows import RUN_LMQ, RUN_QUEUE, RUN_UNQUEUED
-from store_io.log.records.index_columns import entries_in_order
-from store_io.log.records.message_columns import HAS_TAGS, ROW_DTYPE, Columns
+from store_io.log.records.message_columns import HAS_TAGS, ROW_DTYPE, Columns, entries_in_order
 from store_io.log.records.segment_items import KIND_BATCH
-from store_io.repair.derived import entry_rows
-from store_io.repair.derived.entry_rows import QueuedRows, raw_index_entries
+from store_io.repair.derived import kept_rows
+from store_io.repair.derived.kept_rows import QueuedRows, raw_index_entries
 
 KEYS = [("A", 0), ("B", 0), ("C", 0), ("A", 1)]
 
@@ -26,7 +25,7 @@ def messages(count: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("room", [1, 64, 1 << 18])
 def test_rows_in_the_order_of_their_queues(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry_rows, "WAITING_ROWS", room)
+    monkeypatch.setattr(kept_rows, "WAITING_ROWS", room)
     waiting, draw = QueuedRows(), np.random.default_rng(1)
     for again in range(3):
         batches = [messages(count, 10 * again + count) for count in (40, 0, 1, 90)]

@@ -8,7 +8,7 @@ from schemas.rows import (
     Extent,
     SegmentSummary,
 )
-from store_io.repair.log.segments import filler, message_extents, segment_path
+from store_io.repair.log.edits import filler, message_extents, segment_path
 
 
 def test_names_fillers_and_messages() -> None:

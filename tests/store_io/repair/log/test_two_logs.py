@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from store_io.repair.log.segments import message_extents
+from store_io.repair.log.edits import message_extents
 from store_io.repair.log.two_logs import TwoLogs
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.small_repairs import SIZES, copied, small_store

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from schemas.advice import Refusal, RefusalKind
 from schemas.gaps import Cause, Gap
 from store_io.broker.releases import Setting, broker_rules
-from store_io.broker.settings.config_files import CONSUMER_OFFSETS, GROUPS, TOPICS
-from store_io.broker.settings.config_rules import ConfigRules
+from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, GROUPS, TOPICS, ConfigRules
 from store_io.kinds.config.config_reader import StoreConfig, read_config
 from store_io.kinds.config.texts import held_tables
 from store_io.kinds.config.texts.records import BadRecord, Records

@@ -1,4 +1,7 @@
-"""Prints of sets: sums of hashes, the same for sets with the same members in whatever order, and almost surely for no others."""
+"""Sets of numbers as sorted arrays: NumPy's own go by hashing, which takes many times as long for a hundred thousand numbers.
+
+Prints of sets: sums of hashes, the same for sets with the same members in whatever order, and almost surely for no others.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import numpy as np
 from store_io.base.compiled.native import kept
 
 SEED = np.uint64(0xCBF29CE484222325)
+
+
 _FACTOR = np.uint64(0x100000001B3)
 
 
@@ -92,3 +97,18 @@ class PrintSums:
 def prints_of(numbers: np.ndarray, hashes: np.ndarray) -> Prints:
     """Return the prints of members by the numbers of their stretches."""
     return Prints(numbers, np.ones(len(numbers), np.int64), hashes) + Prints()
+
+
+def among(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Say which of the values are among the wanted ones, as `np.isin` does."""
+    if not len(wanted):
+        return np.zeros(len(values), np.bool_)
+    wanted = np.sort(wanted)
+    place = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
+    found: np.ndarray = wanted[place] == values
+    return found
+
+
+def distinct(values: np.ndarray) -> int:
+    """How many different values there are."""
+    return int(np.count_nonzero(np.diff(np.sort(values)))) + 1 if len(values) else 0

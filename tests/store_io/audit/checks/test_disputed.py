@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import Finding, IndexFileSummary
+from store_io.audit.checks import disputed as checks
+from store_io.audit.checks.disputed import disputed, settled
 from store_io.base.packed import GrowingList
 from store_io.kinds.index import index_reader
-from store_io.kinds.queues import disputed as checks
-from store_io.kinds.queues.disputed import disputed, settled
 from tests.support.handmade.evidence import copy_of, evidence_of, log_path, queue_path, segment
 
 DATA = b"".join((100).to_bytes(4, "big") + bytes(96) for _ in range(10))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from store_io.source import byte_search
-from store_io.source.byte_search import last_place
+from store_io.messages import message_search
+from store_io.messages.message_search import last_place
 from store_io.source.byte_source import StoreLocation, open_source
 
 NEEDLE = b"\0order-77\0x"
@@ -22,11 +22,11 @@ def found(path: Path) -> int:
 @pytest.mark.parametrize("system", [True, False])
 @pytest.mark.parametrize("part", [50, 1 << 20])
 def test_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int, system: bool) -> None:
-    monkeypatch.setattr(byte_search, "WINDOW_BYTES", 16)
-    monkeypatch.setattr(byte_search, "PART_BYTES", part)
+    monkeypatch.setattr(message_search, "WINDOW_BYTES", 16)
+    monkeypatch.setattr(message_search, "PART_BYTES", part)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     if not system:
-        monkeypatch.setattr(byte_search, "_SEARCH", None)
+        monkeypatch.setattr(message_search, "_SEARCH", None)
     path, size = tmp_path / "file", 120
     for place in range(size - len(NEEDLE) + 1):
         data = bytearray(b"order-7" * 18)[:size]
@@ -43,7 +43,7 @@ def test_every_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int,
 
 @pytest.mark.parametrize("place", [0, 8190, 65535, 65536, 70_000, 200_000 - len(NEEDLE)])
 def test_holes_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
-    monkeypatch.setattr(byte_search, "WINDOW_BYTES", 1000)
+    monkeypatch.setattr(message_search, "WINDOW_BYTES", 1000)
     path = tmp_path / "file"
     with open(path, "wb") as file:
         file.truncate(200_000)

@@ -9,8 +9,8 @@ import pytest
 
 from schemas.rows import EarlierRun, EarlierSegment, FirstRecord
 from store_io.broker.prediction import Checkpoint
+from store_io.kinds.checkpoint.checkpoint_kind import checkpoint_times, time_of_head
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
-from store_io.kinds.checkpoint.checkpoint_times import checkpoint_times, time_of_head
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.evidence import Evidence
 from tests.support.handmade.evidence import SEGMENT, SETTINGS, copy_of, evidence_of, log_path, request_of, segment

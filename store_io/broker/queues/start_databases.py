@@ -1,25 +1,79 @@
-"""Databases that a start of the release opens besides those with queues and tables: one that does not open ends the broker.
+"""The databases of RocksDB that a start opens: that of the queues, that of index and transactions, and others that may end it.
 
-Source: PopConsumerService.start, PopConsumerRocksdbStore.postLoad (5.3.2 to 5.5.1); LocalAuthenticationMetadataProvider and
-LocalAuthorizationMetadataProvider.initialize, ConfigRocksDBStorage.postLoad, BrokerController's constructor (5.3.0 to 5.5.1).
+Source: RocksDBConsumeQueueStore's constructor, MessageStoreConfig.isUseSeparateStorePathForRocksdbCQ: 5.5.0 as its broker behaves
+(rocksdb.md 1). CommitLog.isMappedFileMatchedRecover, DefaultMessageStore.recover, IndexRocksDBStore, TransMessageRocksDBStore:
+isMappedFileMatchedRecover, getDispatchFromPhyOffset; MessageRocksDBStorage.getLastOffsetPy; 5.4.0 and 5.5.0
+(rocksdb.md 10). PopConsumerService.start, PopConsumerRocksdbStore.postLoad (5.3.2 to 5.5.1); LocalAuthenticationMetadataProvider
+and LocalAuthorizationMetadataProvider.initialize, ConfigRocksDBStorage.postLoad, BrokerController's constructor (5.3.0 to 5.5.1).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemas import rocksdb_layout as layout
+from schemas.advice import Refusal, RefusalKind
 from schemas.rocksdb_layout import INDEX_FAMILY as DEFAULT_FAMILY
 from schemas.store_names import ACLS, POP_RECORDS, USERS
+from store_io.broker.loading import Tree
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import config_rules
 
+
+def database_folder(rules: BrokerRules) -> str:
+    """The folder, below the store root, of the database with the ConsumeQueues."""
+    return layout.SEPARATE_FOLDER if rules.separate_rocksdb_folder else layout.FOLDER
+
+
+def folder_refusal(tree: Tree, rules: BrokerRules) -> Refusal | None:
+    """Why the broker cannot be made: a database lies in the other one of the two folders."""
+    if not rules.knows_separate_folder:
+        return None
+    other = layout.FOLDER if rules.separate_rocksdb_folder else layout.SEPARATE_FOLDER
+    path = f"{other}/{layout.CURRENT}"
+    if not tree.exists(path):
+        return None
+    setting = "true" if rules.separate_rocksdb_folder else "false"
+    return Refusal(RefusalKind.QUEUE_DATABASE_ELSEWHERE, path, setting)
+
+
+FOLDER, MARK_KEY = layout.TABLES_FOLDER, layout.TABLE_MARK
+
+
+INDEX_FAMILY, TRANSACTION_FAMILY = layout.INDEX_FAMILY, layout.TRANSACTION_FAMILY
+
+
+def keeps_other_tables(rules: BrokerRules) -> bool:
+    """Whether index or transactions are in rocksdbstore/."""
+    return rules.knows_rocksdb and any(rules.value(name) for name in ("indexRocksDBEnable", "transRocksDBEnable"))
+
+
+def marked_families(rules: BrokerRules) -> tuple[str, ...]:
+    """The families of rocksdbstore/ without whose mark no recovery begins."""
+    if not rules.knows_rocksdb:
+        return ()
+    found = [INDEX_FAMILY] if rules.value("indexRocksDBEnable") else []
+    # 5.4.0 asks the transactions only where their messages are written to no other topic as well.
+    if rules.value("transRocksDBEnable") and (rules.dispatches_from_marks or not rules.value("transWriteOriginTransHalfEnable")):
+        found.append(TRANSACTION_FAMILY)
+    return tuple(found)
+
+
 _AUTH_PROVIDERS = {USERS: "authenticationMetadataProvider", ACLS: "authorizationMetadataProvider"}
+
+
 _LOCAL = "org.apache.rocketmq.auth.{}.provider.Local{}MetadataProvider"
+
+
 _LOCAL_PROVIDERS = {
     USERS: _LOCAL.format("authentication", "Authentication"),
     ACLS: _LOCAL.format("authorization", "Authorization"),
 }
+
+
 _POP_STATE = "popState"
+
+
 _ENTRIES = {POP_RECORDS: "messages that consumers popped and did not acknowledge", USERS: "users", ACLS: "access rules"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.rows import Finding
-from store_io.kinds.dledger.refusals import older_part_damage
+from store_io.kinds.dledger.ledger_refusals import older_part_damage
 
 OLDER, DATA = "commitlog/00000000000000000000", "dledger-n0/data/00000000000000002048"
 

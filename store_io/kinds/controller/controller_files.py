@@ -1,4 +1,9 @@
-"""The epoch file of controller mode, read as the broker reads it: which epochs it gives, or that start() fails over it.
+"""By which name and id the controller knows the broker of a copy.
+
+`brokerIdentity`: `cluster#broker#id` once the id is the broker's own; before that `brokerIdentity-temp` with the id that it asks
+for and a code of its own. Source: BrokerMetadata, TempBrokerMetadata, ReplicasManager.register (controller.md 2).
+
+The epoch file of controller mode, read as the broker reads it: which epochs it gives, or that start() fails over it.
 
 Text: the number of entries; CRC-32 of the entry lines, 31 bits of it, 0 where it is not checked; then a line `epoch-start` each.
 Source: CheckpointFile.read, EpochFileCache.initCacheFromFile and EpochEntrySerializer.fromLine, 5.0.0 to 5.3.3 (controller.md 1).
@@ -12,18 +17,27 @@ from dataclasses import dataclass
 
 from schemas.advice import Refusal, RefusalKind
 from schemas.gaps import Gap
-from schemas.store_names import EPOCH_FILE
+from schemas.rows import Row
+from schemas.store_names import EPOCH_FILE, IDENTITY_FILE
 from store_io.base.crc.checksum import crc32
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import parse_number, split_dropping_tail
+from store_io.base.java_compat import decode_utf8, parse_number, split_dropping_tail
 from store_io.broker.controller_mode.epochs import Epoch, as_cached
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 EPOCH_FILE_BYTES = 1 << 20  # of one of the two files; a broker's has some twenty bytes for each master that there ever was
+
+
 FILES = (EPOCH_FILE, EPOCH_FILE + ".bak")
+
+
 CRC_MASK = 0x7FFFFFFF
+
+
 _BUFFER_BYTES = 8192  # of the JDK's reader: text that is no UTF-8 fails when its buffer is decoded
+
+
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -170,3 +184,39 @@ def _entry(line: _Line) -> EpochLine | None:
     if epoch is None or start is None:
         raise Fatal("a line of it has no number of an epoch, or no start")
     return EpochLine(Epoch(epoch, start), line.start, line.end)
+
+
+IDENTITY_BYTES = 4 << 10  # names of clusters and brokers have at most 255 characters
+
+
+@dataclass(frozen=True)
+class BrokerIdentity:
+    """The identity in a broker's file. Names are as hostile as any in a store.
+
+    temporary: the id was asked for and not yet confirmed.
+    """
+
+    cluster: str
+    broker: str
+    broker_id: int
+    temporary: bool
+
+    def row(self) -> Row:
+        """Return the identity as a row of plan.json."""
+        return {"cluster": self.cluster, "broker": self.broker, "id": self.broker_id, "temporary": self.temporary}
+
+
+def read_identity(source: ByteSource, listing: StoreListing) -> BrokerIdentity | None:
+    """Read the broker's identity; None if no file holds it. A start without one registers as a new replica. Never raises."""
+    for path, parts in ((IDENTITY_FILE, 3), (IDENTITY_FILE + "-temp", 4)):
+        if not listing.is_file(path):
+            continue
+        try:
+            text = decode_utf8(source.read_small(path, IDENTITY_BYTES))
+        except StoreError:
+            continue
+        found = split_dropping_tail(text, "#")
+        number = parse_number(found[2], 64) if len(found) >= parts else None
+        if number is not None:
+            return BrokerIdentity(found[0], found[1], number, parts == 4)
+    return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from schemas import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
-from store_io.broker.queues.marked_families import FOLDER, MARK_KEY
+from store_io.broker.queues.start_databases import FOLDER, MARK_KEY
 from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase, find_database
 from store_io.rocksdb.database import DatabaseDamaged, stored_number
 from store_io.source.byte_source import ByteSource
