@@ -2,7 +2,7 @@
 
 In this folder the packages are jobs, store_io and schemas. Beside other people's code these names would meet theirs: `jobs` and
 `schemas` are usual ones in projects with Spark. So in the wheel they are inside `rocketmq_store_audit`, and each import of them
-names them there. Nothing else of a module is changed: one that needs another's name as text asks `jobs.environment.installation`.
+names them there. Nothing else of a module is changed: one that needs another's name as text asks `jobs.installation`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The one entry: finds a Python, makes the environment where it is missing (jobs/environment/setup.py), runs the command (jobs/cli.py).
+# The one entry: finds a Python, makes the environment where it is missing (jobs/runtime/setup.py), runs the command (jobs/entry.py).
 set -u
 
 # A relative folder on the PATH, as '.', is another one wherever the command is typed: what lies there is not ours to run.
@@ -37,7 +37,7 @@ export PYTHONPATH=$here PYTHONSAFEPATH=1 PYTHONNOUSERSITE=1
 python=$STORE_AUDIT_HOME/bin/python
 made=$STORE_AUDIT_HOME/store-audit/ready
 if [ -x "$python" ] && cmp -s "$here/pyproject.toml" "$made/pyproject.toml" && cmp -s "$here/constraints.txt" "$made/constraints.txt"; then
-  exec "$python" -m jobs.cli "$@"
+  exec "$python" -m jobs.entry "$@"
 fi
 
 found='' lacking='' other=''
@@ -67,6 +67,6 @@ if [ -z "$found" ]; then
   fi
   exit 3
 fi
-"$found" -m jobs.environment.setup "$@" || exit
+"$found" -m jobs.runtime.setup "$@" || exit
 [ -x "$python" ] || python=$found # only help was asked for
-exec "$python" -m jobs.cli "$@"
+exec "$python" -m jobs.entry "$@"

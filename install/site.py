@@ -16,7 +16,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from jobs.report.texts.words import code_words  # noqa: E402
+from jobs.report.texts import finding_words  # noqa: E402
 
 WRITTEN = {"README.md": "index.md", **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")}}
 CODES = "findings.md"
@@ -28,9 +28,9 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages."""
     for name, place in WRITTEN.items():
         files.append(File.generated(config, place, content=linked((ROOT / name).read_text("utf-8"), name)))
-    files.append(File.generated(config, CODES, content=code_words.page(code_words.all_codes())))
-    for code, words in code_words.all_codes().items():
-        text = f"{code_words.section(words, '#')}\n[All findings](../{CODES})\n"
+    files.append(File.generated(config, CODES, content=finding_words.page(finding_words.all_codes())))
+    for code, words in finding_words.all_codes().items():
+        text = f"{finding_words.section(words, '#')}\n[All findings](../{CODES})\n"
         files.append(File.generated(config, f"findings/{code}.md", content=text))
     return files
 

@@ -1,17 +1,19 @@
 """WHERE it runs: Spark and Delta. No byte offsets, no magics.
 
-* `cli`: arguments in, exit code out; `command_line`: what the arguments may be.
-* `environment`: what is installed; `jvm`, `session`: the only Spark; `warm_workers`, `worker_daemon`: its Python workers;
-  `cluster_wait`: says what a cluster keeps them waiting for.
-* `audit`: a run over one or many stores; `tables` and `history`: what is kept of runs, and what they say together.
-* `explore`: messages for people; `sources`, `spark_sources`: stores as Spark data sources.
-* `repair`: a new store; `rescue`: audit, choice, repair and hand-over in one command.
+* `entry`: arguments in, exit code out; `installation`: the place from which this program runs.
+* `warm_up`: fills caches, so that the first run is quick.
+
+Folders, each of which imports only from those before it; a test knows the order.
+
+* `cli`: what the arguments may be.
 * `report`: texts, pages and files.
-* `bench`, `run_tests`: speed; lint, types and tests.
-* `output`: files whole or not there; `remote_files`: where they lie elsewhere; `uploads`: whole folders that go there.
-* `without_pandas`: less to load for short commands.
-* `running_broker`: signs that a broker still writes to a copy.
-* `faults`, `interrupts`, `task_process`: exceptions in one line; signals; tasks in processes of their own.
+* `runtime`: what is installed; the only Spark; files whole or not there.
+* `tables`: what is kept of runs, and what they say together.
+* `tasks`: tasks in threads, in Spark, in processes of their own.
+* `audit`: a run over one or many stores.
+* `repair`: what repairs share; `messages`: what questions about messages share.
+* `sources`: stores as Spark data sources.
+* `commands`: one module a command.
 """
 
 VERSION = "0.1.0"  # pyproject.toml's; it is repeated here, because executors and cluster drivers have no pyproject.toml

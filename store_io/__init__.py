@@ -18,6 +18,4 @@ imports that do not follow it yet.
 * `replicas`: copies of one log, compared.
 * `messages`: messages for people: search, rows, one record explained, the broker's view.
 * `repair`: a new store.
-* `sample_store`, `sample_kinds`: a sound store of any size, plain or of another kind, for the benchmark and the notebooks.
-* `sample_repeats`: one larger than a disk, which repeats a segment.
 """

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
-from jobs import interrupts, session
+from jobs.runtime import interrupts, session
 from store_io.source import disk_cache
 from tests.support.processes.s3_server import S3Server, emptied, served
 
@@ -35,7 +35,7 @@ def signals_end_with_their_test() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The mark decides in which half of the tests one runs (jobs/run_tests.py): only one of them starts a JVM."""
+    """The mark decides in which half of the tests one runs (dev/run_tests.py): only one of them starts a JVM."""
     for item in items:
         if "spark_session" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")

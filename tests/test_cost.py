@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from jobs.command_line.stores import StoreArgument
+from jobs.cli.stores import StoreArgument
 from schemas import commitlog_layout as layout
 from schemas.rows import EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.base.crc import checksum

@@ -11,10 +11,10 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from jobs.command_line import options
-from jobs.command_line.options import Command
-from jobs.environment import setup as environment
-from jobs.explore import notebook
+from jobs.cli import options
+from jobs.cli.options import Command
+from jobs.commands import notebook
+from jobs.runtime import setup as environment
 from store_io.base.errors import UsageError
 
 NOTEBOOKS = {path.stem: path for path in sorted(notebook.FOLDER.glob("*.ipynb"))}

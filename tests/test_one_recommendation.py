@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs import cli
-from jobs.command_line.stores import named_stores
-from jobs.environment.installation import ENTRY
+from jobs import entry
+from jobs.cli.stores import named_stores
+from jobs.commands import rescue
+from jobs.installation import ENTRY
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
-from jobs.rescue import run_rescue
 from schemas.rows import NAMED
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
@@ -58,8 +58,8 @@ def audited(root: Path, case: Case) -> tuple[str, str]:
 def test_corpus(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     root = case.unpack(tmp_path)
     text, page = audited(root, case)
-    monkeypatch.setattr(run_rescue, "KNOWN_RELEASES", ())  # what other releases would do decides nothing here
-    cli.main(["rescue", str(root), "--release", case.release, "--broker-conf", str(tmp_path / "broker.conf")])
+    monkeypatch.setattr(rescue, "KNOWN_RELEASES", ())  # what other releases would do decides nothing here
+    entry.main(["rescue", str(root), "--release", case.release, "--broker-conf", str(tmp_path / "broker.conf")])
     said = capsys.readouterr().out
     own_page = tmp_path / "store-rescued.rescue" / "store" / "report.html"
     of_rescue = lines_of(own_page.read_text()) if own_page.exists() else ""

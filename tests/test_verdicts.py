@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from jobs.command_line.stores import StoreArgument
-from jobs.report.files.result_json import result_json
+from jobs.cli.stores import StoreArgument
+from jobs.report.files.result_files import result_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import repair_commands, repair_withheld, store_words, words_of
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.finding_words import all_codes
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.run_words import exit_words
+from jobs.report.texts.safety_text import judge
 from jobs.report.texts.summary_text import summary_text
-from jobs.report.texts.words.code_words import all_codes
-from jobs.report.texts.words.run_words import exit_words
 from schemas.advice import Step
 from schemas.rows import ASSUMED, DEFAULT, DOUBT, NAMED, NOTE, AuditOutcome
 from store_io.audit.audit_store import run_local

@@ -18,7 +18,7 @@ from types import ModuleType
 import pytest
 from packaging.requirements import Requirement
 
-from jobs.environment import installation
+from jobs import installation
 from tests import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -79,16 +79,16 @@ def test_every_pyspark_of_the_range_has_jars() -> None:
 
 def test_imports_name_the_packages_of_the_wheel(builder: ModuleType) -> None:
     source = (
-        "from jobs import sources\nfrom jobs.cli import (\n    main,\n)\nimport os\nfrom jobsite import x\n"
+        "from jobs import sources\nfrom jobs.entry import (\n    main,\n)\nimport os\nfrom jobsite import x\n"
         "def f():\n    'é'; from store_io.base.errors import StoreError as S  # from jobs import y\n"
         "TEXT = 'from schemas import rows'\n"
     )
     assert builder.renamed(source, "module.py") == (
-        "from rocketmq_store_audit.jobs import sources\nfrom rocketmq_store_audit.jobs.cli import (\n    main,\n)\nimport os\n"
+        "from rocketmq_store_audit.jobs import sources\nfrom rocketmq_store_audit.jobs.entry import (\n    main,\n)\nimport os\n"
         "from jobsite import x\ndef f():\n    'é'; from rocketmq_store_audit.store_io.base.errors import StoreError as S"
         "  # from jobs import y\nTEXT = 'from schemas import rows'\n"
     )
-    for bad in ("import jobs.cli\n", "import os, schemas\n"):
+    for bad in ("import jobs.entry\n", "import os, schemas\n"):
         with pytest.raises(SystemExit, match="line 1: write the import as"):
             builder.renamed(bad, "module.py")
 

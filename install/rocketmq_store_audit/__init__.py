@@ -17,10 +17,11 @@ from types import ModuleType
 from jobs import VERSION as __version__
 
 __all__ = ["__version__", "session", "sources"]
+_PUBLIC = {"session": "runtime.session", "sources": "sources"}
 
 
 def __getattr__(name: str) -> ModuleType:
     """The public modules, loaded when they are first used: workers and short commands need neither."""
-    if name in ("session", "sources"):
-        return importlib.import_module(f"{__name__}.jobs.{name}")
+    if name in _PUBLIC:
+        return importlib.import_module(f"{__name__}.jobs.{_PUBLIC[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,25 +5,31 @@ each log has reached.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from jobs.audit.found_since import DERIVED_FILES, RUN_COLUMNS, derived_since, mark_found_since
-from jobs.command_line.stores import StoreArgument
-from jobs.command_line.values import LAST_RUN
-from jobs.faults import reason
-from jobs.tables.store_names import COLUMNS, StoreNames
+from jobs.cli.option_values import LAST_RUN
+from jobs.cli.stores import StoreArgument
+from jobs.runtime.faults import reason
+from jobs.tables.names_in_tables import COLUMNS, StoreNames
 from schemas.rows import NOTE, EarlierRun, EarlierSegment, FurthestRun, Row
 from store_io.base.errors import StoreError, UsageError
 from store_io.source.byte_source import StoreLocation
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from jobs.tables.delta_tables import Tables
+    from jobs.tables.names_in_tables import StoreNames
+
+_FURTHEST = ("store", *COLUMNS, "started_at", "level", "messages", "log_end")
+DERIVED_FILES = "^(consumequeue|batchconsumequeue|consumequeue_ext|index)(/|$)"
+RUN_COLUMNS = ("month", "level", "complete", "losses", "rebuildable", "damaged_extents")
+_EVER, _NEVER = float("inf"), float("-inf")
+Derived = tuple[str, int | None, int]  # file, physical offset, count: as in EarlierRun.derived
 
 
 @dataclass(frozen=True)
@@ -175,9 +181,6 @@ class Furthest:
         return [row for row in self._names.named(rows) if row["store"] == store.key]
 
 
-_FURTHEST = ("store", *COLUMNS, "started_at", "level", "messages", "log_end")
-
-
 def _reach(row: Row) -> tuple[int, bool, datetime, str]:
     """Return the sort key for how much a run saw: the log's end first.
 
@@ -198,3 +201,112 @@ def _segment(row: dict[str, Any]) -> EarlierSegment:
         datetime.fromtimestamp(verified / 1e6, UTC) if verified is not None else None,
         row,
     )
+
+
+def mark_found_since(tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any], names: StoreNames) -> None:
+    """Mark the segments as damaged in which another run has found damage since.
+
+    found: store -> the run that is named, whose segments are replaced.
+    runs: rows of `runs` with store, run_id, `began` (µs since 1970) and RUN_COLUMNS.
+    names: of all stores.
+    """
+    since = _Since(found, runs, names)
+    if not since.runs:
+        return
+    from pyspark.sql import functions as F
+
+    unknown = F.coalesce(F.col("digest"), F.lit("")) != ""  # it was read, and by no version that says what it found there
+    bad = F.col("problem").isNotNull() | (F.col("damaged_bytes") > 0) | (F.col("findings") > 0)
+    bad |= unknown & (F.col("damaged_bytes").isNull() | F.col("findings").isNull())
+    rows = since.rows_of(tables, "segments", bad).groupBy("store", "file")
+    read = F.unix_micros("verified_at")  # in a row that was taken over: the earlier reading
+    own = F.collect_set(F.when(read.isNull(), F.col("run_id"))).alias("run_ids")
+    for row in rows.agg(F.max(read).alias("read"), own).collect():
+        segments = found[row["store"]].segments
+        known = segments.get(row["file"])
+        if known is not None and max(since.newest(row["store"], row["run_ids"]), _time(row["read"], _NEVER)) >= _read(known):
+            segments[row["file"]] = replace(known, damaged=True)
+
+
+def derived_since(
+    tables: Tables, found: dict[str, EarlierRun], runs: Sequence[Any], names: StoreNames
+) -> list[tuple[str, Derived]]:
+    """Return (store, finding) of findings above a note that other runs have made since on queues and index files.
+
+    Findings about a segment that was read later are left out. Arguments as for `mark_found_since`, after which it is called.
+    """
+    since = _Since(found, runs, names)
+    if not since.runs:
+        return []
+    from pyspark.sql import functions as F
+
+    wanted = (F.col("severity") != NOTE) & F.col("file").rlike(DERIVED_FILES)
+    rows = since.rows_of(tables, "findings", wanted).groupBy("store", "file", "phy_offset", "count")
+    told: list[tuple[str, Derived]] = []
+    for row in rows.agg(F.collect_set("run_id").alias("run_ids")).collect():
+        concerned = list(_left_out(found[row["store"]].segments.values()))
+        if row["phy_offset"] is not None and row["count"] == 1:
+            concerned = [one for one in concerned if _holds(one, row["phy_offset"])] or concerned
+        when = since.newest(row["store"], row["run_ids"])
+        if any(when >= _read(known) for known in concerned):
+            told.append((row["store"], (row["file"], row["phy_offset"], row["count"])))
+    return told
+
+
+class _Since:
+    """Runs with findings that began no earlier than the reading of a segment that may be left out."""
+
+    def __init__(self, found: dict[str, EarlierRun], every: Sequence[Any], names: StoreNames):
+        self._names = names
+        first = {
+            store: min((_read(known) for known in _left_out(earlier.segments.values())), default=None)
+            for store, earlier in found.items()
+        }
+        self.runs = {
+            (row["store"], row["run_id"]): row
+            for row in every
+            if (least := first.get(row["store"])) is not None
+            and row["run_id"] != found[row["store"]].run_id
+            and _time(row["began"], _EVER) >= least
+            and _found_something(row)
+        }
+
+    def rows_of(self, tables: Tables, name: str, wanted: Column) -> DataFrame:
+        """Return the wanted rows of a table, of these runs and stores. Other stores of these runs may be among them."""
+        months = {row["month"] for row in self.runs.values()}
+        run_ids = sorted({run_id for _, run_id in self.runs})
+        frame = self._names.frame(tables.rows_of(name, run_ids, sorted(months) if None not in months else None), run_ids)
+        return frame.where(frame["store"].isin(sorted({store for store, _ in self.runs})) & wanted)
+
+    def newest(self, store: str, run_ids: Iterable[str]) -> float:
+        """When the last of these runs that count for the store began."""
+        known = [self.runs[store, run_id] for run_id in run_ids if (store, run_id) in self.runs]
+        return max((_time(row["began"], _EVER) for row in known), default=_NEVER)
+
+
+def _found_something(row: Any) -> bool:
+    """Say whether a run found anything above a note, or did not read all. True if an old row does not say.
+
+    A quick run never reads all, so its findings alone count.
+    """
+    counts = [row[name] for name in ("losses", "rebuildable", "damaged_extents")]
+    return any(count is None or count > 0 for count in counts) or not row["complete"] and row["level"] != "quick"
+
+
+def _left_out(segments: Iterable[EarlierSegment]) -> Iterable[EarlierSegment]:
+    """Return the segments that the named run alone would have left out."""
+    return (known for known in segments if known.verified_run and not known.damaged)
+
+
+def _holds(known: EarlierSegment, phy_offset: int) -> bool:
+    start = known.row["base_offset"]
+    return bool(start <= phy_offset < start + known.size)
+
+
+def _read(known: EarlierSegment) -> float:
+    """When the run that read it began, µs since 1970."""
+    return _time(known.row.get("verified_at"), _NEVER)
+
+
+def _time(micros: int | None, otherwise: float) -> float:
+    return otherwise if micros is None else float(micros)

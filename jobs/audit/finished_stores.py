@@ -21,10 +21,11 @@ from dataclasses import asdict, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from jobs import RULES_VERSION, VERSION, interrupts
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.output import KEPT, OutputFailed, OutputFolder
+from jobs import RULES_VERSION, VERSION
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.runtime import interrupts
+from jobs.runtime.output import KEPT, OutputFailed, OutputFolder
 from schemas import advice, finding_codes, rows
 from schemas.rows import AuditOutcome, EarlierRun
 from store_io.base.errors import StoreError

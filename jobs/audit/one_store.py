@@ -14,15 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from jobs.audit.copy_at_rest import broker_signs, listing_problems
 from jobs.audit.earlier_runs import Reading
-from jobs.audit.listing import listing_problems
-from jobs.command_line.stores import StoreArgument
-from jobs.jvm import is_local
-from jobs.report.files.result_json import RunInfo
-from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts
+from jobs.cli.stores import StoreArgument
+from jobs.report.files.result_files import RunInfo, config_json, findings_jsonl, plan_parts
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
-from jobs.running_broker import broker_signs
+from jobs.runtime.jvm import is_local
 from schemas.advice import Cause
 from schemas.rows import AuditOutcome, FurthestRun, MappedFile
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -35,8 +33,8 @@ from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import StoreListing
 
 if TYPE_CHECKING:
-    from jobs.audit.progress import Progress
-    from jobs.audit.runner import Runner
+    from jobs.tasks.progress import Progress
+    from jobs.tasks.runner import Runner
 
 FEW_STORES = 8  # of fewer than this many the driver's part is not felt
 SMALL_BYTES = 256 << 20  # read in less time than the driver's part of a store takes
@@ -317,3 +315,17 @@ class SmallStores:
 def _can_be_whole(store: StoreArgument) -> bool:
     """Say whether the store lies on this machine, in which case no task waits, and needs no other store."""
     return not store.problem and not store.replica_group and not any(map(is_uri, store.roots))
+
+
+def add_repair_sections(
+    runner: Runner, stores: Sequence[StoreArgument], outcomes: Sequence[AuditOutcome], reading: Reading
+) -> None:
+    """Give each outcome's plan its section `repair`, worked out in one job. stores, outcomes: side by side."""
+    from store_io.repair.plan_repair_section import repair_section, steps_tasks
+
+    tasks = [
+        steps_tasks(outcome, reading.location(store), reading.not_after) for store, outcome in zip(stores, outcomes, strict=True)
+    ]
+    answers = iter(runner.answers([task for own in tasks for task in own], "steps of a repair"))
+    for outcome, own in zip(outcomes, tasks, strict=True):
+        outcome.plan["repair"] = repair_section(outcome, [next(answers) for _ in own])

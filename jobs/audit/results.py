@@ -1,4 +1,4 @@
-"""result.json, the one file that exists, whole, whenever a run has ended; and the files made of it."""
+"""result.json, the one file that exists, whole, whenever a run has ended; the files made of it; outcomes that no audit made."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from datetime import datetime
 from typing import Any
 
 from jobs import RULES_VERSION, VERSION
-from jobs.audit.outcomes import not_audited
-from jobs.command_line.options import AuditOptions
-from jobs.faults import is_no_room
-from jobs.output import RESULT, OutputFailed, OutputFolder, write_local
-from jobs.report.files.junit_xml import junit_xml
-from jobs.report.files.prometheus import prometheus_text
-from jobs.report.files.result_json import RunInfo, result_json
-from jobs.report.files.summary_markdown import summary_markdown
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import RESULT, StoreArgument
+from jobs.report.files.ci_files import junit_xml, prometheus_text, summary_markdown
+from jobs.report.files.result_files import RunInfo, result_json
+from jobs.runtime.faults import is_no_room
+from jobs.runtime.output import OutputFailed, OutputFolder, write_local
 from schemas.advice import Cause, Gap
+from schemas.rows import AuditOutcome, Row
 from store_io.base.errors import parsed
+from store_io.base.packed import packed
+from store_io.wording.gaps import gap_rows, gap_text
 
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
 
@@ -124,3 +125,34 @@ def read_result(folder: str, run_id: str) -> dict[str, Any] | None:
     except ValueError as problem:
         raise OutputFailed(f"{folder}/{RESULT}: cannot read: {problem}") from None
     return result if isinstance(result, dict) and result.get("run_id") == run_id else None
+
+
+def not_audited(store: StoreArgument, gap: Gap, verdict: str = "") -> AuditOutcome:
+    """Return an outcome with code 3 and the sentence as its reason.
+
+    verdict: given if the audit itself did not fail.
+    """
+    named = {"store": store.name, "release": store.release, "release_from": store.release_from}
+    known: Row = {"gaps": gap_rows([gap]), "settings": {}, "inputs": [], "broker": None, "steps": []}
+    plan: Row = {"schema_version": 1, **named, "complete": False, **known}
+    sentence = gap_text(gap)
+    return AuditOutcome(
+        store.name,
+        store.path,
+        store.release,
+        gap.exit_code,
+        complete=False,
+        incomplete=[sentence],
+        gaps=[gap],
+        verdict=verdict or f"Could not be audited: {sentence}",
+        plan=plan,
+        release_from=store.release_from,
+        replica_group=store.replica_group or "",
+        key=store.key,
+    )
+
+
+def put_away(outcome: AuditOutcome) -> None:
+    """Pack the lists of an outcome whose own files are written. Tables, and the pages of a run, read them once more."""
+    outcome.findings = packed(outcome.findings)
+    outcome.plan["steps"] = packed(outcome.plan["steps"])

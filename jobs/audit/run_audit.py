@@ -13,38 +13,38 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jobs import RULES_VERSION, VERSION, interrupts
-from jobs.audit.datasets import DatasetPlan, SegmentOutput, by_dataset
+from jobs import RULES_VERSION, VERSION
+from jobs.audit.copy_at_rest import broker_signs, listing_problems, refused
 from jobs.audit.earlier_runs import Furthest, Reading, earlier_runs
 from jobs.audit.finished_stores import FinishedStores
-from jobs.audit.listing import listing_problems
 from jobs.audit.one_store import (
     Opened,
     SmallStores,
     Texts,
     WholeStore,
+    add_repair_sections,
     opened_audit,
     page_context,
     request_of,
     store_files,
     unpacked_texts,
 )
-from jobs.audit.outcomes import not_audited, put_away
-from jobs.audit.progress import Progress, SparkCounters
+from jobs.audit.results import not_audited, put_away
 from jobs.audit.store_batches import BYTES_PER_CORE, FoundCopies, batches, slow_stores
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.faults import fault_sentence, is_no_room, reason
-from jobs.output import INDEX, REPLICAS, RESULT, OutputFailed, OutputFolder, Unwritten, said_once
-from jobs.report.files.result_json import RunInfo, result_json
-from jobs.report.files.store_json import replicas_json
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import INDEX, REPLICAS, RESULT, StoreArgument
+from jobs.report.files.result_files import RunInfo, replicas_json, result_json
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.commands import store_words
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import count_text, printable
-from jobs.running_broker import broker_signs, refused
-from jobs.tables.data_file import DataFile
+from jobs.runtime import interrupts
+from jobs.runtime.faults import fault_sentence, is_no_room, reason
+from jobs.runtime.output import OutputFailed, OutputFolder, Unwritten, said_once
+from jobs.tables.datasets import DatasetPlan, SegmentOutput, by_dataset
+from jobs.tables.table_files import DataFile
+from jobs.tasks.progress import Progress, SparkCounters
 from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -62,8 +62,8 @@ from store_io.source.store_dir import StoreListing
 _WARNINGS = 20  # of running brokers
 
 if TYPE_CHECKING:
-    from jobs.audit.runner import Runner
-    from jobs.session import Session
+    from jobs.runtime.session import Session
+    from jobs.tasks.runner import Runner
 
 
 def open_ahead(asked: AuditOptions) -> Opened | None:
@@ -75,7 +75,7 @@ def open_ahead(asked: AuditOptions) -> Opened | None:
 
 def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None) -> int:
     """Audit all stores, write all results; the exit code. ahead: as `open_ahead` gives it."""
-    from jobs.audit.runner import Runner
+    from jobs.tasks.runner import Runner
 
     began = time.monotonic()
     checksum.trust()  # the engine that this machine offers is trusted once crcmod agrees with it
@@ -273,8 +273,6 @@ class _Together:
         self, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
     ) -> list[AuditOutcome]:
         """The outcomes of these numbered stores, which share each job."""
-        from jobs.audit.add_repair_sections import add_repair_sections
-
         audits = [a for a in prepared if isinstance(a, StoreAudit)]
         for audit in audits:
             audit.begin()

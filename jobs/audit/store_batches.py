@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from jobs import interrupts
 from jobs.audit.one_store import Opened, WholeStore
-from jobs.command_line.stores import StoreArgument
+from jobs.cli.stores import StoreArgument
+from jobs.runtime import interrupts
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.wording import names_text

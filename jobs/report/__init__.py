@@ -2,6 +2,5 @@
 
 * `texts`: what a terminal shows, and the words that pages and terminals share.
 * `pages`: HTML.
-* `hand_over`: of a rescue, and the page beside a new store.
 * `files`: plan.json, findings.jsonl, result.json, replicas.json, metrics.
 """

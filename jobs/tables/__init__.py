@@ -1,10 +1,10 @@
 """The Delta tables of all runs.
 
-* `delta_tables`: reading them with Spark, and appending a run.
-* `delta_log`: commits without a Spark job; `delta_rs_log`: without a JVM; `remote_log`: in S3 and HDFS;
-  `data_file`: what they commit.
+* `delta_tables`: reads them with Spark, and appends a run; `datasets`: record-level tables, written by tasks.
+* `delta_log`: commits without a Spark job; `delta_rs_log`: without a JVM; `remote_log`: in S3 and HDFS.
+* `table_files`: the address of a table, the files that are committed, and the error of all that read or write one.
 * `delta_query`: SQL with small answers, without a JVM.
-* `upkeep`: what is taken out of them after years.
-* `store_names`: what they call a store.
-* `table_address`: where a table lies, and the error of all three.
+* `past_runs`: what runs say together: rows, times, names and pages, for the commands that read no store.
+* `names_in_tables`: what the tables call a store.  `earlier_times`: store times of segments, by the newest audit.
+* `table_care`, `kept_runs`: rows taken out and files put together after years; the runs that stay.
 """

@@ -5,9 +5,8 @@ commits files where they lie (`jobs.tables.delta_rs_log`). Elsewhere, and from t
 on which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints.
 
 The tables of results are partitioned by the month in which a run began, so that many nights can share a file
-(`jobs.tables.upkeep`); datasets by run and store. Earlier versions made them all partitioned by `run_id`: such tables are taken
-as they are, and a new file fits both, as it holds its run's id. For tables in S3 and HDFS see
-`jobs.tables.remote_log`.
+(`jobs.tables.table_care`); datasets by run and store. Earlier versions made them all partitioned by `run_id`: such tables are
+taken as they are, and a new file fits both, as it holds its run's id. For tables in S3 and HDFS see `jobs.tables.remote_log`.
 """
 
 from __future__ import annotations
@@ -28,17 +27,16 @@ import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.sql.types import StructType
 
-from jobs.faults import reason
-from jobs.tables.data_file import Bounds, DataFile, LiveFile
+from jobs.runtime.faults import reason
 from jobs.tables.delta_rs_log import DeltaRsLog, Raced, is_from_delta_rs
-from jobs.tables.table_address import TablesFailed, delta_rs_misreads, hadoop_path, is_local
+from jobs.tables.table_files import Bounds, DataFile, LiveFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local
 from schemas.rows import Row
 from schemas.tables import MONTH, RUN_ID, RUN_STARTED, Column, Table, struct_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from jobs.session import Session
+    from jobs.runtime.session import Session
 
 ENGINE_NAME = "rocketmq-store-audit"
 _ATTEMPTS = 20

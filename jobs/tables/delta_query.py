@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.faults import reason
-from jobs.tables.table_address import TablesFailed, delta_rs_misreads, delta_rs_options, hadoop_path, is_local
+from jobs.runtime.faults import reason
+from jobs.tables.table_files import TablesFailed, delta_rs_misreads, delta_rs_options, hadoop_path, is_local
 from schemas.rows import Row
 
 

@@ -17,8 +17,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from jobs.tables.data_file import DataFile, LiveFile
-from jobs.tables.table_address import delta_rs_options, is_remote, refuse_links
+from jobs.tables.table_files import DataFile, LiveFile, delta_rs_options, is_remote, refuse_links
 from schemas.tables import RUN_ID, Column, struct_of
 
 _CHECKPOINT_VERSIONS = 10  # as Delta's own writers: readers need not open all versions

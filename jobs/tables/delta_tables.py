@@ -18,13 +18,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import lit
 
-from jobs.faults import reason
-from jobs.report.files.result_json import RunInfo
-from jobs.report.files.store_json import finding_row
-from jobs.tables.data_file import DataFile
+from jobs.report.files.result_files import RunInfo, finding_row
+from jobs.runtime.faults import reason
 from jobs.tables.delta_log import DeltaLog, spark_schema
 from jobs.tables.remote_log import RemoteLog
-from jobs.tables.table_address import TablesFailed, hadoop_path, is_local, is_remote
+from jobs.tables.table_files import DataFile, TablesFailed, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
 from schemas.tables import DATASETS, LOCATION, MONTH, NAME, RUN_ID, RUN_STARTED, STORE, STORE_FROM, TABLES, Column
@@ -34,7 +32,7 @@ from store_io.base.packed import in_parts, weight_of_row
 from store_io.base.times import timestamps
 
 if TYPE_CHECKING:
-    from jobs.session import Session
+    from jobs.runtime.session import Session
 
 RUNS = "runs"
 _ROWS_TOGETHER = 8192
@@ -70,7 +68,7 @@ class Tables:
     ) -> None:
         """Put one run's rows into all tables, in the place of an earlier run of its id. Raises TablesFailed.
 
-        datasets: the files that the run's tasks wrote for record-level datasets (`jobs.audit.datasets`).
+        datasets: the files that the run's tasks wrote for record-level datasets (`jobs.tables.datasets`).
         """
         datasets = datasets or {}
         self._logs[RUNS].replace_run(run.run_id, [])
@@ -96,7 +94,7 @@ class Tables:
 
     def _compact(self, month: str) -> None:
         """Put the small files of a month together if they have become many. A failure of that is no fault of the audit."""
-        from jobs.tables.upkeep.table_care import TableCare
+        from jobs.tables.table_care import TableCare
 
         for name in TABLES:
             with contextlib.suppress(Exception):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.remote_files import remote_files
+from jobs.runtime.remote_files import remote_files
 from jobs.tables.delta_log import DeltaLog, spark_schema
 from jobs.tables.delta_rs_log import DeltaRsLog
-from jobs.tables.table_address import delta_rs_options
+from jobs.tables.table_files import delta_rs_options
 from schemas.arrow import arrow_schema
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.environment.setup import ROOT
+from jobs.runtime.setup import ROOT
 from tests.support.processes.remote_places import Place, in_hdfs, in_s3
 from tests.support.stores import corpus_tools
 
@@ -65,7 +65,7 @@ def test_audits_and_their_history(place: Place, tmp_path: Path) -> None:
         assert there.returncode == here.returncode == 0 and there.stdout.replace(copy, str(own)) == here.stdout, there.stderr
     script = tmp_path / "count.py"
     script.write_text(
-        "from jobs import session, sources\n"
+        "from jobs import sources\nfrom jobs.runtime import session\n"
         "with session.start() as started:\n"
         f"    for path in ({copy!r}, {str(own)!r}):\n"
         f"        frame = sources.read(started.spark, 'messages', path, release={case.release!r})\n"

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 from jobs.audit.results import remove_result
-from jobs.output import OutputFailed, OutputFolder
+from jobs.commands import tables_command
+from jobs.runtime.output import OutputFailed, OutputFolder
+from jobs.runtime.uploads import UploadFailed, target_of
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.remote_log import RemoteLog
-from jobs.tables.table_address import TablesFailed
-from jobs.tables.upkeep import command
-from jobs.tables.upkeep.table_care import tables_under
-from jobs.uploads import UploadFailed, target_of
+from jobs.tables.table_care import tables_under
+from jobs.tables.table_files import TablesFailed
 from schemas.arrow import arrow_schema
 from schemas.tables import TABLES
 from store_io.base.errors import UsageError
@@ -135,5 +135,5 @@ def test_a_table_that_another_user_owns_is_not_changed(hdfs: SmallHdfs) -> None:
     write(f"{hdfs.uri}/tables", "b", 0)
     before = hdfs.names("/tables")
     with user("stranger"), pytest.raises(TablesFailed, match=r"/tables/runs: .*user=stranger, access=WRITE"):
-        command.prune(tables_under(f"{hdfs.uri}/tables"), int(NOW.timestamp() * 1e6), None, NOW)
+        tables_command.prune(tables_under(f"{hdfs.uri}/tables"), int(NOW.timestamp() * 1e6), None, NOW)
     assert hdfs.names("/tables") == before

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from jobs.audit import results
-from jobs.command_line.options import Command
-from jobs.explore.export import read_json
-from jobs.history import pages, run_list
-from jobs.output import OutputFailed
+from jobs.cli.options import Command
+from jobs.commands import run_list
+from jobs.commands.export import read_json
+from jobs.runtime.output import OutputFailed
+from jobs.tables import past_runs
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.repair.repair_plan import read_plan
 
@@ -45,7 +46,7 @@ def test_files_that_others_may_have_written_give_a_sentence(text: str, tmp_path:
         read_json(str(file))
     with pytest.raises(StoreError, match=r"result\.json"):
         run_list._tables_of(Command("runs", arguments=(str(tmp_path),)))
-    assert pages._run_of(str(file)) is None
+    assert past_runs._run_of(str(file)) is None
     with pytest.raises(UsageError, match="the plan is no JSON"):
         read_plan(text.encode())
     if text == "[]":

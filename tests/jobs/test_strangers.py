@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from jobs.environment import installation
-from jobs.environment import setup as environment
+from jobs import installation
+from jobs.runtime import setup as environment
 
 pytestmark = [
     pytest.mark.spark,
@@ -21,7 +21,7 @@ pytestmark = [
 SECRET = "wJalrXUtnFEMI-of-this-test"
 SCRIPT = """
 import json, os, sys
-from jobs import session
+from jobs.runtime import session
 from tests.support.processes import stranger
 
 def listening(process):  # ports, by the sockets that the process has open

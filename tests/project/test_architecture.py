@@ -16,9 +16,9 @@ from tests.support.texts.own_code import forget, nodes_of, tree
 
 SPARK_TYPES = ROOT / "schemas" / "tables.py"  # rows as Spark types: the one exception, marked there
 FORBIDDEN_IMPORTS = {
-    "schemas": {"store_io", "jobs", "tests", "pyspark", "delta", "py4j"},
-    "store_io": {"jobs", "tests", "pyspark", "delta", "py4j"},
-    "jobs": {"tests", "struct"},
+    "schemas": {"store_io", "jobs", "dev", "tests", "pyspark", "delta", "py4j"},
+    "store_io": {"jobs", "dev", "tests", "pyspark", "delta", "py4j"},
+    "jobs": {"dev", "tests", "struct"},
 }
 # Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
 ORDER = ("base", "source", "rocksdb", "broker", "log", "wording", "model", "kinds", "audit", "replicas", "messages", "repair")
@@ -47,6 +47,8 @@ NOT_YET: dict[str, set[str]] = {
     "model.opened_copy": {"kinds"},
     "model.queue_leftovers": {"kinds"},
 }
+# Folders of jobs, from what a command line is to the commands. `installation` is for all of them; `entry` and `warm_up` use all.
+JOBS_ORDER = ("cli", "report", "runtime", "tables", "tasks", "audit", "repair", "messages", "sources", "commands")
 LAYOUTS = {path.stem for path in (ROOT / "schemas").glob("*_layout.py")}
 MAGICS = (0xDAA320A7, 0xDAA320AB, 0xCBD43194)
 OPENERS = {
@@ -124,6 +126,17 @@ def test_folders_import_from_those_before_them() -> None:
         assert later == NOT_YET.get(".".join(path.relative_to(ROOT / "store_io").with_suffix("").parts), set()), path
 
 
+def test_a_session_is_handed_down_and_never_fetched_from_above() -> None:
+    folders = {path.name for path in (ROOT / "jobs").iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(JOBS_ORDER)
+    for path in modules("jobs"):
+        own = path.relative_to(ROOT / "jobs").parts[0]
+        if own in JOBS_ORDER:
+            used = {name.split(".")[1] for name in imported(path) if name.startswith("jobs.")}
+            later = used & {*JOBS_ORDER[JOBS_ORDER.index(own) + 1 :], "entry", "warm_up"}
+            assert not later, f"{path.relative_to(ROOT)} imports from {later}"
+
+
 def test_an_audit_goes_from_facts_to_checks_to_its_outcome() -> None:
     audit = ROOT / "store_io" / "audit"
     for path in modules("store_io/audit"):
@@ -136,7 +149,7 @@ def test_an_audit_goes_from_facts_to_checks_to_its_outcome() -> None:
 
 
 def test_every_folder_has_a_map_of_its_modules() -> None:
-    for package in ("schemas", "store_io", "jobs"):
+    for package in ("schemas", "store_io", "jobs", "dev"):
         for start in sorted((ROOT / package).rglob("__init__.py")):
             shown = ast.get_docstring(tree(start)) or ""
             inside = [path for path in start.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()]
@@ -224,9 +237,9 @@ def test_compiled_code_is_written_beside_its_name_alone() -> None:
     assert [ast.unparse(k.value) for name, node in found if name == "tempfile.mkstemp" for k in node.keywords][:1] == [folder]
 
 
-# native: for the length of a call.  queue_probe: of bytes that the probe holds.  sample_store: in compiled code, which holds the
-# array.  The others call C functions with an array that they hold.
-KNOW_ADDRESSES = ("native.py", "queue_probe.py", "sample_store.py", "checksum.py", "message_search.py")
+# native: for the length of a call.  queue_probe: of bytes that the probe holds.  The others call C functions with an array that
+# they hold.
+KNOW_ADDRESSES = ("native.py", "queue_probe.py", "checksum.py", "message_search.py")
 
 
 def test_addresses_of_arrays_are_passed_on_by_calls_that_hold_them() -> None:

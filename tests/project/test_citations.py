@@ -17,7 +17,7 @@ from tests import ROOT
 from tests.support.texts.own_code import said_in
 
 DOCS = ROOT / "docs"
-PACKAGES = ("schemas", "store_io", "jobs", "tests")
+PACKAGES = ("schemas", "store_io", "jobs", "dev", "tests")
 CODE = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
 HERE = Path(__file__).resolve()  # its broken samples are no citations

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts import judgement
-from jobs.report.texts.judgement import judge
+from jobs.report.texts import safety_text
+from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from store_io.audit.outcome.safety import Start, decide
 from tests import ROOT
@@ -71,14 +71,14 @@ def test_the_readme_says_what_to_do_about_each_verdict(monkeypatch: pytest.Monke
     headlines = {judge(outcome).headline for outcome in samples.every_kind()}
     for start in Start:
         decision = replace(decide(samples.damaged()), start=start, alone=None, lacking=None)
-        monkeypatch.setattr(judgement, "decide", lambda _, decision=decision: decision)
+        monkeypatch.setattr(safety_text, "decide", lambda _, decision=decision: decision)
         headlines.add(judge(samples.damaged()).headline)
     assert len(headlines) > len(Start)
     assert {headline: len(answers_to(headline)) for headline in headlines} == dict.fromkeys(headlines, 1)
 
 
 def test_the_readme_names_no_verdict_that_there_is_not() -> None:
-    modules = ("jobs/report/texts/judgement.py", "store_io/audit/outcome/as_master.py")
+    modules = ("jobs/report/texts/safety_text.py", "store_io/audit/outcome/as_master.py")
     said = [text for module in modules for _, text in said_in(ROOT / module).literals] + [CATALOGUE["commitlog_empty"].meaning]
     pieces = [(row, piece.strip()) for row in answers() for piece in row.split("…")]
     assert len(pieces) > 20

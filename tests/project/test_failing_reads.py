@@ -18,13 +18,14 @@ COLLECTORS = {
     ("jobs/audit/one_store.py", "failed_reads"),  # the store is audited once more, by the driver
     ("store_io/repair/repair_store.py", "every_read"),  # a repair, a dry run, what an audit works out
     ("store_io/repair/repair_copy.py", "every_read"),  # what is copied, and whether it is worth it
-    ("jobs/repair.py", "every_read"),  # what is asked for, and the hand-over page
-    ("jobs/rescue/run_rescue.py", "every_read"),  # the first look, and the ways
+    ("jobs/repair/repair_request.py", "every_read"),  # what is asked for
+    ("jobs/commands/repair.py", "every_read"),  # the hand-over page
+    ("jobs/commands/rescue.py", "every_read"),  # the first look, and the ways
     ("store_io/base/failed_reads.py", "every_read"),  # with_every_read raises
     ("store_io/messages/open_store.py", "every_read"),  # the settings that a store's own files show
-    ("jobs/spark_sources/store_source.py", "every_read"),  # what a data source knows before its tasks
-    ("jobs/spark_sources/store_source.py", "with_every_read"),  # the rows of a data source's task
-    ("jobs/cli.py", "every_read"),  # every command but the audit
+    ("jobs/sources/store_source.py", "every_read"),  # what a data source knows before its tasks
+    ("jobs/sources/store_source.py", "with_every_read"),  # the rows of a data source's task
+    ("jobs/entry.py", "every_read"),  # every command but the audit
 }
 # (module, why its answer is the same without the read)
 WITHOUT = {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs.command_line import options, parser
-from jobs.environment import setup as environment
+from jobs.cli import options, parser
+from jobs.runtime import setup as environment
 
 FOLDER = environment.ROOT / "examples" / "kubernetes"
 INSTALLED = "/opt/store-audit"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import RULES_VERSION, cli
-from jobs.environment import setup as environment
+from jobs import RULES_VERSION, entry
+from jobs.runtime import setup as environment
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
@@ -62,7 +62,7 @@ def test_commands_about_single_messages_show_their_real_output(
     assert len(shown) == 4
     for command, lines in shown:
         command, _, head = command.partition(" | head -")
-        assert cli.main(shlex.split(command)) == 0
+        assert entry.main(shlex.split(command)) == 0
         assert "".join(capsys.readouterr().out.splitlines(keepends=True)[: int(head or 1000)]) == lines
 
 
@@ -77,7 +77,7 @@ def test_the_repair_shows_its_real_output(capsys: pytest.CaptureFixture[str], tm
     words = [str(places.get(word, environment.ROOT / word if word.startswith("examples/") else word)) for word in words]
     home = "/home/you/store-audit"
     for more in (["--dry-run"], []):
-        assert cli.main([*words[1:], *more]) == 0
+        assert entry.main([*words[1:], *more]) == 0
         said = capsys.readouterr().out.replace(str(environment.ROOT), home).replace(str(tmp_path), home).splitlines()
         kept = [line for line in shown.splitlines() if not more or not line.startswith(("  Result", "  Report", "  Next"))]
         left_out = kept.index("  ...")  # the lines of config/
@@ -94,7 +94,7 @@ def test_the_rescue_shows_its_real_output(capsys: pytest.CaptureFixture[str], tm
     (command, shown), *_ = BLOCK.findall(section)
     words = [str(environment.ROOT / word if word.startswith("examples/") else word) for word in shlex.split(command)]
     words[words.index("new")] = str(tmp_path / "new")
-    assert cli.main(words[1:]) == 20
+    assert entry.main(words[1:]) == 20
     home = "/home/you/store-audit"
     said = capsys.readouterr().out.replace(str(environment.ROOT), home).replace(str(tmp_path), home)
     changing = ("  Space", "  time, about")

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from jobs.command_line import options
-from jobs.command_line.command_table import COMMAND_TABLE
-from jobs.command_line.stores import read_fleet_file
-from jobs.environment import setup as environment
-from jobs.report.files.prometheus import prometheus_text
-from jobs.report.files.result_json import result_json
-from jobs.report.texts.judgement import judge
+from jobs.cli import options
+from jobs.cli.command_table import COMMAND_TABLE
+from jobs.cli.stores import read_fleet_file
+from jobs.report.files.ci_files import prometheus_text
+from jobs.report.files.result_files import result_json
+from jobs.report.texts.safety_text import judge
+from jobs.runtime import setup as environment
 from tests.support.handmade import samples
 
 SCHEDULE = environment.ROOT / "examples" / "schedule"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.environment import setup as environment
+from jobs.runtime import setup as environment
 from tests.support.processes.children import PATIENCE_SECONDS, until
 
 ROOT = environment.ROOT
@@ -130,7 +130,7 @@ def test_the_command_line_is_checked_with_the_standard_library_alone() -> None:
             "-I",
             "-S",
             "-c",
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); import jobs.cli, jobs.environment.setup",
+            f"import sys; sys.path.insert(0, {str(ROOT)!r}); import jobs.entry, jobs.runtime.setup",
         ],
         capture_output=True,
         text=True,

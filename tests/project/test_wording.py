@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.command_line.command_table import COMMAND_TABLE
-from jobs.command_line.options import usage, usage_of
+from jobs.cli.command_table import COMMAND_TABLE
+from jobs.cli.options import usage, usage_of
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from store_io.base.exit_codes import SEVERITIES
 from store_io.wording.steps import advice_text
@@ -57,7 +57,7 @@ FURTHER = {
     "of today": r"\bof today\b",  # current
 }
 # Folders whose docstrings, comments, documents, templates and schemas are read too.
-READ_WHOLE = ("jobs", "schemas", "store_io", "docs", "examples", "notebooks", ".ci")
+READ_WHOLE = ("jobs", "schemas", "store_io", "dev", "docs", "examples", "notebooks", ".ci")
 HASH_COMMENTS = (".conf", ".service", ".sh", ".timer", ".toml", ".yaml", ".yml")  # and files without a suffix that a person reads
 READ = (".md", ".html", ".json", ".py", ".ipynb", ".java", *HASH_COMMENTS)
 NO_SUFFIX = ("crontab", "run")
@@ -143,7 +143,7 @@ def test_what_is_rendered(path: Path) -> None:
     assert found(text.replace(samples.HOSTILE, "")) == []
 
 
-@pytest.mark.parametrize("folder", ["jobs", "schemas", "store_io"])
+@pytest.mark.parametrize("folder", ["jobs", "schemas", "store_io", "dev"])
 def test_sentences_in_the_code(folder: str) -> None:
     files = sorted((ROOT / folder).rglob("*.py"))
     assert len(files) > 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from jobs.environment.installation import ROOT
+from jobs.installation import ROOT
 from schemas.advice import MEANINGS, USUAL, Cause, exit_code_of
 from store_io.base.exit_codes import CONSISTENT, GAP_CODES, INCOMPLETE
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from jobs import cli, interrupts
 from jobs.audit import results
-from jobs.audit.outcomes import not_audited
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.report.files.result_json import RunInfo, result_json
-from jobs.report.files.store_json import FIELDS, findings_jsonl, plan_parts
+from jobs.audit.results import not_audited
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.commands.audit import guarded
+from jobs.report.files.result_files import FIELDS, RunInfo, findings_jsonl, plan_parts, result_json
+from jobs.runtime import interrupts
 from schemas.advice import Cause, Gap
 from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
@@ -82,7 +82,7 @@ def stopped(asked: AuditOptions, problem: BaseException | signal.Signals) -> tup
         raise problem
 
     with interrupts.heard():  # as every command does
-        code = cli._guarded(asked, work)
+        code = guarded(asked, work)
     return code, json.loads((Path(asked.out) / "result.json").read_text())
 
 
@@ -119,7 +119,7 @@ def test_what_was_written_whole_before_the_interrupt_stands(asked: AuditOptions)
         finally:
             os.kill(os.getpid(), signal.SIGINT)
 
-    assert cli._guarded(asked, interrupted) == 20
+    assert guarded(asked, interrupted) == 20
 
 
 def described(schema: Any, path: str = "$") -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Files for machines. docs/contract.md says what each promises.
 
-* `store_json`, `result_json`: plan.json, findings.jsonl and replicas.json; result.json.
+* `result_files`: result.json; plan.json, findings.jsonl, config.json and replicas.json.
 * `json_text`: any name in a store as JSON.
-* `prometheus`: metrics; `summary_markdown`, `junit_xml`: for CI.
+* `ci_files`: metrics, and summaries for CI.
 """

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.report.pages.answer import SEVERITY_STYLE, style_of
-from jobs.report.pages.page import TOOLS_FROM, View, page
-from jobs.report.texts.judgement import KINDS, SHAPE_OF, SHORT, headline_of_all
-from jobs.report.texts.store_titles import store_title
-from jobs.report.texts.words.run_words import EXIT_CODES
+from jobs.report.pages.page import SEVERITY_STYLE, TOOLS_FROM, View, page, style_of
+from jobs.report.texts.run_words import EXIT_CODES, store_title
+from jobs.report.texts.safety_text import KINDS, SHAPE_OF, SHORT, headline_of_all
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row
 from store_io.audit.outcome.safety import Safety
@@ -28,7 +26,7 @@ class RunBar:
 
 
 def fleet_html(view: Row) -> Iterator[str]:
-    """The whole page of a fleet's view (`jobs.history.fleet`), in pieces."""
+    """The whole page of a fleet's view (`jobs.commands.fleet`), in pieces."""
     totals = view["totals"]
     stores = [_store(place, store) for place, store in enumerate(view["stores"])]
     worst = stores[0]["safety"] if stores else Safety.SAFE

@@ -7,16 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from jobs.report.files.result_json import RunInfo
-from jobs.report.files.store_json import groups_of
-from jobs.report.pages.answer import style_of
-from jobs.report.pages.page import TOOLS_FROM, View, page
-from jobs.report.texts import judgement as answers
-from jobs.report.texts.judgement import Judgement
-from jobs.report.texts.store_titles import title_of
+from jobs.report.files.result_files import RunInfo, groups_of
+from jobs.report.pages.page import TOOLS_FROM, View, page, style_of
+from jobs.report.texts import safety_text as answers
+from jobs.report.texts.comparison_words import choice_words
+from jobs.report.texts.run_words import assumed_words, exit_words, note_kinds, title_of
+from jobs.report.texts.safety_text import Judgement
 from jobs.report.texts.text import span_text
-from jobs.report.texts.words.replicas_words import choice_words
-from jobs.report.texts.words.run_words import assumed_words, exit_words, note_kinds
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome
 from store_io.audit.outcome.safety import Safety, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import of_run

@@ -21,22 +21,25 @@ from jinja2 import Environment, FileSystemBytecodeCache, FunctionLoader, StrictU
 from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
+from jobs.report.texts.finding_words import all_codes
+from jobs.report.texts.safety_text import SHAPE_OF
 from jobs.report.texts.text import bytes_text, count_text, name_text, printable, seconds_text, span_text
-from jobs.report.texts.words.code_words import all_codes
+from schemas.rows import LOSS, NOTE, REBUILDABLE
 from store_io.base.compiled.code_files import FOLDER, trusted
+from store_io.base.exit_codes import GAP_CODES, LOST
 
 View = dict[str, object]
 """What a template shows, by the names that it uses."""
-
 MAX_ROWS = 300  # of a table
 TOOLS_FROM = 12  # rows from which a table of stores gets a filter and sorting
-
 _MARKS = {"#": Markup(' class="n"'), "~": Markup(' class="t"'), "+": Markup(' class="r"')}  # numbers, one line, room
 _WHOLE = re.compile(
     r"(?<![\w-])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w-])(?: [0-9]{2}:[0-9]{2}:[0-9]{2}(?: to\b| UTC\b)?)?|--[a-z][a-z-]{1,30}\b)"
 )
 _SLASH = Markup("/<wbr>")
 _PIECE = 1 << 16  # characters passed on at once
+SEVERITY_STYLE = {LOSS: "stop", REBUILDABLE: "care", NOTE: "unknown"}
+_CODE_STYLE = {LOST: "stop", **dict.fromkeys(GAP_CODES, "unknown")}
 
 
 def page(template: str, view: View) -> Iterator[str]:
@@ -144,3 +147,8 @@ def whole(text: object) -> Markup:
 def number_text(value: object) -> str:
     """A whole number with its thousands apart; 0 for none."""
     return f"{int(value):,}" if value else "0"  # type: ignore[call-overload]
+
+
+def style_of(kind: str, exit_code: int) -> str:
+    """The colour of an answer: a worse exit code never gets a milder colour."""
+    return _CODE_STYLE.get(exit_code, SHAPE_OF[kind])

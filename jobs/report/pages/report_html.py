@@ -10,27 +10,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from jobs.report.files.result_json import RunInfo
-from jobs.report.pages.answer import SEVERITY_STYLE, style_of
-from jobs.report.pages.page import View, page
-from jobs.report.pages.sections.config_section import config_view
-from jobs.report.pages.sections.controller_section import controller_view
-from jobs.report.pages.sections.findings_section import findings_view
-from jobs.report.pages.sections.limits_section import limits_view, settings_view
-from jobs.report.pages.sections.lost_section import compared_view, lost_view
-from jobs.report.pages.sections.plan_section import leaves_view, repair_view
-from jobs.report.pages.sections.queues_section import queues_view
-from jobs.report.pages.sections.replicas_section import replicas_view
-from jobs.report.pages.sections.segment_map import map_view
-from jobs.report.pages.sections.timers_section import timers_view
-from jobs.report.pages.sections.watermarks import marks_view
+from jobs.report.files.result_files import RunInfo
+from jobs.report.pages.page import SEVERITY_STYLE, View, page, style_of
+from jobs.report.pages.sections_on_kinds import config_view, controller_view, queues_view, timers_view
+from jobs.report.pages.sections_on_outcome import (
+    compared_view,
+    findings_view,
+    leaves_view,
+    limits_view,
+    lost_view,
+    repair_view,
+    replicas_view,
+    settings_view,
+)
+from jobs.report.pages.segment_map import map_view
+from jobs.report.pages.watermarks import marks_view
 from jobs.report.texts.commands import words_of
-from jobs.report.texts.deleted_files import deleted_files
-from jobs.report.texts.judgement import SHAPE_OF, held, judge, verdict_alone, why_it_ends
 from jobs.report.texts.next_steps import next_steps
-from jobs.report.texts.store_titles import title_of
+from jobs.report.texts.run_words import exit_words, note_kinds, title_of
+from jobs.report.texts.safety_text import SHAPE_OF, held, judge, verdict_alone, why_it_ends
+from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import count_text
-from jobs.report.texts.words.run_words import exit_words, note_kinds
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOutcome
 from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES

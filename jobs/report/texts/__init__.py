@@ -1,11 +1,8 @@
 """The texts of a terminal, and the words that pages share with it.
 
-* `judgement`, `next_steps`: the answer, what to do.
-* `words`: of several stores, copies, releases; of each finding.
-* `store_titles`: what people call a store.
-* `deleted_files`, `finding_groups`: what a start deletes, what differs.
-* `commands`: commands to paste.
-* `summary_text`, `explain_text`, `query_text`, `history_text`, `tables_text`, `repair_text`: one per command.
-* `step_text`: a step of a repair.
-* `text`, `terminal`: values and escapes; colours and columns.
+* `safety_text`, `next_steps`: the answer, what to do; `commands`: commands to paste.
+* `finding_words`, `step_words`: findings by code, and what a code means; a step of a repair, and what a start deletes.
+* `comparison_words`, `run_words`: releases, settings and copies beside one another; several stores together, and their titles.
+* `summary_text`, `rescue_text`, `explain_text`, `query_text`, `history_text`, `repair_text`: of the commands.
+* `text`: values and escapes.
 """

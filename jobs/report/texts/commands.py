@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from jobs.environment.installation import ENTRY
-from jobs.report.texts.judgement import judge
+from jobs.installation import ENTRY
+from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text, name_text, printable
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, CURED, Code, Part
@@ -32,7 +32,7 @@ from store_io.repair.proposals import (
 from store_io.wording.steps import advice_text
 
 if TYPE_CHECKING:
-    from jobs.command_line.stores import StoreArgument
+    from jobs.cli.stores import StoreArgument
 
 _UNNAMED = "Name the release with --release; no repair command is shown for an assumed one."
 _UNKNOWN = "Name a known release with --release; no repair command is shown for one that is not known."

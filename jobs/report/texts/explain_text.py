@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from jobs.report.texts.judgement import lower
-from jobs.report.texts.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
+from jobs.cli.terminal import BOLD, FAINT, GREEN, PLAIN, RED, YELLOW, Paint
+from jobs.report.texts.safety_text import lower
 from jobs.report.texts.text import count_text, name_text, printable, time_text
 from schemas.finding_codes import STOP_REASONS
 from store_io.audit.healing.changes import Change, Healing

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jobs.report.texts.commands import not_shown, repair_commands, repair_withheld, withheld_by
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.comparison_words import config_steps
+from jobs.report.texts.safety_text import judge
 from jobs.report.texts.text import count_text
-from jobs.report.texts.words.replicas_words import config_steps
 from schemas.advice import Advice, Step
 from schemas.finding_codes import BY_A_REPAIR, CATALOGUE, WITHOUT_DONOR, Code
 from schemas.rows import DEFAULT, LOSS, REBUILDABLE, AuditOutcome

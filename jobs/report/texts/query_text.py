@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from jobs.cli.terminal import BOLD, PLAIN, YELLOW
 from jobs.report.files.json_text import row_line
-from jobs.report.texts.terminal import BOLD, PLAIN, YELLOW
 from jobs.report.texts.text import name_text, printable
 from schemas.rows import Row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jobs.report.texts.step_text import step_text
+from jobs.report.texts.step_words import step_text
 from jobs.report.texts.text import bytes_text, count_text, printable, time_text
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Row

@@ -9,35 +9,34 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from jobs.output import RESULT
-from jobs.report.files.result_json import RunInfo
-from jobs.report.files.store_json import groups_of
+from jobs.cli.stores import RESULT
+from jobs.cli.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour
+from jobs.report.files.result_files import RunInfo, groups_of
 from jobs.report.texts.commands import closer_look, closer_withheld, effect_clauses, more_than_a_start, words_of
-from jobs.report.texts.deleted_files import deleted_files
-from jobs.report.texts.finding_groups import finding_groups
-from jobs.report.texts.judgement import (
-    SHORT,
-    held,
-    judge,
-    lower,
-    most_dangerous_first,
-    timer_words,
-    verdict_alone,
-    why_it_ends,
+from jobs.report.texts.comparison_words import (
+    ComparedLine,
+    choice_words,
+    config_words,
+    least_text,
+    lost_text,
+    pair_words,
+    release_lines,
+    setting_lines,
 )
+from jobs.report.texts.finding_words import finding_groups
 from jobs.report.texts.next_steps import next_steps
-from jobs.report.texts.store_titles import broker_name_of, store_title
-from jobs.report.texts.terminal import BOLD, CODE_COLOUR, FAINT, GREEN, RED, YELLOW, Paint, code_colour
-from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
-from jobs.report.texts.words.comparison_words import ComparedLine, least_text, lost_text, release_lines, setting_lines
-from jobs.report.texts.words.replicas_words import choice_words, config_words, pair_words
-from jobs.report.texts.words.run_words import (
+from jobs.report.texts.run_words import (
     assumed_words,
+    broker_name_of,
     exit_words,
     kinds_text,
     note_kinds,
+    store_title,
     would_be_lost,
 )
+from jobs.report.texts.safety_text import SHORT, held, judge, lower, most_dangerous_first, timer_words, verdict_alone, why_it_ends
+from jobs.report.texts.step_words import deleted_files
+from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from schemas.finding_codes import Code
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
 from store_io.audit.outcome.safety import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from store_io.base.wording import count_text as count_text
 from store_io.base.wording import seen
 
-if TYPE_CHECKING:  # jobs.cli needs this module before there is an environment
+if TYPE_CHECKING:  # jobs.entry needs this module before there is an environment
     from schemas.rows import AuditOutcome
 
 CLEAR_LINE = "\r\x1b[2K"  # takes a line that redraws itself off the terminal

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from jobs.bench.peers import JAVA_OPTIONS
+from dev.peers import JAVA_OPTIONS
 
 NAMESRV = "127.0.0.1:9876"
 SETTINGS = {

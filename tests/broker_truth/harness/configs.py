@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jobs.environment import setup as environment
+from jobs.runtime import setup as environment
 from tests.broker_truth.harness import own_network
 from tests.broker_truth.harness.cluster import NAMESRV, Cluster
 from tests.broker_truth.harness.real_broker import class_path

@@ -37,8 +37,8 @@ from typing import Any, Self
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from jobs.bench.peers import JAVA_OPTIONS
-from jobs.environment import setup as environment
+from dev.peers import JAVA_OPTIONS
+from jobs.runtime import setup as environment
 from tests.support.stores.builders import Record, decode
 
 HERE = Path(__file__).resolve().parent

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs import cli
+from jobs import entry
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
@@ -57,7 +57,7 @@ def repair(root: Path, release: str, broker_conf: str, policy: str, target: Path
     outcome = run_local(AuditRequest(root.name, StoreLocation(str(root)), release, broker_conf))
     plan = target.with_name(f"{target.name}.plan.json")
     plan.write_text(json.dumps(outcome.plan), "utf-8")
-    code = cli.main(["repair", str(root), "--plan", str(plan), "--to", str(target), "--policy", policy, *options])
+    code = entry.main(["repair", str(root), "--plan", str(plan), "--to", str(target), "--policy", policy, *options])
     told = target.with_name(f"{target.name}.repair.json")
     report = json.loads(told.read_text("utf-8")) if told.exists() else {}
     return Repaired(code, target if code == 0 else None, outcome.plan, report)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench.store import write_store
+from dev.bench_stores import write_store
+from dev.sample_store import RELEASE, SampleStore
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
-from store_io.sample_store import RELEASE, SampleStore
 from store_io.source.byte_source import StoreLocation
 from tests import ROOT
 from tests.broker_truth.harness.real_broker import Jvm

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from jobs import cli
+from jobs import entry
 from tests.broker_truth.harness import own_network
 from tests.broker_truth.harness.kinds import Seen, Session
 from tests.broker_truth.harness.real_broker import Jvm, Put
@@ -114,7 +114,7 @@ KINDS = {
 def typed(case: Case, root: Path, *words: str) -> int:
     conf = root.parent / "broker.conf"
     conf.write_text(case.broker_conf, "utf-8")
-    return cli.main(["rescue", str(root), "--release", case.release, "--broker-conf", str(conf), *words])
+    return entry.main(["rescue", str(root), "--release", case.release, "--broker-conf", str(conf), *words])
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())

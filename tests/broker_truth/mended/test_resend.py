@@ -21,8 +21,8 @@ import lz4.frame
 import pytest
 import zstandard
 
-from jobs import cli
-from jobs.environment import setup as environment
+from jobs import entry
+from jobs.runtime import setup as environment
 from store_io.messages.lost.sendable import NOT_SENT
 from tests.broker_truth.harness import own_network
 from tests.broker_truth.harness.cluster import NAMESRV, SETTINGS, Cluster
@@ -68,7 +68,7 @@ def lines_of(root: Path, release: str, conf: str) -> tuple[list[str], int]:
     file, out = root.with_name("broker.conf"), root.with_name("lost.jsonl")
     file.write_text(conf, "utf-8")
     words = ["query", str(root), "--release", release, "--broker-conf", str(file), "--lost", "--format", "resend"]
-    assert cli.main([*words, "--out", str(out)]) == 0
+    assert entry.main([*words, "--out", str(out)]) == 0
     broker = product.audit(root, release, conf).broker
     assert broker is not None
     timer = (broker["timer"] or {}).get("lost") or {"messages": 0}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.environment import setup as environment
+from jobs.runtime import setup as environment
 from tests.broker_truth.harness import own_network
 from tests.broker_truth.harness.configs import RELEASES, made, settings_of
 from tests.broker_truth.harness.real_broker import conf_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.environment import setup as environment
+from jobs.runtime import setup as environment
 from tests.support.processes.s3_server import Refusal, Request, S3Server
 from tests.support.stores import corpus_tools
 
@@ -25,7 +25,7 @@ def begun(server: S3Server, tmp_path: Path) -> tuple[subprocess.Popen[str], Path
     temporary.mkdir()
     conf.write_text(case.broker_conf or "")
     words = ["audit", uri, "--release", case.release, "--broker-conf", str(conf), "--out", str(tmp_path / "out")]
-    command = [sys.executable, "-m", "jobs.cli", "--master", "local[2]", *words]
+    command = [sys.executable, "-m", "jobs.entry", "--master", "local[2]", *words]
     env = {**server.environment(), "TMPDIR": str(temporary), "AWS_CONFIG_FILE": "/dev/null"}
     return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True), temporary
 

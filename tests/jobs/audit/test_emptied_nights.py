@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from jobs.audit import run_audit as audit
-from jobs.command_line import options
-from jobs.session import Session
+from jobs.cli import options
+from jobs.runtime.session import Session
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
 pytestmark = pytest.mark.spark

@@ -20,9 +20,9 @@ import pytest
 
 from jobs.audit import finished_stores
 from jobs.audit.finished_stores import FinishedStores
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.output import KEPT, OutputFolder
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.runtime.output import KEPT, OutputFolder
 from schemas.advice import Cause
 from schemas.finding_codes import Code
 from schemas.rows import AuditOutcome, EarlierRun, EarlierSegment, Finding

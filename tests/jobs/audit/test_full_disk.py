@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from jobs import cli, output
 from jobs.audit import results
 from jobs.audit import run_audit as audit
-from jobs.command_line import options
-from jobs.session import Session
+from jobs.cli import options
+from jobs.commands.audit import guarded
+from jobs.runtime import output
+from jobs.runtime.session import Session
 from tests.support import damage
 from tests.support.stores.small_repairs import small_store
 
@@ -51,7 +52,7 @@ def test_a_full_disk_leaves_the_verdict_and_one_sentence(
     words = ["audit", str(root), "--release", "5.3.3", "--broker-conf", str(tmp_path / "broker.conf"), "--out", str(out)]
     asked = options.parse(words).audit
     assert asked is not None
-    assert cli._guarded(asked, lambda asked: audit.run_with(spark_session, asked)) == code
+    assert guarded(asked, lambda asked: audit.run_with(spark_session, asked)) == code
     said = capsys.readouterr()
     both = said.out + said.err
     assert both.count(os.strerror(errno.ENOSPC)) == 1 and "  Verdict    RocketMQ 5.3.3 would start" in said.out

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from jobs.audit import run_audit as audit
-from jobs.audit.runner import partition
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.environment import setup as environment
-from jobs.session import Session
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.runtime import setup as environment
+from jobs.runtime.session import Session
 from jobs.tables.delta_query import DeltaQuery
+from jobs.tasks.runner import partition
 from schemas.advice import Cause, exit_code_of
 from schemas.tables import TABLES
 from store_io.audit.open_copy import open_copy
@@ -146,7 +146,7 @@ def test_tables_that_cannot_be_read_end_the_command_with_a_result(
     spoil(out / "tables")
     words = ["audit", store.path, "--out", str(out), "--since-run", "last", "--prometheus", str(tmp_path / "audit.prom")]
     clean = {"PATH": os.environ["PATH"], "PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home())}
-    done = subprocess.run([sys.executable, "-m", "jobs.cli", *words], env=clean, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-m", "jobs.entry", *words], env=clean, capture_output=True, text=True, timeout=120)
     assert done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr
     assert str(out / "tables") in done.stderr
     result = json.loads((out / "result.json").read_text())

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.environment import setup as environment
+from jobs.runtime import setup as environment
 from tests.jobs.tables.test_delta_tables import log_content
 from tests.support.processes.opened_files import opened_below
 from tests.support.stores.builders import Message, Sizes, StoreBuilder

@@ -1,7 +1,8 @@
-"""Stores that one task audits: the same answers as by rounds of tasks, whatever is in them."""
+"""One store of a run: as one task or by rounds, with the same answer; and the steps of a repair in each plan."""
 
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 from concurrent.futures import Future
@@ -13,12 +14,24 @@ import pytest
 
 from jobs.audit import one_store
 from jobs.audit.earlier_runs import Reading
-from jobs.audit.one_store import FEW_STORES
-from jobs.command_line.stores import StoreArgument
+from jobs.audit.one_store import FEW_STORES, add_repair_sections
+from jobs.audit.run_audit import run_with
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.runtime.session import Session
+from jobs.tasks.runner import Runner
+from schemas.advice import Cause, Gap
 from schemas.rows import FurthestRun
+from store_io.audit.audit_store import run_local
 from store_io.broker.releases import KNOWN_RELEASES
+from store_io.model.audit_request import AuditRequest
+from store_io.repair.repair_plan import read_plan
+from store_io.source.byte_source import StoreLocation
 from tests.support.answers.fleets import Fleet, HereRunner, audited_fleet
+from tests.support.answers.repaired import planned_options, repaired
+from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
+from tests.support.stores.small_repairs import small_store
 
 SIZES = Sizes(segment=1 << 14, slots=10, index_max=40)
 
@@ -140,3 +153,31 @@ def test_a_task_that_is_lost_makes_its_store_one_for_the_driver(stores: list[Sto
     found = audited_fleet(stores, tmp_path / "lost", runner)
     assert plain(found) == plain(audited_fleet(stores, tmp_path / "rounds", whole=False))
     assert runner.ran["StoreTask"] == len(stores) and runner.ran["SegmentTask"] == 1
+
+
+def test_each_store_gets_its_own(spark_session: Session, tmp_path: Path) -> None:
+    (case,) = corpus_tools.cases("g19-514")
+    hurt = case.unpack(tmp_path)
+    (tmp_path / "small").mkdir()
+    whole, conf = small_store(tmp_path / "small")
+    stores = (
+        StoreArgument("whole", str(whole), "5.3.3", conf),
+        StoreArgument("hurt", str(hurt), case.release, case.broker_conf),
+        StoreArgument("none", str(tmp_path / "none"), "5.3.3"),
+    )
+    assert run_with(spark_session, AuditOptions(stores, str(tmp_path / "out"))) == 20
+    plans = {s.name: json.loads((tmp_path / "out" / s.name / "plan.json").read_text()) for s in stores}
+    assert plans["whole"]["repair"] is None and plans["none"]["repair"] is None
+    plan = read_plan(json.dumps(plans["hurt"]).encode())
+    for policy in ("broker", "salvage"):
+        report = repaired(hurt, tmp_path / policy, plan, policy, **planned_options(plan, policy)).report
+        assert report["steps"] == list(plan.repair[policy].steps) and report["steps_from"] == "plan"
+
+
+def test_a_task_that_failed_is_a_sentence_in_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (case,) = corpus_tools.cases("g19-514")
+    root = case.unpack(tmp_path)
+    outcome = run_local(AuditRequest("s", StoreLocation(str(root)), case.release, case.broker_conf))
+    monkeypatch.setattr(Runner, "_run", lambda self, tasks, *_: [Gap(Cause.TASK_WITHOUT_RESULT) for _ in tasks])
+    add_repair_sections(Runner.__new__(Runner), [StoreArgument("s", str(root))], [outcome], Reading())
+    assert [part["refused"] for part in outcome.plan["repair"].values()] == ["a task gave no result"] * 2

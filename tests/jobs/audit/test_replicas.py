@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from jobs.audit import run_audit as audit
-from jobs.command_line import options
-from jobs.command_line.stores import StoreArgument
-from jobs.report.files.junit_xml import junit_xml
-from jobs.report.texts.terminal import GREEN
-from jobs.session import Session
+from jobs.cli import options
+from jobs.cli.stores import StoreArgument
+from jobs.cli.terminal import GREEN
+from jobs.report.files.ci_files import junit_xml
+from jobs.runtime.session import Session
 from jobs.tables.delta_tables import Tables
 from tests.schemas.test_json_schemas import faults
 from tests.support import damage

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from jobs import cli
+from jobs import entry
 from jobs.audit import run_lock
-from jobs.environment import setup as environment
+from jobs.runtime import setup as environment
 from store_io.base.errors import UsageError
 
 HOLD = """
@@ -49,7 +49,7 @@ def test_a_second_run_is_a_usage_error_and_leaves_the_first_ones_files(
     (out / "result.json").write_text(json.dumps({"exit_code": 0}))
     (tmp_path / "s" / "commitlog").mkdir(parents=True)
     metrics = tmp_path / "m.prom"
-    assert cli.main(["audit", f"{tmp_path}/s", "--out", str(out), "--run-id", "second", "--prometheus", str(metrics)]) == 2
+    assert entry.main(["audit", f"{tmp_path}/s", "--out", str(out), "--run-id", "second", "--prometheus", str(metrics)]) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert said.startswith(f"spark-submit.sh: --out '{out}': run first, process {holder.pid} on ")

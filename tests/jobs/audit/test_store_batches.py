@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobs.audit.store_batches import SLOW_SECONDS, batches, slow_stores
-from jobs.command_line.stores import StoreArgument
+from jobs.cli.stores import StoreArgument
 
 
 def stores(*groups: str | None) -> list[StoreArgument]:

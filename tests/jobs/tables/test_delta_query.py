@@ -10,7 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from jobs.tables.delta_query import DeltaQuery, one_of
-from jobs.tables.table_address import TablesFailed
+from jobs.tables.table_files import TablesFailed
 
 HOSTILE = "it's \\' OR 1=1 --\n\u202e"
 

@@ -16,13 +16,13 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from jobs.audit.datasets import DatasetPlan, by_dataset, scan_and_write
-from jobs.session import Session
+from jobs.runtime.session import Session
 from jobs.tables import delta_tables as tables_module
+from jobs.tables import table_care
+from jobs.tables.datasets import DatasetPlan, by_dataset, scan_and_write
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import RUNS, Tables, arrow_table, run_rows
-from jobs.tables.table_address import TablesFailed
-from jobs.tables.upkeep import table_care
+from jobs.tables.table_files import TablesFailed
 from schemas.rows import AuditOutcome
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
 from store_io.audit.audit_store import StoreAudit

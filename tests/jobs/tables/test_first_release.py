@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from jobs.history import fleet
-from jobs.history.reading import History
-from jobs.session import Session
+from jobs.commands import fleet, tables_command
+from jobs.runtime.session import Session
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.delta_tables import Tables, arrow_table, run_rows
-from jobs.tables.upkeep import command
-from jobs.tables.upkeep.table_care import tables_under
+from jobs.tables.past_runs import History
+from jobs.tables.table_care import tables_under
 from schemas.tables import MONTH, RUN_ID, TABLES
 from tests.support.handmade import samples
 from tests.support.stores.corpus_tools import extract
@@ -71,13 +70,13 @@ def test_they_are_appended_compacted_and_pruned(first: Path) -> None:
     view = fleet.read_fleet(History(str(first), NO_SESSION), NOW)  # a person has given `a` its name by now
     assert sorted((store["store"], store["runs"]) for store in view["stores"]) == [("/copies/b", 1), ("a", 3), ("calm", 2)]
     rows = DeltaQuery(f"{first}/runs").ask(["run_id", "store", "verdict", "safety"], "ORDER BY run_id, store")
-    view = command.compact(tables_under(str(first)))
+    view = tables_command.compact(tables_under(str(first)))
     assert all(row["files"][1] <= 1 for row in view["by_table"])
     assert DeltaTable(first / "runs").metadata().partition_columns == [MONTH.name]
     assert DeltaQuery(f"{first}/runs").ask(["run_id", "store", "verdict", "safety"], "ORDER BY run_id, store") == rows
     append(first, "later")
     since = int(datetime(2026, 11, 10, tzinfo=UTC).timestamp() * 1e6)
-    view = command.prune(tables_under(str(first)), since, None, NOW)
+    view = tables_command.prune(tables_under(str(first)), since, None, NOW)
     assert [run["run_id"] for run in view["gone"]] == [] and [run["run_id"] for run in view["needed"]] == [
         "first-1"
     ]  # b's latest

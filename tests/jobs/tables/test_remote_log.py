@@ -17,10 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jobs.environment.setup import ROOT
+from jobs.runtime.setup import ROOT
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.remote_log import RemoteLog
-from jobs.tables.table_address import TablesFailed
+from jobs.tables.table_files import TablesFailed
 from schemas.arrow import arrow_schema
 from schemas.tables import TABLES, Column
 from store_io.source import s3_client

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.command_line.places import absolute
-from jobs.tables.table_address import hadoop_path
+from jobs.cli.argument_places import absolute
+from jobs.tables.table_files import hadoop_path
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_inner_path, is_uri, name_node_and_path
 from store_io.source.byte_source import StoreLocation, local_path, open_source

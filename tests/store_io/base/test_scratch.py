@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.environment import setup as environment
+from jobs.runtime import setup as environment
 from store_io.base.scratch import PREFIX, Scratch, remove_left
 
 KEEPER = "import time; from store_io.base.scratch import Scratch; print(Scratch().path, flush=True); time.sleep(60)"

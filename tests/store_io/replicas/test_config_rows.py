@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.report.texts.words.replicas_words import config_words
+from jobs.report.texts.comparison_words import config_words
 from schemas.rows import Row
 from store_io.audit.audit_store import run_audit
 from store_io.base.tasks import run_task

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jobs.report.texts.words.replicas_words import rejoin_words
+from jobs.report.texts.comparison_words import rejoin_words
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.base.tasks import run_task
 from store_io.model.audit_request import AuditRequest

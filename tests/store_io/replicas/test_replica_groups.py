@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from jobs.report.texts.words.replicas_words import pair_words
+from jobs.report.texts.comparison_words import pair_words
 from schemas.rows import LOSS, NOTE, Finding
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.audit.outcome.safety import Safety, decide

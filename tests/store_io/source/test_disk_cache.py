@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from jobs.bench.store import write_store
+from dev.bench_stores import write_store
+from dev.sample_store import RELEASE, SampleStore
 from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import run_local
 from store_io.model.audit_request import AuditRequest
 from store_io.repair.plan_repair_section import repair_section, steps_tasks
-from store_io.sample_store import RELEASE, SampleStore
 from store_io.source import disk_cache, remote_file
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.store_dir import changes_since, list_store

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jobs.explore.export import named_parts
-from jobs.explore.export_files import NamedSegment, SegmentFiles
+from jobs.commands.export import named_parts
+from jobs.messages.export_files import NamedSegment, SegmentFiles
 from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS
 from store_io.messages.redaction import Redaction

@@ -13,14 +13,14 @@ from typing import Any, cast
 
 from jobs.audit.earlier_runs import Reading
 from jobs.audit.one_store import SmallStores, page_context
-from jobs.audit.progress import Progress
 from jobs.audit.run_audit import audit_stores, write_store
-from jobs.audit.runner import Runner
 from jobs.audit.store_batches import FoundCopies
-from jobs.command_line.stores import StoreArgument
-from jobs.output import OutputFolder
-from jobs.report.files.result_json import RunInfo
-from jobs.task_process import run_here
+from jobs.cli.stores import StoreArgument
+from jobs.report.files.result_files import RunInfo
+from jobs.runtime.output import OutputFolder
+from jobs.tasks.progress import Progress
+from jobs.tasks.runner import Runner
+from jobs.tasks.task_process import run_here
 from schemas.rows import AuditOutcome
 from store_io.base.tasks import Task
 

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from jobs.report.files.result_json import RunInfo, result_json
-from jobs.report.files.store_json import config_json, findings_jsonl, plan_parts
+from jobs.report.files.result_files import RunInfo, config_json, findings_jsonl, plan_parts, result_json
 from schemas.checkpoint_layout import ABORT_FILE, CHECKPOINT_FILE
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
 from schemas.rocksdb_layout import SEPARATE_FOLDER, TABLES_FOLDER

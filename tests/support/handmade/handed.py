@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jobs.report.hand_over.words import HandOver, HandOverFiles
+from jobs.report.pages.hand_over_page import HandOver, HandOverFiles
 from store_io.repair.repair_steps import Steps
 from tests.support.handmade.samples import HOSTILE
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from jobs.history import coverage, difference, fleet, reading
+from jobs.commands import coverage, difference, fleet
+from jobs.tables import past_runs
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
@@ -32,8 +33,8 @@ def run_row(store: str, run: int, code: int = 0, **more: Any) -> Row:
 
 def view_of(rows: list[Row], codes: list[Row] | None = None, ended: dict[str, int] | None = None, since: Any = None) -> Row:
     gone = [{"store": name, "started_at": at, "run_id": "r0"} for name, at in (ended or {}).items()]
-    known = reading.one_per_run([*rows, *gone])
-    return fleet.fleet_view(reading.one_per_run(rows), codes or [], known, "/t", NOW, since)
+    known = past_runs.one_per_run([*rows, *gone])
+    return fleet.fleet_view(past_runs.one_per_run(rows), codes or [], known, "/t", NOW, since)
 
 
 def place(start: int | None, end: int | None, a: int | None, b: int | None, severity: Any = "loss", **more: Any) -> Row:

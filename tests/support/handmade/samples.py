@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.report.files.result_json import RunInfo
+from jobs.report.files.result_files import RunInfo
 from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import AuditOutcome, Finding, FurthestRun, Row

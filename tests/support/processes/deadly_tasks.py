@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from jobs.command_line.stores import StoreArgument
+from jobs.cli.stores import StoreArgument
 from store_io.log.scan.segment_scan import SegmentTask
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 

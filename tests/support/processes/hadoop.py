@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 import pyspark
 
-from jobs.environment import setup as environment
+from jobs.runtime import setup as environment
 from tests.support.processes.children import end_with_parent
 
 START_SECONDS = 180  # each; some seconds on a machine that has nothing else to do

@@ -26,10 +26,10 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from jobs.audit import run_audit as audit
-from jobs.command_line.options import AuditOptions
-from jobs.command_line.stores import StoreArgument
-from jobs.environment import setup as environment
-from jobs.output import OutputFolder
+from jobs.cli.options import AuditOptions
+from jobs.cli.stores import StoreArgument
+from jobs.runtime import setup as environment
+from jobs.runtime.output import OutputFolder
 from jobs.tables.delta_log import DeltaLog
 
 EXAMPLE = environment.ROOT / "examples" / "damaged-store"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from jobs.commands import tables_command
 from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.delta_tables import arrow_table
 from jobs.tables.remote_log import RemoteLog
-from jobs.tables.upkeep import command
-from jobs.tables.upkeep.table_care import tables_under
+from jobs.tables.table_care import tables_under
 from schemas.tables import TABLES
 
 NO_SESSION: Any = None
@@ -29,14 +29,14 @@ def check_that_old_runs_go_and_files_are_put_together(place: str) -> None:
     """Writes the tables, and keeps the two newest runs."""
     for run_id, days in (("a", 70), ("b", 69), ("c", 1), ("d", 0)):
         write(place, run_id, days)
-    view = command.compact(tables_under(place))
+    view = tables_command.compact(tables_under(place))
     assert [row["files"] for row in view["by_table"]] == [[4, 2], [4, 2]]
     since = int((NOW - timedelta(days=10)).timestamp() * 1e6)
-    view = command.prune(tables_under(place), since, None, NOW)
+    view = tables_command.prune(tables_under(place), since, None, NOW)
     assert [run["run_id"] for run in view["gone"]] == ["a", "b"]
-    assert [row["files"] for row in command.vacuum(tables_under(place))["by_table"]] == [0, 0]
-    assert [row["files"] for row in command.vacuum(tables_under(place), 0)["by_table"]] == [5, 5]
-    view = command.info(tables_under(place))
+    assert [row["files"] for row in tables_command.vacuum(tables_under(place))["by_table"]] == [0, 0]
+    assert [row["files"] for row in tables_command.vacuum(tables_under(place), 0)["by_table"]] == [5, 5]
+    view = tables_command.info(tables_under(place))
     assert view["runs"] == 2
     assert [(row["rows"], row["files"], row["old_files"]) for row in view["by_table"]] == [(2, 1, 0), (2, 1, 0)]
     write(place, "c", 1)  # a run of a shared file is replaced

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from jobs.environment import setup as environment
-from jobs.jvm import spark_home
+from jobs.runtime import setup as environment
+from jobs.runtime.jvm import spark_home
 from tests.support.processes.hadoop import HadoopServers, free_port
 
 _PACKAGE = "org.apache.hadoop.yarn.server"

@@ -21,8 +21,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from jobs.environment import setup as environment
-from jobs.jvm import MODULE_OPTIONS, QUICK_START, spark_home
+from jobs.runtime import setup as environment
+from jobs.runtime.jvm import MODULE_OPTIONS, QUICK_START, spark_home
 from tests.support.processes.children import end_with_parent
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 
@@ -65,7 +65,7 @@ class Cluster:
         self, words: Sequence[str], cwd: Path, variables: Mapping[str, str] = MappingProxyType({})
     ) -> Iterator[subprocess.Popen[str]]:
         """The same while it runs; it is ended with the block."""
-        command = [sys.executable, "-m", "jobs.cli", words[0], *self.words, *words[1:]]
+        command = [sys.executable, "-m", "jobs.entry", words[0], *self.words, *words[1:]]
         own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home()), "SPARK_LOCAL_IP": "127.0.0.1"}
         process = subprocess.Popen(
             command,
@@ -199,7 +199,7 @@ def here(
     """The same command on two cores of this machine."""
     own = {"PYTHONPATH": str(environment.ROOT), "STORE_AUDIT_HOME": str(environment.home())}
     return subprocess.run(
-        [sys.executable, "-m", "jobs.cli", words[0], "--master", "local[2]", *words[1:]],
+        [sys.executable, "-m", "jobs.entry", words[0], "--master", "local[2]", *words[1:]],
         env={"PATH": os.environ["PATH"], **own, **variables}, cwd=cwd, capture_output=True, text=True, timeout=SECONDS,
     )  # fmt: skip
 

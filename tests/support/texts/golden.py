@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from jobs.environment.installation import ROOT
+from jobs.installation import ROOT
 from tests import TESTS
 
 GOLDEN = TESTS / "golden"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jobs.report.pages.page import TOOLS_FROM
-from jobs.report.texts.judgement import most_dangerous_first
+from jobs.report.texts.safety_text import most_dangerous_first
 from tests.support.handmade import samples
 from tests.support.texts.golden import check
 from tests.support.texts.pages import index_of, without_style

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from jobs.audit.run_audit import write_run_files, write_store
-from jobs.output import OutputFolder
-from jobs.report.hand_over.hand_over_html import hand_over_html
+from jobs.report.pages.hand_over_page import hand_over_html
 from jobs.report.pages.report_html import PageContext
 from jobs.report.texts.text import printable
+from jobs.runtime.output import OutputFolder
 from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import run_local
 from store_io.audit.compared.compared_audit import run_compared

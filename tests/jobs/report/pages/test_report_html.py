@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from jobs.report.files.store_json import findings_jsonl, plan_parts
+from jobs.report.files.result_files import findings_jsonl, plan_parts
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
-from jobs.report.pages.sections.segment_map import MAX_SHOWN
+from jobs.report.pages.segment_map import MAX_SHOWN
 from jobs.report.texts.summary_text import summary_text
 from jobs.report.texts.text import printable
 from schemas.advice import Advice, Step

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from jobs.command_line import options
-from jobs.command_line.message_filters import read_filter
-from jobs.command_line.stores import StoreArgument
-from jobs.environment.installation import ENTRY
-from jobs.report.hand_over.words import HandOverFiles, hand_over_text
-from jobs.report.pages.sections.plan_section import repair_view
+from jobs.cli import options
+from jobs.cli.message_filters import read_filter
+from jobs.cli.stores import StoreArgument
+from jobs.installation import ENTRY
+from jobs.report.pages.hand_over_page import HandOverFiles, hand_over_text
+from jobs.report.pages.sections_on_outcome import repair_view
 from jobs.report.texts.commands import (
     NOTHING_MENDS,
     closer_look,

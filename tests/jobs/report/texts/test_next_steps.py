@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from jobs.environment.installation import ENTRY
+from jobs.installation import ENTRY
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import NOTHING_MENDS
-from jobs.report.texts.deleted_files import deleted_files
-from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.safety_text import judge
+from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Advice, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE, STARTS_DISPATCH

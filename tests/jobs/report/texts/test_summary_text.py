@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from jobs.environment.installation import ENTRY
+from jobs.installation import ENTRY
 from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
-from jobs.report.texts.judgement import meaning_of
+from jobs.report.texts.safety_text import meaning_of
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import AuditOutcome, Finding
 from tests.support.handmade import samples

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jobs.report.files.store_json import finding_row
+from jobs.report.files.result_files import finding_row
 from schemas.advice import Refusal, RefusalKind, Step
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
 from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.files.result_json import result_json
+from jobs.report.files.result_files import result_json
 from schemas.rows import LOSS, NOTE, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.audit_store import StoreAudit, run_audit
 from store_io.audit.checks.emptied import shrunk_findings

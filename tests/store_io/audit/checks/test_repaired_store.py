@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from jobs.report.files.json_text import document
-from jobs.report.texts.judgement import held, judge
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.repair_text import repair_text
+from jobs.report.texts.safety_text import held, judge
 from schemas.advice import Advice, Step
 from schemas.rows import NOTE, AuditOutcome
 from store_io.audit.audit_store import run_local

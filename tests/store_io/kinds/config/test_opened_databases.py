@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts.judgement import judge
 from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.safety_text import judge
 from schemas.advice import Step
 from schemas.rows import AuditOutcome
 from tests.support.answers.product import audit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jobs.report.texts.commands import repair_commands
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.safety_text import judge
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from store_io.audit.outcome.safety import Safety
 from store_io.repair.proposals import config_helps

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.safety_text import judge
 from schemas.rows import Finding
 from store_io.kinds.dledger import entry_walk, ledger_kind, unit_reader
 from tests.support.answers import product

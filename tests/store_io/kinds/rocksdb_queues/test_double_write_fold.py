@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.files.store_json import finding_row
+from jobs.report.files.result_files import finding_row
 from schemas.advice import RefusalKind
 from store_io.wording.steps import next_text
 from tests.support.answers import product

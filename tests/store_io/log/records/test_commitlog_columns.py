@@ -1045,7 +1045,6 @@ def test_no_two_processes_place_topics_alike(tmp_path: Path) -> None:
 DECODE_TWO = """
 import numpy as np, sys
 from store_io.log.records import commitlog_columns as c
-from store_io.formats.commitlog import commitlog_columns as c
 from store_io.log.records.message_columns import Columns, TopicTable, RecordCheck, Stretch
 data = bytes.fromhex(DATA)
 columns, topics = Columns(8, True), TopicTable()

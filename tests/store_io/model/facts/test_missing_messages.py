@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.files.result_json import result_json
+from jobs.cli.terminal import GREEN
+from jobs.report.files.result_files import result_json
 from jobs.report.pages.report_html import report_html
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.safety_text import judge
 from jobs.report.texts.summary_text import summary_text
-from jobs.report.texts.terminal import GREEN
 from schemas.rows import LOSS, AuditOutcome
 from store_io.audit.audit_store import run_audit
 from store_io.model.audit_request import AuditRequest

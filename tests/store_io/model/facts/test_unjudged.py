@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.safety_text import judge
 from schemas.advice import Advice, Overwritten, Refusal, RefusalKind, Step
 from schemas.rows import AuditOutcome
 from store_io.broker.releases import Setting, broker_rules

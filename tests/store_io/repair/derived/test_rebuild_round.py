@@ -8,7 +8,7 @@ import pytest
 
 from jobs.report.files.json_text import document
 from jobs.report.texts.commands import repair_commands
-from jobs.report.texts.judgement import judge
+from jobs.report.texts.safety_text import judge
 from store_io.kinds.index.index_rebuild import IndexPlan
 from store_io.kinds.queues.queue_plan import QueuePlan
 from store_io.repair.derived.rebuild_round import Rebuilt

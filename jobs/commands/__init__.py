@@ -1,0 +1,9 @@
+"""One module a command, with `run(command)`: it reads as the command's table of contents.
+
+* `audit`: the verdict on copied stores; `rescue`, `repair`: a new store, with and without a choice of ways.
+* `explain_offset`, `query`, `export`, `copy_manifest`: one place, messages that match, messages as files, digests of a copy.
+* `fleet`, `run_list`, `difference`, `coverage`: `report`, `runs`, `diff` and `coverage`, which read tables and no store.
+* `tables_command`: `tables prune|compact|vacuum|info`.
+* `pack`: what executors on other machines need.  `explain_code`: what a finding or a stop reason means.
+* `notebook`, `script`: JupyterLab, and a script, with Spark and the data sources ready.
+"""

@@ -1,0 +1,104 @@
+"""runs: the runs in the tables, the newest first, with what each of them found."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from jobs.cli.argument_places import absolute, refuse_not_utf8
+from jobs.cli.options import Command
+from jobs.report.texts.history_text import runs_text
+from jobs.tables import past_runs
+from jobs.tables.past_runs import History, Pages, micros_of, time_of
+from schemas.rows import Row
+from store_io.base.errors import StoreError, UsageError, parsed
+from store_io.base.exit_codes import worst
+from store_io.base.paths import is_uri
+
+LISTED = 50  # runs, unless --limit says otherwise
+_COLUMNS = "exit_code complete lost_messages starts losses rebuildable bytes_read tool_version rules_version out".split()
+
+
+def run(command: Command) -> int:
+    """The command; 0 once the list is written."""
+    uri, kind = _tables_of(command), past_runs.format_of(command, ("text", "json"))
+    now = datetime.now(UTC)
+    since = past_runs.moment("--since", command.options["--since"], now) if "--since" in command.options else None
+    with past_runs.opened(command, uri) as history:
+        view = read_runs(history, since, command.options.get("--store"), command.options.get("--limit", LISTED))
+    past_runs.write_view(command, kind, view, runs_text, ())
+    return 0
+
+
+def _tables_of(command: Command) -> str:
+    """The tables of --tables, or those that the last run into an output folder wrote."""
+    if not command.arguments:
+        return past_runs.tables_of(command)
+    if len(command.arguments) > 1 or "--tables" in command.options:
+        raise UsageError("runs takes either DIR, the --out of audits, or --tables URI")
+    out = absolute(command.arguments[0])
+    refuse_not_utf8("DIR", out)
+    result = f"{out}/result.json"
+    if not is_uri(out) and os.path.isfile(result):
+        try:
+            with open(result, encoding="utf-8") as file:
+                tables = parsed(json.loads, file.read())["tables"]
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            raise StoreError(f"{result}: cannot read which tables the run wrote: {problem}") from None
+        if isinstance(tables, str) and tables:
+            return tables
+    return f"{out.rstrip('/')}/tables"
+
+
+def read_runs(history: History, since: datetime | None = None, store: str | None = None, limit: int = LISTED) -> Row:
+    """Read the newest runs of the tables, as the JSON holds them. Raises StoreError if there is no such store."""
+    known = history.runs([])
+    store = past_runs.chosen_store((row["store"] for row in known), store, history.uri)
+    after = None if since is None else micros_of(since)
+    began: dict[str, int] = {}
+    for row in known:
+        if store in (None, row["store"]):
+            began[row["run_id"]] = max(row["started_at"] or 0, began.get(row["run_id"], 0))
+    within = sorted((when, run_id) for run_id, when in began.items() if after is None or when >= after)
+    shown = [run_id for _, run_id in reversed(within)][:limit]
+    rows: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in history.runs(_COLUMNS, shown, store):
+        rows[row["run_id"]].append(row)
+    pages = Pages()
+    return {
+        "schema_version": past_runs.SCHEMA_VERSION,
+        "tables": history.uri,
+        "store": store,
+        "since": time_of(after),
+        "runs_in_all": len(within),
+        "runs": [_run(run_id, rows[run_id], pages) for run_id in shown],
+    }
+
+
+def _run(run_id: str, rows: Sequence[Row], pages: Pages) -> Row:
+    """Return the row of one run.
+
+    rows: the rows of the run's stores.
+    """
+    known = [row["lost_messages"] for row in rows if row["starts"] and row["lost_messages"] is not None]
+    codes = Counter(row["exit_code"] for row in rows)
+    return {
+        "run_id": run_id,
+        "started_at": time_of(max(row["started_at"] or 0 for row in rows)),
+        "exit_code": worst(codes),
+        "complete": all(row["complete"] for row in rows),
+        "stores": len(rows),
+        "stores_by_code": {str(code): codes[code] for code in sorted(codes)},
+        "lost_messages": sum(known),
+        "stores_not_known": len(rows) - len(known),
+        "losses": sum(row["losses"] or 0 for row in rows),
+        "rebuildable": sum(row["rebuildable"] or 0 for row in rows),
+        "bytes_read": sum(row["bytes_read"] or 0 for row in rows),
+        "tool_version": rows[0]["tool_version"],
+        "rules_version": rows[0]["rules_version"],
+        "out": rows[0]["out"],
+        "page": pages.index_of(rows[0]),
+    }

@@ -1,0 +1,195 @@
+"""A query as its command line asks for it: the messages that are wanted, and what is shown of them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jobs.cli.argument_places import absolute, tables_at
+from jobs.cli.message_filters import read_filter, read_number
+from jobs.cli.options import Command
+from jobs.messages.last_messages import MOST as MOST_LAST
+from jobs.messages.message_arguments import (
+    RESEND,
+    choice,
+    chosen_columns,
+    redaction_of,
+    refuse_with_resend,
+)
+from schemas.sources import BODY_COLUMNS, LOST
+from store_io.base.errors import UsageError
+from store_io.base.paths import is_uri
+from store_io.messages.message_filter import ALL, Contents, MessageFilter
+from store_io.messages.redaction import Redaction
+from store_io.messages.scans import COLUMNS
+
+FORMATS, VIEWS, BODY_FORMS = ("table", "jsonl", "csv", RESEND), ("copy", "broker"), ("none", "text", "base64")
+TABLE_LIMIT = 100
+TABLE_COLUMNS = ("phy_offset", "topic", "queue_id", "queue_offset", "store_time", "total_size", "tags", "keys", "status")
+LINE_COLUMNS = tuple(name for name in COLUMNS if name not in (*BODY_COLUMNS, LOST, "store_time_ms", "born_time_ms"))
+
+_OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
+
+
+@dataclass(frozen=True)
+class Query:
+    """A checked command line.
+
+    at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names.
+    lost: only what a start would lose.
+    out: the file to write; None: standard output.
+    scan: the whole log is to be read.
+    tables: of earlier audits, which say what store times segments hold; None: they are not asked.
+    last: only so many, the last.
+    """
+
+    wanted: MessageFilter
+    contents: Contents
+    at: int | None
+    offset_id: str | None
+    limit: int | None
+    columns: tuple[str, ...]
+    form: str
+    body: str
+    broker: bool
+    redaction: Redaction
+    trust_clock: bool
+    lost: bool = False
+    out: str | None = None
+    scan: bool = False
+    tables: str | None = None
+    last: int | None = None
+
+    @property
+    def resend(self) -> bool:
+        return self.form == RESEND
+
+    @property
+    def needs_audit(self) -> bool:
+        """Whether what a start would lose must be known."""
+        return self.lost or LOST in self.columns
+
+    @property
+    def most(self) -> int | None:
+        """Return the number of messages that suffice, if only a queue and a range of its offsets are asked for.
+
+        None: other conditions choose among the messages.
+        """
+        wanted = self.wanted
+        free = self.contents == Contents() and not (self.lost or self.resend)
+        free &= (wanted.phy_offsets, wanted.store_times, wanted.tags) == (ALL, ALL, None)
+        return self.limit + 1 if free and self.limit is not None else None
+
+
+def read_query(command: Command) -> Query:
+    """The query that the options ask for. Raises UsageError."""
+    options = command.options
+    form = choice(options, "--format", FORMATS)
+    body = choice(options, "--body", BODY_FORMS)
+    broker = choice(options, "--view", VIEWS) == "broker"
+    wanted = read_filter(options)
+    if ("--from-queue-offset" in options or "--to-queue-offset" in options) and wanted.topics is None:
+        raise UsageError("a queue offset means something in a topic: say --topic and, for one queue, --queue")
+    at = read_number(options["--phy-offset"], "--phy-offset") if "--phy-offset" in options else None
+    offset_id = options.get("--offset-msg-id")
+    if offset_id is not None:
+        if not _OFFSET_ID.fullmatch(offset_id):
+            raise UsageError(f"--offset-msg-id {offset_id!r}: not 32 or 56 hexadecimal digits, as RocketMQ prints such an id")
+        named = int(offset_id[-16:], 16)
+        if named >= 1 << 63 or at not in (None, named):
+            raise UsageError(f"--offset-msg-id {offset_id}: names physical offset {named}, which contradicts --phy-offset")
+        at = named
+    if at is not None:
+        wanted = wanted.narrowed(MessageFilter(phy_offsets=(at, at + 1)))
+    for option in ("--key", "--unique-key"):
+        try:
+            options.get(option, "").encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"{option} {options[option]!r}: not UTF-8, which keys are") from None
+    unique_keys = frozenset({options["--unique-key"]}) if "--unique-key" in options else None
+    contents = Contents(options.get("--key"), unique_keys, _needle(options.get("--body-contains")))
+    if contents.key is not None and unique_keys is not None:
+        raise UsageError("say either --key, which finds unique keys too, or --unique-key")
+    if broker and (contents.key or unique_keys) and (wanted.topics is None or len(wanted.topics) != 1):
+        raise UsageError("--view broker looks keys up by topic: say --topic, one of them")
+    last = _last(options, broker)
+    limit = _number_from_1(options, "--limit", TABLE_LIMIT if form == "table" and last is None else None)
+    lost = "--lost" in command.flags
+    columns, offset_id = _columns(options, form, body, lost), offset_id.upper() if offset_id else None
+    redaction, trust_clock = redaction_of(command), "--trust-clock" in command.flags
+    refuse_with_resend(options, form)
+    if broker and (lost or form == RESEND or LOST in columns):
+        raise UsageError(
+            "--view broker shows what a start leaves: it cannot be combined with --lost, the column lost or --format resend"
+        )
+    scan = "--scan" in command.flags
+    tables = tables_at("--tables", options["--tables"]) if "--tables" in options else None
+    narrowing = [
+        name for name, given in (("--view broker", broker), ("--trust-clock", trust_clock), ("--tables", tables)) if given
+    ]
+    if scan and narrowing:
+        raise UsageError(f"--scan reads the whole log: it cannot be combined with {narrowing[0]}")
+    if tables is not None and broker:
+        raise UsageError("--tables says which segments of the copy to read: it cannot be combined with --view broker")
+    if tables is not None and wanted.store_times == ALL:
+        raise UsageError("--tables skips segments by store time: say --since or --until, too")
+    out = absolute(options["--out"]) if "--out" in options else None
+    if out is not None and is_uri(out):
+        raise UsageError(f"--out {options['--out']!r}: a file of this machine, not a URI")
+    return Query(
+        wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out, scan, tables, last
+    )
+
+
+def _number_from_1(options: Mapping[str, str], option: str, default: int | None) -> int | None:
+    text = options.get(option)
+    if text is None:
+        return default
+    if not re.fullmatch(r"[0-9]{1,12}", text) or not int(text):
+        raise UsageError(f"{option} {text!r}: a number from 1 on")
+    return int(text)
+
+
+def _last(options: Mapping[str, str], broker: bool) -> int | None:
+    last = _number_from_1(options, "--last", None)
+    if last is None:
+        return None
+    if last > MOST_LAST:
+        raise UsageError(f"--last {last}: at most {MOST_LAST}; --since or --from-phy-offset choose more")
+    if "--limit" in options:
+        raise UsageError("--last says how many, and so does --limit: say one of them")
+    if broker:
+        raise UsageError("--last means the end of the copy's log: it cannot be combined with --view broker")
+    return last
+
+
+def _needle(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    if not text.startswith("hex:"):
+        return text.encode("utf-8", "surrogateescape")
+    try:
+        found = bytes.fromhex(text[4:])
+    except ValueError:
+        found = b""
+    if not found:
+        raise UsageError(f"--body-contains {text!r}: after hex: write pairs of hexadecimal digits")
+    return found
+
+
+def _columns(options: Mapping[str, str], form: str, body: str, lost: bool) -> tuple[str, ...]:
+    names = (TABLE_COLUMNS if form == "table" else LINE_COLUMNS) + ((LOST,) if lost else ())
+    if "--columns" in options:
+        names = chosen_columns(options["--columns"], body, BODY_FORMS)
+    if body != "none" and "body" not in names:
+        more = ("body",) if form == "table" else ("body", "body_status")
+        names += tuple(name for name in more if name not in names)
+    return names
+
+
+def say(sentence: str) -> None:
+    """A sentence about the answer, beside it."""
+    sys.stdout.flush()
+    print(f"query: {sentence}", file=sys.stderr, flush=True)

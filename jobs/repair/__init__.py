@@ -1,0 +1,6 @@
+"""What `repair` and `rescue` share. No rules here: what a repair does is known in `store_io`.
+
+* `repair_request`: the command line of a repair.
+* `first_look`: what a rescue settles before any work: paths, space, release and settings.
+* `hand_over`: the page and the files beside a new store.
+"""

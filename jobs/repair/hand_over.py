@@ -1,0 +1,149 @@
+"""Writes the files beside a new store when a repair is done: NEW.handover.html, if messages could not be saved NEW.unsaved.jsonl
+with all their names, and if the copy still holds some of them NEW.resend.jsonl, which a producer can send again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from jobs.cli.stores import StoreArgument
+from jobs.report.files.json_text import row_line
+from jobs.report.pages.hand_over_page import MOST_NAMED, HandOver, HandOverFiles, hand_over_html
+from jobs.report.texts.commands import command_line, repair_words, store_words
+from jobs.report.texts.text import value_text
+from jobs.runtime.output import OutputFolder
+from schemas.rows import Row
+from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from store_io.broker.releases import Setting, broker_rules
+from store_io.broker.settings.read_settings import given_settings
+from store_io.broker.settings.unsafe_settings import unsafe_settings
+from store_io.kinds.config.rebuild.fix_config import written_files
+from store_io.log.records.properties import parse_properties
+from store_io.model.facts.odd_settings import odd_settings
+from store_io.repair.proposals import FIX_CONFIG, RepairProposal
+from store_io.repair.repair_copy import mode_beside
+from store_io.repair.repair_work import RepairOutcome, RepairRequest
+from store_io.repair.unsaved import cut_rows, missing_rows
+
+PAGE, UNSAVED, RESEND = ".handover.html", ".unsaved.jsonl", ".resend.jsonl"
+SUFFIXES = (REPORT_SUFFIX, PAGE, UNSAVED, RESEND)
+"""Of the files beside a new store."""
+
+_PLACES = "storePathRootDir", "storePathCommitLog", "storePathConsumeQueue", "storePathIndex"
+
+
+def hand_over(
+    store: StoreArgument, request: RepairRequest, outcome: RepairOutcome, plan_file: str, assumed: Sequence[str] = ()
+) -> HandOver:
+    """Write the files of a repair that is done, and return their content. Raises StoreError if a file cannot be written.
+
+    plan_file: the path of plan.json.
+    assumed: sentences, besides those that follow from the plan.
+    """
+    beside = _Beside(request.target, request.place, mode_beside(request.location))
+    named = beside.write_names(outcome)
+    files = HandOverFiles(request.place + REPORT_SUFFIX, request.place + PAGE, beside.written(UNSAVED), beside.written(RESEND))
+    unsaved, ends = outcome.unsaved, outcome.ends
+    plan = request.plan
+    changed = [
+        (key, value_text(value), plan.origins[key])
+        for key, value in sorted(plan.settings.items())
+        if plan.origins[key] != "default"
+    ]
+    conf = parse_properties(store.broker_conf or "")
+    given = given_settings(store.broker_conf or "", plan.release)
+    texts = {key: setting.text for key, setting in given.items()}
+    settings = {key: Setting(value, plan.origins[key], texts.get(key)) for key, value in plan.settings.items()}
+    rules = broker_rules(plan.release, settings)
+    written = outcome.report["config_written"] or not written_files(outcome.report["config"])
+
+    def command(target: str, *more: str) -> str:
+        done = RepairProposal(request.policy, options=(*request.options, *more))
+        return command_line("repair", repair_words(done, store_words(store), plan_file, target), [])
+
+    handed = HandOver(
+        copy=store.path,
+        command=command(request.place),
+        with_config="" if written else command(f"{request.place}-2", FIX_CONFIG),
+        target=request.place,
+        words=store_words(store),
+        report=outcome.report,
+        files=files,
+        named=named,
+        named_count=unsaved.messages if unsaved is not None else 0,
+        not_named=unsaved.not_named if unsaved is not None else 0,
+        settings=changed,
+        unsafe=unsafe_settings(rules, conf),
+        places=[(name, conf[name].strip()) for name in _PLACES if conf.get(name)],
+        assumed=[*assumed, *(f"{odd}." for odd in odd_settings(store.broker_conf, rules)), *_assumed(request)],
+        ends=ends.shown if ends is not None else (),
+        queues=ends.count if ends is not None else 0,
+    )
+    beside.write(PAGE, hand_over_html(handed))
+    return handed
+
+
+def _assumed(request: RepairRequest) -> Iterator[str]:
+    plan = request.plan
+    if "broker.conf" not in plan.origins.values():
+        inferred = [
+            f"{key} = {value_text(plan.settings[key])}" for key, origin in sorted(plan.origins.items()) if origin == "inferred"
+        ]
+        sizes = f"{', '.join(inferred)} are from the files, " if inferred else ""
+        yield f"No broker.conf was named: {sizes}all else has RocketMQ's defaults. Other settings change what a start does."
+
+
+class _Beside:
+    """The files beside a new store.
+
+    place: the final place of the store.
+    mode: their permissions at most.
+    """
+
+    def __init__(self, target: str, place: str, mode: int):
+        self._place, self._name, self._mode = place, os.path.basename(target), mode
+        self._folder = OutputFolder(os.path.dirname(target))
+        self._written: set[str] = set()
+        for suffix in (PAGE, UNSAVED, RESEND):  # of an earlier store of this name
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(target + suffix)
+
+    def write(self, suffix: str, chunks: Iterable[str]) -> None:
+        self._folder.write(self._name + suffix, chunks, self._mode)
+        self._written.add(suffix)
+
+    def written(self, suffix: str) -> str:
+        """Return the path of a file; "" if it was not written."""
+        return self._place + suffix if suffix in self._written else ""
+
+    def write_names(self, outcome: RepairOutcome) -> list[Row]:
+        """Write the list of all messages that could not be saved, and the lines of those that the copy holds.
+
+        Returns the first names.
+        """
+        unsaved, first = outcome.unsaved, list[Row]()
+        if unsaved is None:
+            return first
+        if unsaved.cut:
+            self.write(RESEND, (row_line(row) for row in cut_rows(unsaved)))
+
+        def lines() -> Iterator[str]:
+            for rows in (missing_rows(unsaved), map(_name_of, cut_rows(unsaved))):
+                for row in rows:
+                    if len(first) < MOST_NAMED:
+                        first.append(row)
+                    yield row_line(row)
+
+        if unsaved.missing or unsaved.cut:
+            self.write(UNSAVED, lines())
+        return first
+
+
+def _name_of(row: Row) -> Row:
+    """Return the fields that name the message of a line that can be sent again."""
+    return {
+        "why": "cut", "topic": row["stored_topic"], "queue_id": row["stored_queue_id"], "queue_offset": row["queue_offset"],
+        "messages": 1, "phy_offset": row["phy_offset"], "size": None, "key_hashes": row["key_hashes"],
+    }  # fmt: skip

@@ -1,0 +1,168 @@
+"""result.json, one object for the whole run; plan.json, findings.jsonl and config.json of a store; replicas.json of its run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from jobs.report.files.json_text import document, document_parts
+from schemas.rows import AuditOutcome, ConfigTables, Finding, Row
+from schemas.tables import FINDINGS, OF_RUN
+from store_io.audit.outcome.safety import decide, is_emptied, lacks_of, lost_of
+from store_io.base.exit_codes import SEVERITIES, of_run
+from store_io.wording.gaps import gap_rows
+from store_io.wording.steps import next_text
+
+SCHEMA_VERSION = 1
+_AS_THEY_ARE = "name complete incomplete verdict release release_from settings_from level bytes_read".split()
+_EARLIER = ("run_id", "started_at", "messages", "log_end")
+_EXTENT = ("segments", "messages", "commitlog_bytes", "damaged_extents", "damaged_bytes", "unverified_bytes")
+FIELDS = [column.name for column in FINDINGS if column not in OF_RUN and column.name != "number"]
+_ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False).encode
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """The facts that belong to the run and not to a store.
+
+    started_at: UTC.
+    tables: the place of the Delta tables; empty: not written.
+    out: the folder of the run's files.
+    problems: sentences on results that could not be written: these make the run incomplete.
+    copies: sentences about copies of one log that were found although no group was named.
+    """
+
+    run_id: str
+    tool_version: str
+    rules_version: str
+    started_at: datetime
+    seconds: float = 0.0
+    tables: str = ""
+    out: str = ""
+    problems: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
+    unwritten: frozenset[str] = frozenset()  # result.json, and names of stores of which files could not be written
+    finished_at: datetime | None = None  # UTC; None as long as stores are audited
+    taken_over: int = 0  # stores that were finished before the run was killed, and were not read again
+
+
+def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
+    """The whole file."""
+    return document(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "exit_code": of_run((o.exit_code for o in outcomes), run.problems),
+            "complete": not run.problems and all(o.complete for o in outcomes),
+            "run_id": run.run_id,
+            "tool_version": run.tool_version,
+            "rules_version": run.rules_version,
+            "started_at": run.started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "seconds": round(run.seconds, 3),
+            "bytes_read": sum(o.bytes_read for o in outcomes),
+            "tables": run.tables or None,
+            "problems": run.problems,
+            "taken_over": run.taken_over,
+            "stores": [_store(o) for o in outcomes],
+        }
+    )
+
+
+def _store(outcome: AuditOutcome) -> Row:
+    messages, size = lost_of(outcome)
+    broker = outcome.plan.get("broker") or {}
+    lacks, diverged = lacks_of(outcome)
+    return {
+        **{name: getattr(outcome, name) for name in _AS_THEY_ARE},
+        "gaps": gap_rows(outcome.gaps),
+        "code": outcome.exit_code,
+        "location": outcome.location_text,
+        "safety": decide(outcome).safety,
+        "starts": broker.get("starts"),
+        "refusal_kind": broker.get("refusal_kind"),
+        "truncate_at": broker.get("truncate_at"),
+        "not_read": outcome.not_read or None,
+        **_extent_of(outcome),
+        "lost_messages": messages,
+        "lost_bytes": size,
+        "missing_messages": outcome.missing.get("messages"),
+        "missing_at_least": outcome.missing.get("at_least"),
+        "emptied": is_emptied(outcome) or (False if outcome.complete or outcome.segments else None),
+        "earlier": outcome.furthest and {name: getattr(outcome.furthest, name) for name in _EARLIER},
+        "lacks_messages": lacks if outcome.replicas else None,
+        "diverged": diverged if outcome.replicas else None,
+        "counts": {severity: outcome.counts.get(severity, 0) for severity in SEVERITIES},
+        "findings_dropped": sum(outcome.findings_dropped.values()),
+        "seconds": round(outcome.seconds, 3),
+        "task_seconds": round(outcome.task_seconds, 3),
+    }
+
+
+def _extent_of(outcome: AuditOutcome) -> Row:
+    """Return the figures of a store's log and of its sound part. They are null if the store could not even be listed."""
+    segments = outcome.segments
+    if not outcome.complete and not segments:
+        return dict.fromkeys(_EXTENT)
+    size = sum(s.get("size_bytes") or 0 for s in segments)
+    unread = sum(s.get("size_bytes") or 0 for s in segments if s.get("problem") or not s.get("digest"))
+    damaged = sum(s.get("damaged_bytes") or 0 for s in segments)
+    values = (outcome.segment_count, outcome.messages, size, outcome.damaged_extents, damaged, unread)
+    return dict(zip(_EXTENT, values, strict=True))
+
+
+def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
+    """plan.json in parts: a store may have a million queues."""
+    return document_parts(outcome.plan)
+
+
+def finding_row(finding: Finding) -> Row:
+    """All its fields, in the order in which they are written."""
+    row = {name: getattr(finding, name) for name in FIELDS}
+    return row | {"code": str(finding.code), "file": finding.file or None, "next": next_text(finding.next)}
+
+
+def findings_jsonl(findings: Iterable[Finding]) -> Iterator[str]:
+    """One line each, with its line end. A generator: a badly damaged store has very many."""
+    for finding in findings:
+        yield _ENCODE(finding_row(finding)) + "\n"
+
+
+def config_json(tables: ConfigTables) -> Iterator[str]:
+    """The tables of config/ as results list them. A generator, entry by entry: there may be a million topics."""
+    yield "{\n"
+    yield from _object("topics", tables.listed_topics)
+    yield ",\n"
+    yield from _object("groups", tables.listed_groups)
+    yield ",\n"
+    yield from _object("offsets", _offsets(tables.offsets))
+    yield ",\n"
+    yield from _object("delay_offsets", ((str(level), offset) for level, offset in tables.delay_offsets.items()))
+    yield "\n}\n"
+
+
+def _object(key: str, entries: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    before = "\n  "
+    yield f"{_ENCODE(key)}: {{"
+    for name, value in entries:
+        yield f"{before}{_ENCODE(name)}: {_ENCODE(value)}"
+        before = ",\n  "
+    yield "}"
+
+
+def _offsets(offsets: Mapping[tuple[str, str, int], int]) -> Iterator[tuple[str, Row]]:
+    """By topic and group, whose queues are beside one another."""
+    for (group, topic), queues in itertools.groupby(offsets.items(), key=lambda item: item[0][:2]):
+        yield f"{topic}@{group}", {str(place[2]): offset for place, offset in queues}
+
+
+def groups_of(outcomes: Sequence[AuditOutcome]) -> list[Row]:
+    """Each replica group once, in the order of the stores."""
+    return list({outcome.replica_group: outcome.replicas for outcome in outcomes if outcome.replicas}.values())
+
+
+def replicas_json(outcomes: Sequence[AuditOutcome]) -> str:
+    """The whole file."""
+    return document({"schema_version": 1, "groups": groups_of(outcomes)})

@@ -1,0 +1,471 @@
+"""The words of a hand-over after a repair, which its page and the terminal share: what was done, what could not be saved, what
+consumers will see, which files go where, what to check after the start, what to send again.
+
+All of it follows from the repair's report. Lists are bounded; what is left out is counted, with the file that has all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from jobs.installation import ROOT
+from jobs.report.pages.page import View, page
+from jobs.report.texts.commands import RESEND, command_line, not_shown, shell_word
+from jobs.report.texts.repair_text import (
+    bridge_text,
+    config_text,
+    emptied_text,
+    healed_text,
+    healing_text,
+    left_out_text,
+    missing_text,
+    moved_text,
+    not_kept_text,
+    offsets_text,
+    shown_text,
+    unserved_text,
+)
+from jobs.report.texts.step_words import step_text
+from jobs.report.texts.text import count_text, printable
+from schemas.finding_codes import CATALOGUE
+from schemas.rows import Row
+from store_io.base.wording import clause, seen
+from store_io.broker.settings.config_rules import TOPICS
+from store_io.kinds.config.rebuild.config_changes import CONFIG_GONE
+from store_io.log.records import bridges
+from store_io.repair.repair_plan import SALVAGE
+from store_io.repair.ways import RepairFigures
+
+_PROGRAM = "examples/resend/Resend.java"
+_RESEND = str(ROOT / _PROGRAM) if (ROOT / _PROGRAM).exists() else _PROGRAM
+MOST_NAMED, MOST_STEPS, MOST_SEEN, MOST_ENTRIES = 100, 40, 20, 200
+_SENTENCE = 300
+_FOLDERS: Mapping[str, str] = {
+    "storePathCommitLog": "commitlog",
+    "storePathConsumeQueue": "consumequeue",
+    "storePathIndex": "index",
+}
+_UNKNOWN = (
+    "Headers, topics, tags and properties have no checksum: a message with a sound body may be wrong there. What contradicts its"
+    " neighbours was reported.",
+    "What was acknowledged and never reached this disk. A replica may have it.",
+    "What consumers had done before the crash. Some messages come to them a second time.",
+)
+
+
+@dataclass(frozen=True)
+class HandOverFiles:
+    """The paths of a hand-over's files.
+
+    page, resend, unsaved: "" without such a file.
+    report: NEW.repair.json.
+    """
+
+    report: str
+    page: str = ""
+    unsaved: str = ""
+    resend: str = ""
+
+
+@dataclass(frozen=True)
+class HandOver(RepairFigures):
+    """All that is known at the end of a repair.
+
+    copy, target: paths of the damaged copy and of the new store.  command: the repair that was run, "" if it cannot be written.
+    with_config: a repair that would also write files of config/, "" without one.
+    words: as `commands.store_words` gives them for the copy.
+    report: NEW.repair.json.
+    named: the first MOST_NAMED of the messages that could not be saved, rows of the file `unsaved`; named_count: how many
+    messages have a name; not_named: how many are known by their number alone.
+    settings: (name, value, origin) of those that are no default.
+    places: (name of a path in broker.conf, value).
+    unsafe: clauses on the settings to change in broker.conf, and why.
+    assumed: sentences, said first.
+    ends: (topic, queue id, minimum, maximum) of queues of the new store; queues: of how many.
+    """
+
+    copy: str
+    target: str
+    words: tuple[str, ...]
+    report: Row
+    files: HandOverFiles
+    named: Sequence[Row] = ()
+    named_count: int = 0
+    not_named: int = 0
+    settings: Sequence[tuple[str, str, str]] = ()
+    places: Sequence[tuple[str, str]] = ()
+    unsafe: Sequence[str] = ()
+    assumed: Sequence[str] = ()
+    ends: Sequence[tuple[str, int, int, int]] = ()
+    queues: int = 0
+    command: str = ""
+    with_config: str = ""
+
+    @property
+    def release(self) -> str:
+        return str(self.report["release"])
+
+    @property
+    def emptied(self) -> list[Row]:
+        """Tables of config/ that begin empty, rows of the report."""
+        return [row for row in self.report["config"] if row["emptied"]]
+
+    @property
+    def left_out(self) -> list[Row]:
+        """Tables of config/ of which nothing could be read, and whose file stays as it is."""
+        return [row for row in self.report["config"] if row["left_out"]]
+
+    @property
+    def style(self) -> str:
+        """Return the page's colour.
+
+        Green: all was saved, nothing was assumed or judged by a risk, and nothing stays wrong. Red: a table begins empty.
+        """
+        report = self.report
+        open_ends = self.healed or report.get("topics_unknown") or report["config"] and not report["config_written"]
+        open_ends = open_ends or self.left_out or any(row["not_kept"] for row in report["config"])
+        loses = self.given_up or report["given_up"]["signs"] or report["moved"] or report["unserved"]
+        if self.emptied:
+            return "stop"
+        return "care" if loses or open_ends or self.assumed or self.unsafe or report["kept"] else "safe"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page with a heading.
+
+    lines: sentences; to_do: they are things to do, with a box to tick.
+    details: short lines below them, under `about`.
+    commands: to paste.
+    """
+
+    key: str
+    title: str
+    lines: Sequence[str]
+    to_do: bool = False
+    about: str = ""
+    details: Sequence[str] = ()
+    commands: Sequence[str] = ()
+
+
+def headline(handed: HandOver) -> str:
+    """The answer, in one line."""
+    report = handed.report
+    holds = f"holds {count_text(report['messages_after'], 'message')}"
+    alone = sum(row["end"] - row["first"] for row in report["unserved"])
+    kinds = [(handed.healed, "of them healed"), (alone, "in no queue")]
+    some = ", ".join(f"{count:,} {kind}" for count, kind in kinds if count)
+    holds += f" ({some})" if some else ""
+    gone = report["config"] and not report["config_in_copy"] and not report["config_written"]
+    stays = ["config/"] if gone else handed.config_stays
+    but = f" but for {', '.join(stays)}" if stays else ""
+    holds = f"The new store is consistent{but} and {holds}"
+    end = _config_end(handed)
+    if handed.given_up:
+        return f"{holds}; {count_text(handed.given_up, 'message')} could not be saved{end}"
+    if report["given_up"]["signs"]:
+        return f"{holds}; others are missing, how many is not known{end}"
+    return f"{holds}, all that the copy shows{end}"
+
+
+def _config_end(handed: HandOver) -> str:
+    """Return the headline's clause on tables that begin empty."""
+    lost = sum(row["lost"] for row in handed.emptied)
+    end = f"; tables begin empty: {', '.join(row['file'] for row in handed.emptied)}" if handed.emptied else ""
+    return end + (f", {count_text(lost, 'entry', 'entries')} lost" if lost else "")
+
+
+def parts(handed: HandOver) -> list[Part]:
+    """All but the table of messages that could not be saved, which comes after the first of them."""
+    again, commands = _send_again(handed)
+    steps = handed.report["steps"]
+    settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
+    done, audit = (tuple(filter(None, [command])) for command in (handed.command, _audit_again(handed)))
+    start = list(_start(handed))
+    start += [] if audit else [not_shown((handed.target, *handed.words[1:]))]
+    return [
+        Part("done", "What was done", list(_done(handed)), False, count_text(len(steps), "step"), list(_steps(handed)), done),
+        Part("seen", "What consumers will see", list(_seen(handed))),
+        *_not_kept(handed),
+        Part("places", "Which files go where", list(_places(handed)), True, commands=tuple(filter(None, [handed.with_config]))),
+        Part("settings", "Which release, which settings", list(_settings(handed)), True, "Settings of this store", settings),
+        Part("start", "The start", start, True, commands=audit),
+        Part("checks", "What to check after the start", list(_checks(handed)), True, "Queues", list(_ends(handed))),
+        Part("again", "What to send again", again, bool(handed.files.resend), commands=commands),
+        Part("unknown", "What no check can see", _UNKNOWN),
+    ]
+
+
+def unsaved_lines(handed: HandOver) -> list[str]:
+    """Return the lines before the table of unsaved messages: how many there are, and the file with all their names."""
+    report, lines = handed.report, []
+    given_up = report["given_up"]
+    if given_up["missing"]:
+        lines.append(
+            f"{count_text(given_up['missing'], 'message')}: {shown_text(given_up['missing'])} in another copy of the same broker"
+            " before you use the new store."
+        )
+    if given_up["cut"]:
+        lines.append(
+            f"{count_text(given_up['cut'], 'valid message')} of the copy that the new log leaves out: see below, send again."
+        )
+    if given_up["earlier"]:
+        lines.append(f"{count_text(given_up['earlier'], 'message')} were given up by the repair that made the copy.")
+    if given_up["signs"]:
+        signs = "; ".join(clause(CATALOGUE[code].meaning) for code in given_up["signs"])
+        lines.append(f"Messages are missing, and nothing says how many: {signs}.")
+    lines += [f"{emptied_text(row)}." for row in handed.emptied]
+    if not lines:
+        return ["Nothing: every message that the copy holds or shows is in the new store."]
+    if handed.not_named:
+        lines.append(f"Only counted, as nothing shows where they were: {count_text(handed.not_named, 'message')} of these.")
+    if handed.files.unsaved:
+        lines.append(f"All names: {handed.files.unsaved}")
+    return lines
+
+
+def named_text(row: Row) -> str:
+    """One message that could not be saved, in a line."""
+    offsets = offsets_text(row["queue_offset"], row["queue_offset"] + row["messages"])
+    at = f", physical offset {row['phy_offset']:,}" if row["phy_offset"] is not None else ""
+    return f"{seen(row['topic'])}, queue {row['queue_id']}, {offsets}{at}, key hash {hashes_text(row)} ({row['why']})"
+
+
+def hashes_text(row: Row) -> str:
+    """The hashes of its keys that are known."""
+    return ", ".join(map(str, row["key_hashes"][:4])) if row["key_hashes"] else "not known"
+
+
+def hand_over_text(handed: HandOver) -> str:
+    """What has a box on the page, for a terminal: the repair's own text, which comes before, says what was done."""
+    lines = [f"{printable(handed.target)}: {headline(handed)}"]
+    if handed.assumed:
+        lines += ["  First: what is assumed", *(f"    {printable(text, _SENTENCE)}" for text in handed.assumed)]
+    lines += _unsaved_text(handed)
+    for part in filter(lambda part: part.to_do, parts(handed)):
+        lines += [f"  {part.title}", *(f"    [ ] {printable(text, 600)}" for text in part.lines)]
+        lines += [f"        {printable(text, _SENTENCE)}" for text in part.details]
+        lines += [f"        {command}" for command in part.commands]
+    return "\n".join(lines) + "\n" + next_text(handed)
+
+
+def next_text(handed: HandOver) -> str:
+    """Return the line with the next step after a repair."""
+    return f"  {'Next':<10} before a start, go through {printable(handed.files.page)}, box by box\n"
+
+
+def _unsaved_text(handed: HandOver) -> Iterator[str]:
+    yield "  What could not be saved"
+    yield from (f"    {printable(text, 600)}" for text in unsaved_lines(handed))
+    shown = handed.named[:MOST_SEEN]
+    yield from (f"      {printable(named_text(row), _SENTENCE)}" for row in shown)
+    left = handed.named_count - sum(int(row["messages"]) for row in shown)
+    if left > 0:
+        yield f"      and {count_text(left, 'more message')}, in {printable(handed.files.unsaved)}"
+
+
+# ---- the parts -------------------------------------------------------------------------------------------------------
+
+
+def _done(handed: HandOver) -> Iterator[str]:
+    report = handed.report
+    before = count_text(report["messages_before"], "valid message")
+    yield (f"A new store was made of {handed.copy} by policy {report['policy']}. The copy, which holds {before}, was only read.")
+    if report["donor"] is not None:
+        yield f"Donor {report['donor']['path']}: {report['donor']['sentence']}"
+    if report.get("healed"):
+        yield f"Healing: {healing_text(report['healed'])}{':' if handed.healed else '.'}"
+        yield from _some(report["healed"]["records"], healed_text, "record", handed, 2 * _SENTENCE)
+    for why in report["unblocked"][:MOST_SEEN]:
+        yield f"Removed what would have kept the release from starting: {why}"
+    yield from _some(report["dropped"], lambda row: f"Left out: {left_out_text(row)}", "message", handed)
+    yield "The new store was audited by the same checks: nothing above a note" + (
+        f" but {count_text(len(report['kept']), 'finding')} that may stay, below." if report["kept"] else "."
+    )
+    yield from _some(report["kept"], lambda row: f"Stays: {row['file']}: {row['message']}", "finding", handed)
+
+
+def _steps(handed: HandOver) -> Iterator[str]:
+    steps = handed.report["steps"]
+    yield from (f"{step['number']}. {step_text(step)}" for step in steps[:MOST_STEPS])
+    yield from _more(len(steps) - MOST_STEPS, "step", handed)
+
+
+def _seen(handed: HandOver) -> Iterator[str]:
+    report = handed.report
+    if report["policy"] == SALVAGE and report["bridges"]:
+        yield "Messages after the damage, which a plain start cuts away, are there in their old order: consumers get them late."
+    if report["lost"]["messages"]:
+        gone = count_text(report["lost"]["messages"], "message")
+        yield f"{gone} that the new log leaves out are gone; new messages may get their queue offsets."
+    yield from _some(report["answered"], missing_text, "range", handed)
+    yield from _some(report["moved"], moved_text, "range", handed)
+    for row in report["unserved"][:MOST_SEEN]:
+        yield "In the log, but in no queue: " + unserved_text(row)
+    offsets, set_back = report.get("offsets", []), bool(report.get("offsets_set_back"))
+    if offsets and set_back:
+        number = count_text(report["positions_set_back"], "offset")
+        yield f"Set back to the new ends of their queues: {number}. These groups continue with the first new message."
+    elif offsets:
+        yield "These offsets lie ahead of the new ends: groups would skip new messages. repair --fix-offsets sets them back."
+    yield from _some(offsets, lambda row: f"{'Was: ' if set_back else ''}{row['sentence']}", "offset", handed)
+    if report.get("timers"):
+        yield str(report["timers"]["sentence"]).removeprefix("timers: ")
+    if report["bridges"]:
+        number = count_text(len(report["bridges"]), "placeholder record")
+        yield f"{number} of topic {bridges.TOPIC} in place of damaged bytes, in no queue: no consumer gets them."
+        yield from _some(report["bridges"], bridge_text, "bridge", handed)
+    if report.get("topics_unknown"):
+        lacking = count_text(len(report["topics_unknown"]), "topic")
+        yield f"Clients do not find {lacking} that config/topics.json lacks: see The start, below."
+    written = report["config_written"]
+    if report["config"] and not written:
+        yield "Files of config/ that clients and consumers need are missing or damaged, and were left as they are:"
+    yield from _some(report["config"], lambda row: config_text(row, written), "file of config/", handed, 2 * _SENTENCE)
+    yield "Some messages come twice, as after any crash: what was consumed after the last stored offset is delivered again."
+
+
+def _not_kept(handed: HandOver) -> Iterator[Part]:
+    """Yield the part on entries that one form of a table of config/ has and the new store has not."""
+    pairs = [(row, form) for row in handed.report["config"] for form in row["not_kept"]]
+    if pairs:
+        lines = list(_some(pairs, not_kept_text, "form", handed, 2 * _SENTENCE))
+        names = [f"{form['file']}: {name}" for _, form in pairs for name in form["entries"]]
+        count = sum(int(form["count"]) for _, form in pairs)
+        more = [*names[:MOST_ENTRIES], *_more(count - min(len(names), MOST_ENTRIES), "entry", handed)]
+        yield Part("tables", "What only other forms of config/ have", lines, False, count_text(count, "entry", "entries"), more)
+
+
+def _places(handed: HandOver) -> Iterator[str]:
+    named = dict(handed.places)
+    yield f"Keep the damaged directory and its copy: {handed.copy}"
+    root = named.get("storePathRootDir")
+    where = f"storePathRootDir, by broker.conf {root}" if root else "the broker's store directory (storePathRootDir)"
+    yield f"Put {handed.target} in the place of {where}: the same path, owner and permissions of the broker's user."
+    for name, path in handed.places:
+        folder = _FOLDERS.get(name)
+        if folder:
+            yield f"broker.conf keeps {folder} elsewhere ({name}): put {handed.target}/{folder} in the place of {path}."
+    yield "Put no abort file there: the new store has none, so the broker starts as after a clean stop."
+    left = {row["file"] for row in handed.left_out}
+    config = [row["file"] for row in handed.report["config"] if row["file"] not in left]
+    if config and not handed.report["config_written"]:
+        names = ", ".join(config[:MOST_SEEN])
+        yield (
+            f"Put the broker's own {names} into it, from another copy, or have repair --fix-config write what the log"
+            f" shows{': the command below makes such a store' if handed.with_config else ''}."
+        )
+    if TOPICS in handed.config_stays and TOPICS not in config and TOPICS not in left:
+        yield "Copy config/ of this broker into it, with the topics: else they must be made again, see The start."
+    if left:
+        names = ", ".join(sorted(left))
+        why = "this copy's file could not be read" if handed.report["config_in_copy"] else CONFIG_GONE
+        yield f"Put the broker's own {names} into it, from another copy: {why}."
+    folder = (root or "").rstrip("/").rpartition("/")[2]
+    name = f"as {folder}.repair.json" if folder else "as store.repair.json if its folder is called store"
+    yield f"Put {handed.files.report} beside the store, {name}: later audits then know of this repair."
+    not_copied = handed.report["not_copied"]
+    if not_copied:
+        yield f"Not copied, as they are no files: {', '.join(not_copied[:MOST_SEEN])}"
+        yield from _more(len(not_copied) - MOST_SEEN, "name", handed)
+
+
+def _settings(handed: HandOver) -> Iterator[str]:
+    yield from (f"{change}." for change in handed.unsafe)
+    same = "For all else use the same broker.conf" if handed.unsafe else "Use the same broker.conf"
+    yield f"{same}. Settings: {handed.report['settings']}."
+    yield "Compare it with the settings below. Settings that recovery reads and that are not listed had the release's defaults."
+
+
+def _start(handed: HandOver) -> Iterator[str]:
+    yield "Audit the new store once more, with the command below: it must find nothing that this page does not say."
+    yield (
+        f"Start RocketMQ {handed.release}, no other release: the new store was made and checked by its rules. Start it without"
+        " traffic of clients first, if you can: brokerPermission=4 in broker.conf refuses writes."
+    )
+    unknown = handed.report.get("topics_unknown", [])
+    if unknown:
+        names = ", ".join(map(seen, unknown[:MOST_SEEN]))
+        yield f"Create these topics, if config/topics.json still lacks them, by mqadmin updateTopic before clients come: {names}"
+        yield from _more(len(unknown) - MOST_SEEN, "topic", handed)
+
+
+def _checks(handed: HandOver) -> Iterator[str]:
+    yield 'grep "truncate dirty" ~/logs/rocketmqlogs/store.log must show no line of this start.'
+    end = f"{handed.report['log_end']}"
+    yield f"mqadmin brokerStatus -b BROKER:10911 | grep commitLogMaxOffset must show {end} before the first new message."
+    yield "mqadmin topicStatus must show these minimum and maximum offsets, and consumerProgress no group beyond them."
+    yield "Slaves: make new ones from this store, or empty. Do not start a slave that holds other bytes at the same offsets."
+
+
+def _ends(handed: HandOver) -> Iterator[str]:
+    shown = handed.ends[:MOST_SEEN]
+    yield from (f"{seen(topic)}, queue {queue}: {low:,} to {high:,}" for topic, queue, low, high in shown)
+    if handed.queues > len(shown):
+        left = count_text(handed.queues - len(shown), "more queue")
+        yield f"and {left}: plan.json of the audit before the start lists all."
+
+
+def _send_again(handed: HandOver) -> tuple[list[str], list[str]]:
+    """(sentences, commands)."""
+    if handed.files.resend:
+        number = count_text(handed.report["lost"]["messages"], "message")
+        file, withheld = shell_word(handed.files.resend), not_shown((RESEND, handed.files.resend))
+        said = [
+            f"{handed.files.resend} has the {number} that the copy holds and the new store does not, as lines that a producer can"
+            " send. Look at them, then send them with examples/resend, once each; consumers may know some of them already.",
+            "Put the address of your name server in the place of HOST. The repaired broker must have started and be known to it.",
+        ]
+        if handed.report.get("timers"):
+            said.append(
+                "Lines with TIMER_DEQUEUE_MS under not_sent are delivered copies of timer messages. Do not send a copy whose"
+                " timer message still waits in the new store: the broker delivers it once more, and consumers would get it twice."
+            )
+        if withheld:
+            return [*said, withheld], []
+        return said, [
+            f'java -cp "$ROCKETMQ_HOME/lib/*" {shell_word(_RESEND)} --namesrv HOST:9876 {more}{file}'
+            for more in ("--dry-run ", "")
+        ]
+    if handed.report["given_up"]["missing"] or handed.report["given_up"]["signs"]:
+        return ["Nothing from this copy: what is missing is not in it. Producers, or another copy, may still have it."], []
+    return ["Nothing."], []
+
+
+def _some(rows: Sequence[Any], said: Callable[[Any], str], noun: str, handed: HandOver, most: int = _SENTENCE) -> Iterator[str]:
+    yield from (printable(said(row), most) for row in islice(rows, MOST_SEEN))
+    yield from _more(len(rows) - MOST_SEEN, noun, handed)
+
+
+def _more(number: int, noun: str, handed: HandOver) -> Iterator[str]:
+    if number > 0:
+        many = f"more {noun[:-1]}ies" if noun.endswith("y") else ""
+        yield f"and {count_text(number, f'more {noun}', *filter(None, [many]))}: {handed.files.report}"
+
+
+def _audit_again(handed: HandOver) -> str:
+    """The audit that looks at the new store again, under the same release and settings."""
+    return command_line("audit", (handed.target, *handed.words[1:]), [("--out", f"{handed.target}.audit")])
+
+
+def hand_over_html(handed: HandOver) -> Iterator[str]:
+    """The whole page, in pieces."""
+    named = [
+        {**row, "hashes": hashes_text(row), "end": row["queue_offset"] + row["messages"] - 1} for row in handed.named[:MOST_NAMED]
+    ]
+    first, *others = parts(handed)
+    view: View = {
+        "title": f"{printable(handed.target.rpartition('/')[2], 100)}: hand-over of a repaired RocketMQ store",
+        "handed": handed,
+        "headline": headline(handed),
+        "emptied": [emptied_text(row) for row in handed.emptied],
+        "first": first,
+        "parts": others,
+        "unsaved": unsaved_lines(handed),
+        "named": named,
+        "named_left": handed.named_count - sum(int(row["messages"]) for row in named),
+    }
+    return page("hand_over.html", view)

@@ -1,0 +1,168 @@
+"""The sections of a store's page about kinds of files: queues and index, timers, config/, and controller mode."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import islice
+
+from markupsafe import Markup
+
+from jobs.report.pages.page import MAX_ROWS, View, name_of, number_text
+from jobs.report.texts.safety_text import timer_words
+from jobs.report.texts.text import printable
+from schemas.finding_codes import CATALOGUE, Part
+from schemas.rows import NOTE, AuditOutcome, ConfigTables, Row
+
+_COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
+MOST_SHOWN = 100
+
+
+def queues_view(outcome: AuditOutcome) -> View:
+    """Return the data of queues.html. The table of queues has no empty column."""
+    blamed: Counter[tuple[str, int]] = Counter()
+    for finding in outcome.findings:
+        if finding.topic is not None and finding.severity != NOTE and CATALOGUE[finding.code].about is Part.QUEUE:
+            blamed[finding.topic, finding.queue_id or 0] += finding.count
+
+    def weight(queue: Row) -> int:
+        return sum(int(queue.get(name) or 0) for name in _COUNTS) + blamed[queue["topic"], queue["queue_id"]]
+
+    met: Counter[str] = Counter()  # how many of the queues that differ have each
+
+    def differing() -> Iterator[Row]:
+        for queue in outcome.queues:  # of which there may be a million
+            if weight(queue) or queue.get("lost_messages") or queue.get("problem"):
+                met.update(["queue", *(name for name in (*counts, "problem") if queue.get(name))])
+                yield queue
+
+    def worst_first(queue: Row) -> tuple[int, int, str, int]:
+        return -int(queue.get("lost_messages") or 0), -weight(queue), queue["topic"], queue["queue_id"]
+
+    counts = {**_COUNTS, "lost_messages": "would be lost"}
+    queues = nsmallest(MAX_ROWS, differing(), key=worst_first)
+    counts = {name: words for name, words in counts.items() if met[name]}
+    unread = met["problem"] > 0
+
+    def cells(queue: Row) -> list[str | Markup]:
+        low, high = queue.get("dispatch_min_offset"), queue.get("dispatch_max_offset")
+        return [
+            name_of(queue["topic"]) + f" / {queue['queue_id']}{' (batch)' if queue.get('batch') else ''}",
+            *(number_text(queue.get(name)) for name in ("log_messages", *counts)),
+            number_text(blamed[queue["topic"], queue["queue_id"]]),
+            "none" if low is None or high is None else f"{low:,} to {high:,}",
+            *([printable(queue.get("problem") or "", 200)] if unread else []),
+        ]
+
+    return {
+        "queues": queues,
+        "differ": met["queue"],
+        "of_queues": len(outcome.queues),
+        "heads": [
+            "topic / queue",
+            "#messages in the log",
+            *(f"#{words}" for words in counts.values()),
+            "#findings",
+            "#offsets after a start",
+            *(["not read"] if unread else []),
+        ],
+        "cells": cells,
+        "files": [f for f in outcome.index_files if f.get("findings") or f.get("problem") or f.get("kept") is False],
+        "of_files": len(outcome.index_files),
+    }
+
+
+def timers_view(outcome: AuditOutcome, broker: Row | None) -> View:
+    """Return the data of timers.html: how many wait and when they are due, and a start's effect on them."""
+    return {
+        "timers": outcome.timers,
+        "waiting": outcome.timers.get("waiting"),
+        "words": list(timer_words(outcome)),
+        "after": (broker or {}).get("timer"),
+    }
+
+
+@dataclass(frozen=True)
+class TakenFile:
+    name: str
+    taken: str
+
+
+def config_view(outcome: AuditOutcome, tables: ConfigTables) -> View:
+    """Return the data of config.html: the first entries of each table; config.json has all."""
+    config: Row = (outcome.plan.get("broker") or {}).get("config") or {}
+    own = {"topic": sum(1 for _ in tables.own_topics), "group": sum(1 for _ in tables.own_groups)}
+    built_in = {"topic": len(tables.topics) - own["topic"], "group": len(tables.groups) - own["group"]}
+    return {
+        "config": config,
+        "files": list(_files(config)),
+        "own": own,
+        "built_in": built_in if tables.lists_built_in else {},
+        "topics": list(islice(tables.own_topics, MOST_SHOWN)),
+        "groups": [name for name, _ in islice(tables.own_groups, MOST_SHOWN)],
+        "offsets": [(*place, offset) for place, offset in islice(tables.offsets.items(), MOST_SHOWN)],
+        "levels": sorted(tables.delay_offsets.items())[:MOST_SHOWN],
+    }
+
+
+def _files(config: Row) -> Iterator[TakenFile]:
+    for name, taken in sorted((config.get("read") or {}).items()):
+        yield TakenFile(name, taken or "none")
+
+
+@dataclass(frozen=True)
+class QueueEnds:
+    """A queue's ends while the broker is fenced and after its election; None if it has no such queue then."""
+
+    topic: str
+    queue_id: int
+    fenced: int | None
+    elected: int
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The figures of the broker at one moment."""
+
+    name: str
+    log_end: int
+    queues: int
+    entries: int
+    keys: int
+
+
+def controller_view(broker: Row) -> View:
+    """Return the data of controller.html.
+
+    broker: of a store in controller mode that would start.
+    """
+    controller, fenced, elected = broker["controller"], broker["after_dispatch"], broker["after_election"]
+    moments = [_moment("fenced, before the controller has answered", fenced, broker["truncate_at"])]
+    cut_at = None
+    if elected is not None:
+        cut_at = controller["election"]["cut_at"]
+        moments.append(_moment("elected as master", elected, broker["truncate_at"] if cut_at is None else cut_at))
+    return {
+        "identity": controller.get("identity"),
+        "confirmed": controller["confirm_offset"],
+        "epochs": controller["epochs"][-MOST_SHOWN:],
+        "of_epochs": len(controller["epochs"]),
+        "election": controller["election"],
+        "moments": moments,
+        "queues": _ends(fenced["queues"], elected["queues"]) if elected is not None else [],
+        "left": (broker.get("lost") or {}).get("messages", 0) if elected is not None and cut_at is None else 0,
+    }
+
+
+def _moment(name: str, state: Row, log_end: int) -> Moment:
+    entries = sum(max(0, q["max_offset"] - q["min_offset"]) for q in state["queues"])
+    keys = sum(max(0, f["index_count"] - 1) for f in state["index"])
+    return Moment(name, log_end, len(state["queues"]), entries, keys)
+
+
+def _ends(fenced: Sequence[Row], elected: Sequence[Row]) -> list[QueueEnds]:
+    before = {(q["topic"], q["queue_id"]): q["max_offset"] for q in fenced}
+    rows = [QueueEnds(q["topic"], q["queue_id"], before.get((q["topic"], q["queue_id"])), q["max_offset"]) for q in elected]
+    return [row for row in rows if row.fenced != row.elected]

@@ -1,0 +1,256 @@
+"""The sections of a store's page about its outcome: findings, losses, steps, other copies, and what the audit rests on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from itertools import groupby
+
+from jobs.report.pages.page import MAX_ROWS, View
+from jobs.report.texts.commands import closer_look, closer_withheld, not_shown, queue_query, repair_commands, repair_withheld
+from jobs.report.texts.comparison_words import (
+    choice_words,
+    config_words,
+    lack_words,
+    least_text,
+    lost_text,
+    pair_words,
+    rejoin_words,
+    release_lines,
+    setting_lines,
+)
+from jobs.report.texts.finding_words import finding_groups
+from jobs.report.texts.step_words import VERBS, numbers_text
+from jobs.report.texts.text import count_text, not_read_texts, value_text
+from schemas.rows import DEFAULT, AuditOutcome, Comparison, Row
+from store_io.repair.proposals import proposals
+
+MAX_COMMANDS = 5
+MAX_RUNS = 500
+_QUEUE_FOLDERS = {"consumequeue", "batchconsumequeue"}
+MOST_SHOWN = 100
+
+
+def findings_view(outcome: AuditOutcome, words: Sequence[str]) -> View:
+    """Return the data of findings.html.
+
+    words: those that read the store (`commands.store_words`).
+    """
+    return {
+        "groups": finding_groups(outcome),
+        "closer": lambda finding: closer_look(finding, words),
+        "withheld": lambda finding: closer_withheld(finding, ()),
+    }
+
+
+def lost_view(outcome: AuditOutcome, broker: Row | None, words: Sequence[str]) -> View:
+    """Return the data of lost.html: topics, queues, groups and delay levels, those that lose most first."""
+    loss = outcome.loss
+    lost = (broker or {}).get("lost") or {}
+    by_queue = lost.get("by_queue", ())
+    queues = nsmallest(MAX_ROWS, by_queue, key=lambda q: (-q["messages"], q["topic"], q["queue_id"]))
+    listing = list(_commands(outcome, queues[:MAX_COMMANDS], words))
+    return {
+        "topics": sorted(loss.get("by_topic", ()), key=lambda t: (-t["messages"], t["topic"])),
+        "queues": queues,
+        "queue_count": len(by_queue),
+        "commands": [command for command, _ in listing if command],
+        "withheld": list(dict.fromkeys(why for _, why in listing if why)),
+        "groups": sorted(loss.get("groups", ()), key=lambda g: (-(g["offset"] - g["new_max"]), g["group"], g["topic"])),
+        "levels": loss.get("delay_levels", ()),
+    }
+
+
+def _commands(outcome: AuditOutcome, queues: Sequence[Row], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the commands that show lost messages, as `queue_query` gives them."""
+    wanted = {(queue["topic"], queue["queue_id"]) for queue in queues}  # of all rows, which may be a million
+    known = {key: row for row in outcome.queues if (key := (row["topic"], row["queue_id"])) in wanted} if wanted else {}
+    for queue in queues:
+        row = known.get((queue["topic"], queue["queue_id"]), {})
+        end, first = row.get("log_end_offset"), row.get("dispatch_max_offset")
+        if end is not None and first is not None and first < end:
+            yield queue_query(words, queue["topic"], queue["queue_id"], first, end)
+
+
+def compared_view(outcome: AuditOutcome, compared: Comparison) -> View:
+    """Return the data of compared.html: a line for neighbouring releases that do the same, and one for each effective setting."""
+    return {
+        "release": outcome.release,
+        "releases": release_lines(compared),
+        "settings": setting_lines(compared),
+        "unchanged": compared.unchanged,
+        "least": least_text(outcome, compared),
+        "lost": lost_text,
+    }
+
+
+@dataclass(frozen=True)
+class StepRun:
+    """Neighbouring steps of one kind."""
+
+    steps: Sequence[Row]
+
+    @property
+    def messages(self) -> int:
+        return sum(int(step.get("lost_messages") or 0) for step in self.steps)
+
+    @property
+    def bytes(self) -> int:
+        return sum(int(step.get("lost_bytes") or 0) for step in self.steps)
+
+    @property
+    def actions(self) -> list[tuple[str, int]]:
+        return sorted(Counter(str(step["action"]) for step in self.steps).items())
+
+    @property
+    def things(self) -> tuple[str, str]:
+        """Return the words for the files on which the steps act, one and many."""
+        tops = {str(step["file"]).partition("/")[0] for step in self.steps}
+        if tops == {"commitlog"}:
+            return "segment", "segments"
+        if tops <= _QUEUE_FOLDERS:
+            return ("queue", "queues") if self.steps[0]["action"] == "rebuild" else ("queue file", "queue files")
+        return ("index file", "index files") if tops == {"index"} else ("file or queue", "files or queues")
+
+
+def leaves_view(outcome: AuditOutcome) -> View:
+    """Return the data of leaves.html."""
+    steps = outcome.plan.get("steps", ())
+    runs = [StepRun(list(run)) for _, run in groupby(steps, _kind_of)]
+    return {
+        "all_kept": all(step["action"] == "keep" for step in steps),
+        "runs": runs[:MAX_RUNS],
+        "not_shown": sum(len(run.steps) for run in runs[MAX_RUNS:]),
+    }
+
+
+def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str, in_use: str = "") -> View:
+    """What repair.html shows. words, plan, to: as `repair_commands` takes them.  in_use: as `next_steps`."""
+    repairs, planned = [] if in_use else repair_commands(outcome, words, plan, to), outcome.plan.get("repair") or {}
+    return {
+        "withheld": repair_withheld(outcome) or in_use,
+        "unshown": not_shown(words, [("--plan", plan)]) if repairs else "",
+        "repairs": repairs,
+        "policies": [_policy(one.policy, planned[one.policy]) for one in proposals(planned) if repairs],
+    }
+
+
+def _policy(name: str, part: Row) -> View:
+    """Return the steps of a repair by one policy, for repair.html."""
+    rows = [
+        {
+            **step, "verb": VERBS[step["action"]], "kept": numbers_text(step["kept"]), "lost": numbers_text(step["lost"]),
+            "gives_up": not step["lost"].keys().isdisjoint(("messages", "positions")),
+        }
+        for step in part["steps"]
+    ]  # fmt: skip
+    return {**part, "policy": name, "steps": rows, "keeps": _keeps(part) if part["refused"] is None else ""}
+
+
+def _keeps(part: Row) -> str:
+    """How many messages a repair keeps, against those that are valid in the copy; healed ones are not."""
+    kept, before = part["messages_after"] - part["healed"], part["messages_before"]
+    valid = count_text(before, "valid message")
+    own = (
+        f"all {valid}"
+        if kept == before
+        else f"{kept:,} of {valid}"
+        if kept < before
+        else f"{valid} and {kept - before:,} of a donor"
+    )
+    return f"{own} and {part['healed']:,} healed" if part["healed"] else own
+
+
+def _kind_of(step: Row) -> tuple[str, str, str]:
+    """Return the key by which steps are put together.
+
+    Segments with the same key have the same action, queue files are all those that a cut takes.
+    """
+    top = str(step["file"]).partition("/")[0]
+    return top, str(step["reason"]), "" if top in _QUEUE_FOLDERS and step["action"] != "rebuild" else str(step["action"])
+
+
+def replicas_view(outcome: AuditOutcome) -> View:
+    """Return the data of replicas.html.
+
+    outcome: one with `replicas`.
+    """
+    group = outcome.replicas
+    choice = choice_words(group)
+    pairs = [pair for pair in group["pairs"] if outcome.name in (pair["left"], pair["right"])]
+    lacks = [lack for lack in group["lacks"] if lack["store"] == outcome.name]
+    return {
+        "choice": choice[:1].upper() + choice[1:],
+        "stores": group["copies"],
+        "pairs": [words for pair in pairs[:MOST_SHOWN] for words in (pair_words(pair), *rejoin_words(pair))],
+        "of_pairs": len(pairs),
+        "lacks": list(lack_words(group, outcome.name))[:MOST_SHOWN],
+        "config": list(config_words(group, outcome.name))[:MOST_SHOWN],
+        "problems": group["problems"][:MOST_SHOWN],
+        "parts": [{"holder": lack["holder"], **part} for lack in lacks for part in lack["ranges"]],
+    }
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class AuditedPart:
+    """Files of one kind.
+
+    size: in bytes, None if it is not known.
+    """
+
+    name: str
+    found: str
+    rows: Sequence[Row]
+    size: int | None
+
+    @property
+    def read(self) -> int:
+        return sum(int(row.get("bytes_read") or 0) for row in self.rows)
+
+    @property
+    def problems(self) -> int:
+        return sum(1 for row in self.rows if row.get("problem"))
+
+
+def settings_view(outcome: AuditOutcome) -> View:
+    """Return the data of settings.html: the release's defaults apart."""
+    own: list[Setting] = []
+    defaults: list[Setting] = []
+    for name, row in sorted(outcome.plan["settings"].items()):
+        (defaults if row["from"] == DEFAULT else own).append(Setting(name, _value(row["value"]), row["from"]))
+    return {"own": own, "defaults": defaults}
+
+
+def _value(value: object) -> str:
+    """Return a value as broker.conf has it; a large number as people read it, too."""
+    read = f" ({value:,})" if isinstance(value, int) and abs(value) >= 10_000 else ""
+    return value_text(value) + read
+
+
+def limits_view(outcome: AuditOutcome) -> View:
+    """Return the data of limits.html."""
+    segments, queues, files = outcome.segments, outcome.queues, outcome.index_files
+    queue_files = count_text(sum(int(q.get("file_count") or 0) for q in queues), "file")
+    return {
+        "parts": [
+            AuditedPart("CommitLog", count_text(outcome.segment_count, "segment"), segments, _bytes_of(segments)),
+            AuditedPart("ConsumeQueues", f"{count_text(len(queues), 'queue')}, {queue_files}", queues, None),
+            AuditedPart("index", count_text(len(files), "file"), files, _bytes_of(files)),
+        ],
+        "inputs": len(outcome.plan.get("inputs", ())),
+        "dropped": sum(outcome.findings_dropped.values()),
+        "not_read": not_read_texts(outcome),
+    }
+
+
+def _bytes_of(rows: Sequence[Row]) -> int:
+    return sum(int(row.get("size_bytes") or 0) for row in rows)

@@ -1,0 +1,211 @@
+"""The text of a rescue for a terminal: its assumptions, the answer of the audit, the ways beside one another, one command with
+its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from jobs.cli.terminal import Paint, in_columns
+from jobs.report.texts.commands import effect_clauses
+from jobs.report.texts.comparison_words import config_words, lack_words, least_text, lost_text, pair_words
+from jobs.report.texts.next_steps import config_step
+from jobs.report.texts.safety_text import judge
+from jobs.report.texts.text import bytes_text, count_text, printable, seconds_text
+from schemas.advice import Step
+from schemas.rows import AuditOutcome, Row
+from store_io.audit.outcome.as_master import as_master
+from store_io.audit.outcome.safety import has_step, lost_of, setting_that_cuts, timers_lost
+from store_io.repair.proposals import RepairProposal, proposals, recommended
+from store_io.repair.repair_plan import SALVAGE
+from store_io.repair.ways import Way
+from store_io.wording.steps import next_text
+
+_SENTENCE = 400
+_LABEL = 10
+
+
+@dataclass(frozen=True)
+class ComparedDonor:
+    """How a donor compares with the copy.
+
+    group: the two as a row of replicas.json, {} without one.
+    copy: its name there.
+    problem: why they were not compared.
+    """
+
+    copy: str = ""
+    group: Row = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the donor has messages, or entries of config/, that the copy lacks or has older ones of."""
+        return any(row["store"] == self.copy for row in (*self.group.get("lacks", ()), *self.group.get("config", ())))
+
+    @property
+    def doubts(self) -> list[str]:
+        """Return sentences if the two hold different messages at the same physical offsets, and nothing shows which is right."""
+        lacking = as_master(self.group, self.copy)
+        return [lacking.verdict()] if lacking is not None and lacking.diverged_from else []
+
+
+def compared_text(compared: ComparedDonor) -> str:
+    """Return the text on messages that only one of copy and donor has. "" without a donor."""
+    if compared.problem:
+        return _line("Donor", compared.problem) + "\n"
+    if not compared.group:
+        return ""
+    said = [pair_words(pair) for pair in compared.group["pairs"]]
+    for name in dict.fromkeys((compared.copy, *(copy["store"] for copy in compared.group["copies"]))):
+        said += lack_words(compared.group, name)
+    said += [*config_words(compared.group), *compared.group["problems"]]
+    return "".join(f"{_line('Donor' if not number else '', text)}\n" for number, text in enumerate(said))
+
+
+def audit_text(outcome: AuditOutcome) -> str:
+    """Return the audit's answer, before any repair."""
+    judged = judge(outcome)
+    lines = [f"{printable(outcome.location_text)}: {printable(judged.headline, _SENTENCE)}"]
+    lines += [_line("Assumed" if not number else "", premise.sentence + ".") for number, premise in enumerate(outcome.premises)]
+    lines += [_line("Why" if not number else "", why) for number, why in enumerate(judged.why)]
+    switches = dict.fromkeys(f.next for f in outcome.findings if has_step(f, Step.SWITCH_OFF))
+    lines += [_line("Next", next_text(switch)) for switch in switches]
+    lines += [_line("Next", step) for step in filter(None, [config_step(outcome)])]
+    lines += [_line("Compared", text) for text in filter(None, [_other_release(outcome)])]
+    return "\n".join(lines) + "\n"
+
+
+def _other_release(outcome: AuditOutcome) -> str:
+    """Return a line if a start of another release would lose less than one of the copy's own, else ""."""
+    compared = outcome.comparison
+    if compared is None or not compared.least or outcome.release in compared.least:
+        return ""
+    own = next((row for row in compared.releases if row.release == outcome.release), None)
+    if own is None or not own.known:
+        return ""
+    said = f"a start of RocketMQ {outcome.release} as the copy is: {lost_text(own)}"
+    if own.starts:
+        said += " messages lost"
+    more = f"A repair for {outcome.release} may keep as many: see below."
+    return f"{least_text(outcome, compared)} {said[:1].upper()}{said[1:]}. {more}"
+
+
+def donor_text(problem: str) -> str:
+    """Return the line of a donor that has nothing to give, and is left out."""
+    return _line("Donor", f"unfit, and left out from here on: {problem}") + "\n"
+
+
+def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
+    """The ways beside one another, and a plain start."""
+    best = recommended(outcome.plan.get("repair"))
+    marked = {best.policy: "> "} if best is not None else {}
+    heads = ["", "a plain start", *(f"{marked.get(way.policy, '')}policy {way.policy}" for way in ways)]
+    keeps_all = not any(way.not_kept for way in ways if way.outcome is not None)
+    rows = [heads, *(_row(*row, outcome, ways) for row in _ROWS if row is not _ENTRIES or not keeps_all)]
+    lines = ["  " + line for line in in_columns(rows, range(1, len(heads)), [""] * len(rows), Paint(False))]
+    lines += [_line(way.policy.capitalize(), f"does not go: {way.problem()}") for way in ways if not way.consistent]
+    return "\n".join(lines) + "\n"
+
+
+def _row(
+    title: str, start: Callable[[AuditOutcome], str], said: Callable[[Way], str], outcome: AuditOutcome, ways: Sequence[Way]
+) -> list[str]:
+    return [title, start(outcome), *("-" if way.outcome is None else said(way) for way in ways)]
+
+
+def _starts(outcome: AuditOutcome) -> bool:
+    return bool((outcome.plan.get("broker") or {}).get("starts"))
+
+
+def _start_keeps(outcome: AuditOutcome) -> str:
+    return f"{outcome.messages - lost_of(outcome)[0]:,}" if _starts(outcome) else "does not start"
+
+
+def _start_loses(outcome: AuditOutcome) -> str:
+    timers = timers_lost(outcome)
+    more = f" + {count_text(timers, 'timer')}" if timers else ""
+    return f"{lost_of(outcome)[0]:,}{more}" if _starts(outcome) else "-"
+
+
+_ENTRIES: tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]] = (
+    "table entries not kept",  # which only a form of a table of config/ has that is not taken
+    lambda outcome: "-",
+    lambda way: f"{way.not_kept:,}",
+)
+_ROWS: Sequence[tuple[str, Callable[[AuditOutcome], str], Callable[[Way], str]]] = (
+    ("messages kept", _start_keeps, lambda way: f"{way.kept:,}"),
+    ("valid ones lost", _start_loses, lambda way: f"{int(way.report['lost']['messages']):,}"),
+    ("given up in all", lambda outcome: "-", lambda way: _given_up(way)),
+    ("records healed", lambda outcome: "-", lambda way: f"{way.healed:,}"),
+    (
+        "taken from a donor",
+        lambda outcome: "-",
+        lambda way: count_text(len((way.report["donor"] or {}).get("taken", ())), "range"),
+    ),
+    ("offsets set back", lambda outcome: "-", lambda way: f"{way.offsets:,}"),
+    _ENTRIES,
+    ("written, about", lambda outcome: "-", lambda way: bytes_text(way.written)),
+    ("time, about", lambda outcome: "-", lambda way: seconds_text(way.run_seconds)),
+    (
+        "consistent then",
+        lambda outcome: "no" if outcome.exit_code else "yes",
+        lambda way: "no" if not way.consistent else "yes, but for config/" if way.config_stays else "yes, checked",
+    ),
+)
+
+
+def _given_up(way: Way) -> str:
+    unknown = way.report["given_up"]["signs"]
+    return "not known" if unknown and not way.given_up else f"{way.given_up:,}"
+
+
+def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool) -> str:
+    """The one command, and why. folder: where the audit's page is.  proposed: nothing runs it yet."""
+    lines = [
+        _line("Reason", _why(outcome)),
+        f"  {'Repair':<{_LABEL}} {command}",
+        _line("Page", f"{folder} has the audit's page and plan"),
+    ]
+    if proposed:
+        lines.append(_line("Next", "Run the Repair line as it is, or this rescue command again with --yes."))
+    return "\n".join(lines) + "\n"
+
+
+def _why(outcome: AuditOutcome) -> str:
+    """Why the first proposal is recommended, and what it does and leaves out, clauses."""
+    best, other = proposals(outcome.plan["repair"])
+    return "; ".join([_why_this_policy(outcome, best, other), *effect_clauses(best)])
+
+
+def _why_this_policy(outcome: AuditOutcome, best: RepairProposal, other: RepairProposal) -> str:
+    if other.refused is not None:
+        return f"policy {other.policy} does not go: {other.refused}"
+    more = best.kept - other.kept
+    if more > 0:
+        return f"it keeps {more:,} more of the messages{_kept_by_salvage(outcome) if best.policy == SALVAGE else ''}"
+    if best.given_up < other.given_up:
+        return f"it gives up {other.given_up - best.given_up:,} fewer messages"
+    return f"policy {best.policy} recommended: both keep the same messages, and {best.policy} ends the log as a start would"
+
+
+def _kept_by_salvage(outcome: AuditOutcome) -> str:
+    """Return a clause on the messages that policy salvage keeps beyond policy broker's; "" if they are not known."""
+    setting = setting_that_cuts(outcome)
+    of_setting = f": those that a start with {setting}=true cuts" if setting else ""
+    return of_setting + (", also those after the damage" if outcome.damaged_extents else "")
+
+
+def steps_text(headline: str, steps: Sequence[str]) -> str:
+    """An end without a repair: why, and what to do next."""
+    return "\n".join([printable(headline, _SENTENCE), *(_line("Next" if not n else "", s) for n, s in enumerate(steps))]) + "\n"
+
+
+def first_text(lines: Iterator[str]) -> str:
+    """Return the lines to be shown before any work."""
+    return "".join(f"  {printable(line, _SENTENCE)}\n" for line in lines)
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<{_LABEL}} {printable(text, 2 * _SENTENCE)}"

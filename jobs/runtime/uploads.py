@@ -1,0 +1,325 @@
+"""A folder that was made on this machine, put into S3 or HDFS: whole, or not to be taken for whole.
+
+HDFS renames a folder in one step: everything goes below another name first. S3 has no such step: an object of the name
+UPLOAD_MARK is there first and goes last, and every command refuses a store that holds it. What the server has by then is compared
+with what was sent: names and lengths, in S3 ETags, too. Each part of an object is sent with its MD5, which the server compares;
+HDFS has checksums of its own.
+
+Two runs may have the same target. No file replaces another, and a run removes only what it has put there itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Protocol
+
+from jobs.runtime.remote_files import TEMPORARY, HdfsFiles, S3Files
+from schemas.store_names import UPLOAD_MARK
+from store_io.base.errors import StoreError, UsageError
+from store_io.base.paths import is_hdfs, is_s3
+from store_io.source.hdfs_client import client as hdfs_client
+from store_io.source.hdfs_client import failing
+from store_io.source.s3_client import asking, client, is_code, reason
+from store_io.source.s3_folder import listed
+
+PART_BYTES = 32 << 20  # of an object that is longer: it is there once all parts are
+THREADS = 4  # each holds a part
+HDFS_THREADS = 32  # each holds 1 MiB, and waits up to half a second for the NameNode to hear of a file's last block
+_MARK = b"An upload to this folder is under way, or was broken off: what is here is not whole.\n"
+
+
+class UploadFailed(StoreError):
+    """The folder made here could not be put in its place. All that had been put there is removed, or marked as not whole."""
+
+
+class Target(Protocol):
+    """A folder in S3 or HDFS that is still to be made."""
+
+    uri: str
+
+    def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
+        """Raise UsageError if it exists already, or something of its name with one of these suffixes.
+
+        Raises StoreError if the server does not answer.
+        text: as it was given with --to.
+        """
+
+    def put(self, folder: str, last: Sequence[str] = ()) -> None:
+        """Put all files of a folder of this machine there. Raises UploadFailed.
+
+        last: files that come after all others, in this order.
+        """
+
+    def put_beside(self, path: str, suffix: str) -> None:
+        """Put one file of this machine beside the folder, whole; its name there is the folder's with this suffix.
+
+        Raises UploadFailed, also if a file of that name exists.
+        """
+
+    def remove_beside(self, suffix: str) -> None:
+        """Remove a file that `put_beside` has put there, if that can be."""
+
+
+def target_of(uri: str) -> Target:
+    """Raises UsageError for what nothing can be put into."""
+    if is_s3(uri):
+        return _S3Target(uri)
+    if is_hdfs(uri):
+        return _HdfsTarget(uri)
+    raise UsageError(
+        f"--to {uri!r}: a folder of this machine or one that is mounted here, s3://BUCKET/FOLDER or hdfs://HOST:PORT/FOLDER"
+    )
+
+
+def refuse_elsewhere(spark_words: Sequence[str]) -> None:
+    """Raise UsageError if tasks run on other machines. Files that go to a URI are made in a folder of this machine first."""
+    for word, value in pairwise(spark_words):
+        if word == "--master" and not value.startswith("local"):
+            raise UsageError(
+                f"--to a URI, with --master {value}: it is made in a folder of this machine first, which others do not see; leave"
+                " --master out, or name a folder that is mounted on all"
+            )
+
+
+def _files(folder: str, last: Sequence[str]) -> dict[str, int]:
+    """Path below the folder -> length, of its regular files, in the order in which they are put."""
+    found = {}
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            if os.path.isfile(path) and not os.path.islink(path):
+                found[os.path.relpath(path, folder)] = os.path.getsize(path)
+    order = {name: number for number, name in enumerate(last, 1)}
+    return {name: found[name] for name in sorted(found, key=lambda name: (order.get(name, 0), name))}
+
+
+def _side_by_side(action: Callable[[str], Any], names: Sequence[str], last: Sequence[str], threads: int = THREADS) -> None:
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            list(pool.map(action, [name for name in names if name not in last]))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    for name in names:
+        if name in last:
+            action(name)
+
+
+def _compare(uri: str, sent: dict[str, Any], there: dict[str, Any]) -> None:
+    for name in sorted(sent.keys() | there.keys()):
+        if sent.get(name) != there.get(name):
+            raise UploadFailed(
+                f"{uri}/{name}: {there.get(name, 'not there')} after the upload, {sent.get(name, 'nothing')} was sent"
+            )
+
+
+class _AlreadyThere(UploadFailed):
+    """Another run has put it there."""
+
+    def __init__(self, uri: str):
+        super().__init__(f"{uri}: another run has put it there meanwhile; nothing is replaced")
+
+
+class _S3Target:
+    def __init__(self, uri: str):
+        self._files = S3Files(uri)
+        self._run = {"run": secrets.token_hex(16)}  # metadata of what this run puts there
+        if not self._files.root:
+            raise UsageError(f"--to {uri!r}: a bucket alone; name a folder in it")
+        self.uri = f"s3://{self._files.bucket}/{self._files.root}"
+
+    def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
+        found = [key for key, _, _ in self._listed(f"{self._files.root}/", 1)]
+        for name in (self._files.root + suffix for suffix in beside):
+            found += [key for key, _, _ in self._listed(name) if key == name]
+        if found:
+            left = "an upload that was not finished" if found[0].endswith(f"/{UPLOAD_MARK}") else repr(found[0])
+            raise UsageError(f"--to {text!r}: holds {left}; nothing is replaced: remove it, or name another folder")
+
+    def put(self, folder: str, last: Sequence[str] = ()) -> None:
+        files = _files(folder, last)
+        tried: set[str] = set()
+        sent: dict[str, tuple[int, str]] = {}
+        prefix = f"{self._files.root}/"
+
+        def one(name: str) -> None:
+            tried.add(name)
+            sent[name] = files[name], self._put(prefix + name, os.path.join(folder, name), files[name])
+
+        with asking(self._failed):
+            try:
+                self._put_new(prefix + UPLOAD_MARK, Body=_MARK)
+            except _AlreadyThere:
+                raise UploadFailed(f"{self.uri}: another upload to it is under way, or was broken off") from None
+        try:
+            for key, _, _ in self._listed(prefix, 2):  # another run may have ended since this one began
+                if key != prefix + UPLOAD_MARK:
+                    raise _AlreadyThere(self._uri(key))
+            _side_by_side(one, list(files), last)
+            there = {key.removeprefix(prefix): (size, etag) for key, size, etag in self._listed(prefix)}
+            there.pop(UPLOAD_MARK, None)
+            _compare(self.uri, sent, there)
+            with asking(self._failed):
+                client().delete_object(**self._place(prefix + UPLOAD_MARK))
+        except BaseException:
+            with contextlib.suppress(Exception):  # the mark goes last, and stays where an object could not be removed
+                for name in sorted(tried):
+                    if name in sent or self._own_etag(prefix + name):
+                        client().delete_object(**self._place(prefix + name))
+                client().delete_object(**self._place(prefix + UPLOAD_MARK))
+            raise
+
+    def put_beside(self, path: str, suffix: str) -> None:
+        try:
+            self._put(self._files.root + suffix, path, os.path.getsize(path))
+        except OSError as problem:
+            raise UploadFailed(f"{self.uri}{suffix}: cannot be written: {problem.strerror or problem}") from None
+
+    def remove_beside(self, suffix: str) -> None:
+        with contextlib.suppress(Exception):
+            if self._own_etag(self._files.root + suffix):
+                client().delete_object(**self._place(self._files.root + suffix))
+
+    def _place(self, key: str) -> dict[str, str]:
+        return {"Bucket": self._files.bucket, "Key": key}
+
+    def _uri(self, key: str) -> str:
+        return f"s3://{self._files.bucket}/{key}"
+
+    def _put(self, key: str, path: str, size: int) -> str:
+        """Its ETag. Raises _AlreadyThere."""
+        place = self._place(key)
+        with asking(self._failed), open(path, "rb") as file:
+            if size <= PART_BYTES:
+                data = file.read()
+                return self._put_new(key, Body=data, ContentMD5=_md5(data))
+            upload = client().create_multipart_upload(**place, Metadata=self._run)["UploadId"]
+            try:
+                parts: list[dict[str, Any]] = []
+                while data := file.read(PART_BYTES):
+                    number = len(parts) + 1
+                    answer = client().upload_part(**place, UploadId=upload, PartNumber=number, Body=data, ContentMD5=_md5(data))
+                    parts.append({"PartNumber": number, "ETag": answer["ETag"]})
+                whole = {"UploadId": upload, "MultipartUpload": {"Parts": parts}}
+                return self._if_new(key, lambda: client().complete_multipart_upload(**place, **whole, IfNoneMatch="*"))
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    client().abort_multipart_upload(**place, UploadId=upload)
+                raise
+
+    def _put_new(self, key: str, **how: Any) -> str:
+        return self._if_new(key, lambda: client().put_object(**self._place(key), **how, Metadata=self._run, IfNoneMatch="*"))
+
+    def _if_new(self, key: str, put: Callable[[], Any]) -> str:
+        """The ETag of what was put. Raises _AlreadyThere, ClientError."""
+        from botocore.exceptions import ClientError
+
+        try:
+            return str(put()["ETag"])
+        except ClientError as problem:
+            if not is_code(problem, "PreconditionFailed", "ConditionalRequestConflict", "412"):
+                raise
+            etag = ""
+            with contextlib.suppress(ClientError):  # the client sends a request again whose answer was lost: then it is ours
+                etag = self._own_etag(key)
+            if not etag:
+                raise _AlreadyThere(self._uri(key)) from None
+            return etag
+
+    def _own_etag(self, key: str) -> str:
+        """Return the ETag of an object that this run has put there; "" if there is none or another's. Raises ClientError."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = client().head_object(**self._place(key))
+        except ClientError as problem:
+            if is_code(problem, "NoSuchKey", "404"):
+                return ""
+            raise
+        return str(answer["ETag"]) if answer["Metadata"] == self._run else ""
+
+    def _listed(self, prefix: str, most: int | None = None) -> Iterator[tuple[str, int, str]]:
+        """(key, length, ETag)."""
+        for entry in listed(self._files.bucket, prefix, most=most or 0):
+            yield entry.key, entry.size, entry.etag
+
+    def _failed(self, problem: Exception) -> UploadFailed:
+        return UploadFailed(f"{self.uri}: cannot be written: {reason(problem)}")
+
+
+def _md5(data: bytes) -> str:
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+
+
+class _HdfsTarget:
+    def __init__(self, uri: str):
+        self._files = HdfsFiles(uri)
+        self._path = self._files.path("")
+        if self._path == "/":
+            raise UsageError(f"--to {uri!r}: the root of HDFS; name a folder in it")
+        self.uri = f"hdfs://{self._files.server}{self._path}"
+
+    def check_new(self, text: str, beside: Sequence[str] = ()) -> None:
+        for path in (self._path, *(self._path + suffix for suffix in beside)):
+            with failing(f"hdfs://{self._files.server}{path}", "cannot be looked up"):
+                try:
+                    hdfs_client(self._files.server).get_file_info(path)
+                except FileNotFoundError:
+                    continue
+            raise UsageError(f"--to {text!r}: {path!r} is there; nothing is replaced: remove it, or name another folder")
+
+    def put(self, folder: str, last: Sequence[str] = ()) -> None:
+        around, _, name = self._path.rpartition("/")
+        below = HdfsFiles(f"hdfs://{self._files.server}{around}/.{name}.{secrets.token_hex(4)}{TEMPORARY}")
+        files = _files(folder, last)
+
+        def one(name: str) -> None:
+            with open(os.path.join(folder, name), "rb") as file, below.open_output_stream(below.path(name)) as there:
+                while data := file.read(1 << 20):
+                    there.write(data)
+
+        asked = hdfs_client(self._files.server)
+        try:
+            below.make_folder("")
+            for where, folders, _ in os.walk(folder):
+                for inner in folders:
+                    below.make_folder(os.path.relpath(os.path.join(where, inner), folder))
+            _side_by_side(one, list(files), last, HDFS_THREADS)
+            with failing(self.uri, "cannot be listed"):
+                found = [entry for entry in asked.list_status(below.path(""), recursive=True) if not entry.isdir]
+            there = {entry.path.removeprefix(below.path("") + "/"): entry.length for entry in found}
+            _compare(self.uri, dict(files), there)
+            with failing(self.uri, "cannot be put in place"):
+                asked.rename(below.path(""), self._path)
+        except BaseException as problem:
+            with contextlib.suppress(Exception):
+                asked.delete(below.path(""), recursive=True)
+            if isinstance(problem, OSError):
+                raise UploadFailed(f"{self.uri}: cannot be written: {problem.strerror or problem}") from problem
+            if isinstance(problem, StoreError):
+                raise UploadFailed(str(problem)) from problem
+            raise
+
+    def put_beside(self, path: str, suffix: str) -> None:
+        around, name = self._beside(suffix)
+        try:
+            with open(path, "rb") as file:
+                around.write(name, iter(lambda: file.read(1 << 20), b""), new=True)
+        except OSError as problem:
+            raise UploadFailed(f"{self.uri}{suffix}: cannot be written: {problem.strerror or problem}") from None
+
+    def remove_beside(self, suffix: str) -> None:
+        around, name = self._beside(suffix)
+        with contextlib.suppress(OSError):
+            around.remove(name)
+
+    def _beside(self, suffix: str) -> tuple[HdfsFiles, str]:
+        around, _, name = self._path.rpartition("/")
+        return HdfsFiles(f"hdfs://{self._files.server}{around}"), name + suffix

@@ -1,0 +1,143 @@
+"""The public functions of `jobs.sources`, which says what they are for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.runtime.source_notes import say
+from jobs.sources.copies import from_copy, make_copy
+from jobs.sources.file_sources import ConsumeQueueSource, ExtentsSource, IndexSource
+from jobs.sources.group_sources import OffsetsSource, TransactionsSource
+from jobs.sources.message_source import MessagesSource
+from jobs.sources.store_source import StoreSource
+from schemas.sources import STORE
+from store_io.base.errors import UsageError
+
+PUSHDOWN_CONF = "spark.sql.python.filterPushdown.enabled"
+SPANS = ("second", "minute", "hour", "day")
+
+Stores = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_BY_NAME: dict[str, type[StoreSource]] = {
+    source.source: source
+    for source in (MessagesSource, ConsumeQueueSource, IndexSource, ExtentsSource, OffsetsSource, TransactionsSource)
+}
+
+
+def register(spark: SparkSession) -> None:
+    """Make the sources known to this session, and have Spark hand conditions to them.
+
+    Raises UsageError if Spark could plan no source here: `load` would show Spark's own error about it.
+    """
+    _check_python(spark)
+    spark.conf.set(PUSHDOWN_CONF, "true")  # off by default, and then Spark refuses a reader that could take conditions
+    for source in _BY_NAME.values():
+        spark.dataSource.register(_for_cores(source, spark) if source is MessagesSource else source)
+
+
+def _for_cores(source: type[StoreSource], spark: SparkSession) -> type[StoreSource]:
+    """The source for a session of so many cores: Spark plans it in a process that cannot ask the session."""
+    try:
+        cores = spark.sparkContext.defaultParallelism
+    except Exception:  # Spark Connect has no context
+        return source
+    return type(source.__name__, (source,), {"cores": cores, "__module__": source.__module__, "__doc__": source.__doc__})
+
+
+def read(spark: SparkSession, source: str, store: Stores | None = None, **options: object) -> DataFrame:
+    """One source of a store or of several, registered if it was not; options as above, Python's True and False are understood.
+
+    store: a path, a pattern, or a list of these; None: the option fleet names them.
+    Raises UsageError or another StoreError here, in one sentence, where `load` would show Spark's own error around it.
+    """
+    found, texts = _source_of(source, store, options)
+    register(spark)
+    found.schema()
+    say(found.notes())  # here, too: in a session of another maker what Spark's workers say may come to no terminal
+    copy = from_copy(spark, found) if isinstance(found, MessagesSource) else None
+    return spark.read.format(found.name()).options(**texts).load() if copy is None else copy
+
+
+def keep(
+    spark: SparkSession,
+    store: Stores | None,
+    place: str | os.PathLike[str],
+    form: str = "parquet",
+    sort: Sequence[str] | None = None,
+    **options: object,
+) -> DataFrame:
+    """A copy of messages at `place`, a new folder or URI, for many questions: `read` and `traffic` take it from now on.
+
+    form: parquet or delta.  sort: columns by which each file is sorted, so that Spark skips by their statistics; None: topic
+    and store time. Options and errors as of `read`: `columns` chooses what the copy has. Questions with other options or
+    columns read the store, and so do all once its segments have changed, which standard error says.
+    """
+    found, _ = _source_of("messages", store, options)
+    assert isinstance(found, MessagesSource)
+    return make_copy(spark, found, read(spark, "messages", store, **options), os.fspath(place), form, sort)
+
+
+def _check_python(spark: SparkSession) -> None:
+    """Raise UsageError if Spark cannot plan a source here: it does so with the Python that executors have."""
+    try:
+        python = spark.sparkContext.pythonExec
+    except Exception:  # Spark Connect has no context; its server plans
+        return
+    if "/" in python and not os.path.isabs(python) and not os.path.exists(python):
+        archive = python.removeprefix("./").partition("/")[0]
+        raise UsageError(
+            f"spark.pyspark.python {python!r}: Spark plans data sources on this machine, too, with the Python of the executors;"
+            f" unpack what pack has made here: mkdir {archive} && tar -xzf environment.tar.gz -C {archive}"
+        )
+
+
+def lag(spark: SparkSession, store: Stores | None = None, **options: object) -> DataFrame:
+    """Return the lag of consumer groups: a row for each group, topic and queue with a committed offset, most first.
+
+    Columns: group, topic, queue_id, committed_offset, queue_end, lag, status, as in rocketmq.offsets; for several stores `store`
+    before them. Options and errors as for `read`. Without the option release the newest one is assumed, which standard error
+    says; so it does if a start takes no offsets, as a file of config/ is absent or damaged: no rows then say nothing about lag.
+    """
+    columns = (*_store_column("offsets", store, options), "group", "topic", "queue_id", "committed_offset", "queue_end", "lag")
+    frame = read(spark, "offsets", store, **{**options, "columns": ",".join(("kind", *columns, "status"))})
+    order = [F.desc_nulls_last("lag"), *(F.col(name) for name in columns[:-3])]
+    return frame.where("kind = 'consumer'").drop("kind").orderBy(*order)
+
+
+def traffic(spark: SparkSession, store: Stores | None = None, per: str = "minute", **options: object) -> DataFrame:
+    """Messages and bytes of each topic by the time at which they were stored, the earliest first.
+
+    per: second, minute, hour or day, in the session's time zone (session.start has UTC); UsageError for others. Columns: `per`,
+    where it begins (null for messages with damaged times), topic, messages, bytes (of whole messages); of several stores `store`
+    before them. Options, such as since and until, and errors as of `read`.
+    """
+    if per not in SPANS:
+        raise UsageError(f"per={per!r}: {', '.join(SPANS)}")
+    stores = _store_column("messages", store, options)
+    columns = ",".join((*stores, "topic", "store_time", "total_size"))
+    frame = read(spark, "messages", store, **{**options, "columns": columns})
+    grouped = frame.groupBy(*stores, F.date_trunc(per, "store_time").alias(per), "topic")
+    return grouped.agg(F.count("*").alias("messages"), F.sum("total_size").alias("bytes")).orderBy(per, *stores, "topic")
+
+
+def _source_of(source: str, store: Stores | None, options: dict[str, object]) -> tuple[StoreSource, dict[str, str]]:
+    """(the source with these options, the options as Spark passes them)."""
+    if source not in _BY_NAME:
+        raise UsageError(f"source {source!r}: {', '.join(_BY_NAME)}")
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
+    if isinstance(store, str | os.PathLike):
+        texts["path"] = os.fspath(store)
+    elif store is not None:
+        texts["paths"] = json.dumps([os.fspath(one) for one in store])
+    return _BY_NAME[source](texts), texts
+
+
+def _store_column(source: str, store: Stores | None, options: dict[str, object]) -> tuple[str, ...]:
+    if "columns" in options:
+        raise UsageError("option columns: lag and traffic have columns of their own; read takes it")
+    return (STORE.name,) if _source_of(source, store, options)[0].several else ()

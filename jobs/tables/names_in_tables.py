@@ -1,0 +1,65 @@
+"""The names of stores in the tables: the same in every run; in rows of earlier versions, the folder under --out.
+
+Three copies in folders named `store` are three stores. So a row of an earlier version counts to the place at which that copy lay,
+unless a person gave the store its name: the name is not its folder's, or a newer run has it as a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from jobs.cli.argument_places import folder_name, last_part
+from schemas.rows import Row
+from schemas.tables import NAME, RUN_ID, STORE
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COLUMNS = ("store_from", "location")  # of `runs`, besides run_id and store
+
+
+class StoreNames:
+    """The stores of the rows of `runs`. rows: all of them, with run_id, store and COLUMNS."""
+
+    def __init__(self, rows: Iterable[Any]):
+        old: list[tuple[str, str, str]] = []
+        named: set[str] = set()
+        for row in rows:
+            if row["store_from"] is None:
+                if row["location"] and _is_its_folder(row["store"], row["location"]):
+                    old.append((row["run_id"], row["store"], row["location"]))
+            elif row["store_from"] == NAME:
+                named.add(row["store"])
+        self._moved = {(run_id, store): place for run_id, store, place in old if store not in named}
+
+    def of(self, run_id: str, store: str) -> str:
+        """The store of a row of any table."""
+        return self._moved.get((run_id, store), store)
+
+    def named(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows, each with its store."""
+        return ({**row, "store": self.of(row["run_id"], row["store"])} for row in rows)
+
+    def as_stored(self, store: str) -> list[str]:
+        """Return the values that the store's rows may have in their column `store`."""
+        return sorted({store, *(stored for (_, stored), place in self._moved.items() if place == store)})
+
+    def frame(self, frame: DataFrame, run_ids: Iterable[str]) -> DataFrame:
+        """Rows of these runs, each with its store."""
+        wanted = set(run_ids)
+        moved = {key: place for key, place in self._moved.items() if key[0] in wanted}
+        if not moved:
+            return frame
+        from pyspark.sql import functions as F
+
+        known = F.create_map(*(F.lit(text) for key, place in moved.items() for text in ("\n".join(key), place)))
+        key = F.concat_ws("\n", RUN_ID.name, STORE.name)
+        return frame.withColumn(STORE.name, F.coalesce(known[key], F.col(STORE.name)))
+
+
+def _is_its_folder(store: str, location: str) -> bool:
+    """Whether the store's name may be that of its folder; a run makes names unique with -2, -3."""
+    folder = re.escape(folder_name(last_part(location)))
+    return re.fullmatch(f"{folder}(-[0-9]+)?", store) is not None

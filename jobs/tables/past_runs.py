@@ -1,0 +1,294 @@
+"""The parts that report, runs, diff and coverage share: their options, rows of the Delta tables, pages of earlier runs.
+
+A run counts once its rows are in `runs`; readers take run ids from there and ask the other tables, which are partitioned by
+month, for these alone. What has a small answer is asked without Spark (`jobs.tables.delta_query`); the rest in Spark jobs.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from jobs.cli.argument_places import absolute, refuse_inside, refuse_inside_any, refuse_not_utf8
+from jobs.cli.options import Command
+from jobs.cli.stores import INDEX, RESULT
+from jobs.cli.terminal import colour_wanted
+from jobs.report.texts.run_words import short_names
+from jobs.runtime.faults import reason
+from jobs.runtime.output import OutputFailed, OutputFolder, write_local
+from jobs.runtime.spark_start import LazySpark
+from jobs.tables.delta_query import DeltaQuery, one_of
+from jobs.tables.names_in_tables import COLUMNS, StoreNames
+from jobs.tables.table_files import TablesFailed
+from schemas.rows import Row
+from store_io.base.errors import StoreError, UsageError, parsed
+from store_io.base.paths import is_uri
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from jobs.runtime.session import Session
+    from jobs.tables.delta_tables import Tables
+
+SCHEMA_VERSION = 1
+_SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 and 9999, in µs
+_LONGEST = 64 << 20  # of a result.json, bytes: some hundred thousand stores
+
+
+# ---- options -------------------------------------------------------------------------------------------------------
+
+
+def tables_of(command: Command) -> str:
+    """The value of --tables, absolute. Raises UsageError."""
+    if not command.options.get("--tables", "").strip():
+        raise UsageError(f"{command.name} needs --tables URI: the tables that audits wrote (DIR/tables of their --out DIR)")
+    tables = absolute(command.options["--tables"])
+    refuse_not_utf8("--tables", tables)
+    return tables
+
+
+def format_of(command: Command, known: Sequence[str]) -> str:
+    """The value of --format; without it what the name of --out ends with, else text. Raises UsageError."""
+    end = command.options.get("--out", "").rpartition(".")[2]
+    chosen: str = command.options.get("--format", end if end in known else "text")
+    if chosen not in known:
+        raise UsageError(f"--format {chosen!r}: the formats are {', '.join(known)}")
+    return chosen
+
+
+def no_arguments(command: Command) -> None:
+    """Raise UsageError if the command has arguments."""
+    if command.arguments:
+        raise UsageError(f"{command.name} takes no argument {command.arguments[0]!r}")
+
+
+def moment(option: str, text: str, now: datetime) -> datetime:
+    """Return a point in time: a span back from now (90m, 12h, 7d, 4w), or an ISO date or time.
+
+    An ISO time is in UTC unless it says otherwise. Raises UsageError.
+    """
+    try:
+        if match := _SPAN.fullmatch(text.strip()):
+            return now - timedelta(**{_UNITS[match[2]]: int(match[1])})
+        found = datetime.fromisoformat(text.strip())
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(f"{option} {text!r}: a span (12h, 7d, 4w) or a date (2026-11-01)") from None
+
+
+def time_of(micros: int | None) -> str | None:
+    """Return a time of the tables as JSON has it, which is ISO 8601 in UTC to the second.
+
+    A time beyond all years becomes the nearest possible one.
+    """
+    if micros is None:
+        return None
+    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=min(max(micros, _FIRST_TIME), _LAST_TIME))
+    return when.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def micros_of(when: datetime) -> int:
+    return (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def write_view(command: Command, kind: str, view: Row, text_of: Callable[[Row, bool], str], stores: Iterable[str]) -> None:
+    """Write the view as JSON, or as text.
+
+    text_of: makes the text of the view and of whether colours are wanted.
+    stores: as `put` takes them.
+    """
+    text = json_text(view) if kind == "json" else text_of(view, "--out" not in command.options and colour_wanted())
+    put(command, text, sorted(set(stores)))
+
+
+def put(command: Command, text: str, stores: Sequence[str]) -> None:
+    """Write the text to --out, whole or not at all, or to standard output.
+
+    stores: the places of the copies that the text speaks of: nothing is written into one (UsageError). Raises OutputFailed.
+    """
+    if "--out" not in command.options:
+        print(text, end="", flush=True)
+        return
+    path = absolute(command.options["--out"])
+    refuse_inside(path, "--out", [store for store in stores if store.startswith("/") or is_uri(store)])
+    refuse_inside_any(path, "--out")
+    try:
+        if is_uri(path):
+            folder, _, name = path.rpartition("/")
+            OutputFolder(folder).write(name, text)
+        else:
+            write_local(path, [text.encode("utf-8", "backslashreplace")])
+    except (OSError, ValueError) as problem:
+        raise OutputFailed(f"--out {path}: cannot write: {getattr(problem, 'strerror', None) or problem}") from None
+
+
+def json_text(value: Row) -> str:
+    """Return JSON as the commands write it: indented, ASCII."""
+    return json.dumps(value, indent=1, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+# ---- tables --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def opened(command: Command, uri: str) -> Iterator[History]:
+    """Open the tables under an address.
+
+    A Spark session of the command's starts if one is asked for. Raises StoreError if there are no tables.
+    """
+    with LazySpark(command.spark) as spark:
+        yield History(uri, lambda: spark.session)
+
+
+class History:
+    """The tables under one address. Raises StoreError if there are no tables.
+
+    spark: starts a session; called once, and only for `frame`.
+    """
+
+    def __init__(self, uri: str, spark: Callable[[], Session]):
+        self.uri = uri.rstrip("/")
+        self._spark = spark
+        self._runs = DeltaQuery(f"{self.uri}/runs")
+        if not self._runs.exists():
+            raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
+
+    @cached_property
+    def names(self) -> StoreNames:
+        """Return the names of the stores of all runs."""
+        return StoreNames(self._runs.ask(["run_id", "store", *COLUMNS]))
+
+    @cached_property
+    def _tables(self) -> Tables:
+        from jobs.tables.delta_tables import Tables
+
+        return Tables(self._spark(), self.uri)
+
+    def frame(self, name: str, run_ids: Sequence[str], store: str | None = None) -> DataFrame:
+        """A table's rows of these runs with all current columns; a column that is younger than the table is null.
+
+        run_ids: taken from `runs`.
+        """
+        months = {row["month"] for row in self._runs.ask(["month"], _where(run_ids, None))}
+        frame = self._tables.rows_of(name, run_ids, sorted(months) if None not in months else None)
+        frame = self.names.frame(frame, run_ids)
+        return frame if store is None else frame.filter(frame["store"] == store)
+
+    def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:
+        """Rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once. Without Spark.
+
+        run_ids: only these runs'; None is for all.
+        """
+        stored = None if store is None else self.names.as_stored(store)
+        rows = self._runs.ask(["run_id", "store", "started_at", *columns], _where(run_ids, stored))
+        return [row for row in one_per_run(self.names.named(rows)) if store in (None, row["store"])]
+
+    def codes(self, run_ids: Sequence[str], store: str | None = None) -> list[Row]:
+        """The findings of these runs, summed up: run_id, store, severity, code, count, findings, file (the first). No Spark."""
+        key = ["run_id", "store", "severity", "code"]
+        sums = ['sum("count") AS "count"', "count(*) AS findings", 'min("file") AS "file"']
+        findings = DeltaQuery(f"{self.uri}/findings")
+        if not findings.exists():
+            return []
+        stored = None if store is None else self.names.as_stored(store)
+        rows = findings.ask([*key, *sums], f"{_where(run_ids, stored)} GROUP BY {', '.join(key)}")
+        return [row for row in self.names.named(rows) if store in (None, row["store"])]
+
+
+def _where(run_ids: Sequence[str] | None, stores: Sequence[str] | None) -> str:
+    conditions = [] if run_ids is None else [one_of("run_id", run_ids)]
+    conditions += [] if stores is None else [one_of("store", stores)]
+    return f"WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def one_per_run(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows with each store of a run once, by store and time. The newest row counts if writers met."""
+    kept: dict[tuple[str, str], Row] = {}
+    for row in sorted(rows, key=lambda row: row["started_at"] or 0):
+        kept[row["run_id"], row["store"]] = row
+    return sorted(kept.values(), key=lambda row: (row["store"], row["started_at"] or 0, row["run_id"]))
+
+
+def collect(frame: DataFrame) -> list[Row]:
+    """Return the rows. Raises StoreError if the table cannot be read."""
+    try:
+        rows: list[Row] = frame.toArrow().to_pylist()
+        return rows
+    except Exception as problem:  # Spark's own kinds of errors have no common one
+        raise TablesFailed(f"the tables cannot be read: {reason(problem)}") from None
+
+
+def chosen_store(names: Iterable[str], store: str | None, where: str) -> str | None:
+    """Return the store that --store means: by its name or place, or by an end that only its place has.
+
+    None without --store. Raises StoreError if there is none, or if it could be several.
+    """
+    known = sorted(set(names))
+    if store is None or store in known:
+        return store
+    ends = [name for name in known if name == absolute(store) or name.endswith(f"/{store}")]
+    if len(ends) > 1:
+        raise StoreError(f"--store {store!r}: {where} has {len(ends)} stores in such a place: {', '.join(ends[:5])}")
+    if ends:
+        return ends[0]
+    close = difflib.get_close_matches(store, [*known, *short_names(known).values()], 1)
+    raise StoreError(f"--store {store!r}: not in {where}" + (f" (did you mean {close[0]}?)" if close else ""))
+
+
+class Pages:
+    """Pages of runs on this machine. Each --out is looked at once."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, str | None] = {}  # --out -> the run whose results are there
+
+    def index_of(self, run: Row) -> str | None:
+        """Return the path of the run's index.html; None if it does not exist any more, or not on this machine."""
+        return self._page(run, INDEX)
+
+    def page_of(self, run: Row) -> str | None:
+        """The path of the page of a store in a run. run: its row of `runs`, with run_id, store, folder and out."""
+        return self._page(run, f"{run.get('folder') or run['store']}/report.html")
+
+    def _page(self, run: Row, name: str) -> str | None:
+        out = run.get("out")
+        if not out or not out.startswith("/") or run["run_id"] != self._run_in(out):
+            return None
+        path = f"{out}/{name}"
+        return path if os.path.isfile(path) else None
+
+    def _run_in(self, out: str) -> str | None:
+        if out not in self._runs:
+            self._runs[out] = _run_of(f"{out}/{RESULT}")
+        return self._runs[out]
+
+
+def _run_of(result: str) -> str | None:
+    try:
+        if not os.path.isfile(result) or os.path.getsize(result) > _LONGEST:
+            return None
+        with open(result, encoding="utf-8") as file:
+            found = parsed(json.loads, file.read())
+    except (OSError, ValueError):
+        return None
+    run_id = found.get("run_id") if isinstance(found, dict) else None
+    return run_id if isinstance(run_id, str) else None
+
+
+def link_to(path: str, page: str | None) -> str:
+    """Return a link to a local file in a page.
+
+    page: the future place of that page on this machine; None: nobody knows, or elsewhere.
+    """
+    if page is None:
+        return f"file://{quote(path, errors='surrogateescape')}"
+    return quote(os.path.relpath(path, os.path.dirname(page)), errors="surrogateescape")

@@ -1,0 +1,149 @@
+"""What report makes of rows of the tables, without Spark: literal rows in, literal answers out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import cast
+
+import pytest
+
+from jobs.commands import fleet
+from jobs.report.texts.history_text import fleet_text
+from jobs.report.texts.safety_text import judge
+from jobs.tables import past_runs
+from jobs.tables.delta_tables import run_rows
+from schemas.rows import DEFAULT, AuditOutcome, Row
+from store_io.audit.outcome.safety import Safety
+from tests.support.handmade import samples
+from tests.support.handmade.history_rows import (
+    DAY,
+    T0,
+    run_row,
+    view_of,
+)
+
+
+class SettingsOfRuns:
+    """A history of which only settings are asked."""
+
+    def runs(self, columns: list[str], run_ids: list[str]) -> list[Row]:
+        assert (columns, run_ids) == (["settings"], ["r2"])
+        named = [{"key": "brokerId", "value": "1"}, {"key": "brokerName", "value": "broker-a"}]
+        return [
+            {"run_id": "r2", "store": "store", "settings": named},
+            {"run_id": "r2", "store": "data", "settings": None},
+            {"run_id": "r2", "store": "store-2", "settings": named},  # its latest run is another
+        ]
+
+
+def test_brokers_names_are_those_of_the_latest_runs() -> None:
+    history = cast(past_runs.History, SettingsOfRuns())
+    assert fleet._broker_names(history, {"store": "r2", "data": "r2"}) == {("r2", "store"): "broker-a"}
+    assert fleet._broker_names(history, {}) == {}
+    (store,) = view_of([run_row("store", 2, safety="safe", broker_name="broker-a")])["stores"]
+    assert store["broker_name"] == "broker-a" and "broker_name" not in store["latest"]
+
+
+def test_the_unsafe_copies_come_first() -> None:
+    rows = [
+        run_row("calm", 2, safety="safe"),
+        run_row("lost-12", 2, 20, lost_messages=12, losses=1, safety="stop"),
+        run_row("lost-300", 2, 20, lost_messages=300, losses=1, safety="stop"),
+        run_row("unread", 2, 3, safety="unknown"),
+        run_row("hurt", 2, 20, losses=900, safety="care"),  # a start loses nothing more
+        run_row("stuck", 2, 10, starts=False, refusal="no file of 0 bytes", safety="refuses"),
+        run_row("behind", 2, 10, rebuildable=7, safety="rebuild"),
+        run_row("calm", 1, 20, lost_messages=5000),  # long repaired
+        run_row("slave", 2, lacks_messages=30, safety="lacks"),
+        run_row("split", 2, lacks_messages=5, diverged=True, safety="diverged"),
+        run_row("wiped", 2, 20, messages=0, losses=1, safety="gone"),
+        run_row("new", 2, messages=0, notes=1, safety="empty"),
+    ]
+    codes = [
+        {"store": "lost-300", "run_id": "r2", "severity": s, "code": c, "count": n, "findings": 1, "file": "f"}
+        for s, c, n in [
+            ("note", "n", 900),
+            ("rebuildable", "b", 40),
+            ("loss", "a", 1),
+            ("rebuildable", "c", 41),
+            ("loss", "d", 2),
+        ]
+    ] + [
+        {"store": store, "run_id": "r2", "severity": severity, "code": code, "count": 1, "findings": 1, "file": "commitlog"}
+        for store, severity, code in (("wiped", "loss", "commitlog_emptied"), ("new", "note", "commitlog_empty"))
+    ]
+    view = view_of(rows, codes, {"old": T0 - DAY}, datetime(2026, 11, 18, tzinfo=UTC))
+    assert [(s["store"], s["safety"]) for s in view["stores"]] == [
+        ("lost-300", "stop"), ("lost-12", "stop"), ("wiped", "gone"), ("hurt", "care"), ("unread", "unknown"),
+        ("stuck", "refuses"), ("behind", "rebuild"), ("split", "diverged"), ("slave", "lacks"), ("new", "empty"),
+        ("calm", "safe"),
+    ]  # fmt: skip
+    assert view["stores"][0]["why"] == "d 2, a 1, c 41 and 1 more"
+    assert view["stores"][5]["why"] == "no file of 0 bytes"
+    assert view["totals"] == {
+        "stores": 11, "stop": 2, "gone": 1, "unknown": 1, "refuses": 1, "diverged": 1, "lacks": 1, "care": 1, "rebuild": 1,
+        "empty": 1, "safe": 1, "lost_messages": 312, "lost_bytes": 0, "lost_timers": 0,
+    }  # fmt: skip
+    assert [run["exit_code"] for run in view["stores"][-1]["trend"]] == [20, 0]
+    assert (view["runs"], view["not_audited_since"]) == (2, [{"store": "old", "name": "old", "last": "2026-11-17T11:06:40Z"}])
+    text = fleet_text(view)
+    assert "\x1b" not in text and text.count("\n") == 11 + 4
+    assert text.splitlines()[1].split()[:7] == ["20", "lost-300", "do", "not", "start", "300", "2026-11-20"]
+    assert "not audited since then: old (last 2026-11-17 11:06:40 UTC)" in text
+    assert "\x1b[31m" in fleet_text(view, colour=True)
+    json.loads(past_runs.json_text(view))
+
+
+def test_a_run_that_stands_twice_counts_once() -> None:
+    """Two writers with one run id that met: the newer rows are the run."""
+    older, newer = run_row("a", 1, 20), {**run_row("a", 1, 0), "started_at": T0 + DAY + 5}
+    assert past_runs.one_per_run([newer, older]) == [newer]
+
+
+def test_safety_is_what_the_reports_of_single_stores_say() -> None:
+    """The same outcomes, by their rows of the tables and by the page of each store."""
+    made = (
+        samples.clean, samples.damaged, samples.not_audited, samples.refused, samples.empty, samples.emptied, samples.shrunk,
+        samples.already_damaged,
+    )  # fmt: skip
+    outcomes = [make() for make in made] + [samples.behind(make(), parted) for make in made for parted in (False, True)]
+    outcomes += [written_by_another_release(make()) for make in made]
+    outcomes += [replace(samples.empty(), counts={"note": 1, "rebuildable": 1})]
+    for outcome in outcomes:
+        (row,) = run_rows(samples.RUN, [outcome])["runs"]
+        assert fleet.safety_of(row) == judge(outcome).kind, outcome.name
+    assert {judge(outcome).kind for outcome in outcomes} == set(Safety) - {Safety.REBUILD}
+
+
+def written_by_another_release(outcome: AuditOutcome) -> AuditOutcome:
+    return replace(outcome, release_from=DEFAULT, written_by="4.8.0 to 4.9.8")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "safety"),
+    [
+        (written_by_another_release(samples.clean()), "unknown"),
+        (written_by_another_release(samples.already_damaged()), "unknown"),
+        (written_by_another_release(samples.damaged()), "stop"),
+        (replace(samples.empty(), counts={"note": 1, "rebuildable": 1}), "empty"),
+    ],
+    ids=["clean", "already-damaged", "damaged", "empty"],
+)
+def test_what_is_assumed_reaches_the_report(outcome: AuditOutcome, safety: str) -> None:
+    (row,) = run_rows(samples.RUN, [outcome])["runs"]
+    columns = {name: row.get(name) for name in fleet.COLUMNS}
+    (store,) = view_of([{**columns, "run_id": "r1", "store": outcome.name, "started_at": T0}])["stores"]
+    assert store["safety"] == safety == judge(outcome).kind
+
+
+def test_a_run_that_kept_no_safety_is_not_called_safe() -> None:
+    rows = [
+        run_row("calm", 2),
+        run_row("lost", 2, 20, lost_messages=12, losses=1),
+        run_row("later", 2, safety="of a later version"),
+    ]
+    view = view_of(rows)
+    assert {s["store"]: s["safety"] for s in view["stores"]} == {"calm": "unknown", "lost": "stop", "later": "unknown"}
+    assert "not known" in fleet_text(view)

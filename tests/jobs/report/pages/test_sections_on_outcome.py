@@ -1,0 +1,174 @@
+"""The sections of a store's page about findings, losses, steps, other copies and limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from jobs.installation import ENTRY
+from jobs.report.pages.index_html import index_html
+from jobs.report.pages.page import MAX_ROWS
+from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.pages.sections_on_outcome import MAX_COMMANDS, Setting, findings_view, limits_view, lost_view, settings_view
+from jobs.report.texts.finding_words import finding_groups
+from jobs.report.texts.summary_text import summary_text
+from schemas.rows import DEFAULT, AuditOutcome
+from store_io.repair.proposals import refused_section
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
+
+# A page that offers a repair.
+OFFERED = PageContext(samples.RUN, ("/copies/hurt",), "/out/hurt/plan.json")
+
+
+def test_each_finding_has_the_command_that_looks_closer() -> None:
+    outcome = samples.damaged()
+    view = findings_view(outcome, ("/s",))
+    assert view["groups"] == finding_groups(outcome) != []
+    closer = view["closer"]
+    assert callable(closer) and any(f"{ENTRY} explain /s " in closer(f) for f in outcome.findings)
+
+
+def test_those_that_lose_most_come_first_and_a_command_lists_what_each_queue_loses() -> None:
+    outcome = samples.damaged()
+    topics = [{"topic": name, "messages": number} for name, number in (("a", 1), ("b", 9), ("c", 9))]
+    queues = [{"topic": "b", "queue_id": i, "messages": i} for i in range(9)]
+    outcome.loss = {"by_topic": topics, "groups": [], "delay_levels": [{"level": 1, "offset": 2, "new_max": 1}]}
+    outcome.queues = [{"topic": "b", "queue_id": i, "log_end_offset": 20, "dispatch_max_offset": 20 - i % 8} for i in range(9)]
+    view = lost_view(outcome, {"lost": {"by_queue": queues}}, ("/s",))
+    assert [topic["topic"] for topic in view["topics"]] == ["b", "c", "a"]  # type: ignore[attr-defined]
+    assert [queue["queue_id"] for queue in view["queues"]] == [8, 7, 6, 5, 4, 3, 2, 1, 0]  # type: ignore[attr-defined]
+    commands = view["commands"]
+    assert isinstance(commands, list) and len(commands) == MAX_COMMANDS - 1  # queue 8 has all its entries
+    assert commands[0] == f"{ENTRY} query /s --topic b --queue 7 --from-queue-offset 13 --to-queue-offset 20"
+    assert view["levels"] == outcome.loss["delay_levels"]
+    many = [{"topic": "b", "queue_id": i, "messages": 1 + i // 2} for i in range(MAX_ROWS + 5)]
+    view = lost_view(outcome, {"lost": {"by_queue": many}}, ("/s",))
+    assert view["queue_count"] == MAX_ROWS + 5
+    assert view["queues"] == sorted(many, key=lambda q: (-q["messages"], q["queue_id"]))[:MAX_ROWS]
+    for queue in (*outcome.queues, *queues):
+        queue["topic"] = "b\n"
+    view = lost_view(outcome, {"lost": {"by_queue": queues}}, ("/s",))
+    assert view["commands"] == [] and len(view["withheld"]) == 1  # type: ignore[arg-type]
+    assert "--topic-file" in view["withheld"][0]  # type: ignore[index]
+    nothing = {"topics": [], "queues": [], "queue_count": 0, "commands": [], "withheld": [], "groups": [], "levels": []}
+    assert lost_view(samples.clean(), None, ("/s",)) == nothing
+
+
+def test_what_one_cut_takes_from_many_queues_is_told_as_one() -> None:
+    def step(action: str, file: str, reason: str = "cut") -> dict[str, Any]:
+        return {"action": action, "file": file, "start": 0, "end": 20, "reason": reason, "lost_messages": 2, "lost_bytes": 9}
+
+    outcome = samples.damaged()
+    queues = [step("delete" if i % 2 else "truncate", f"consumequeue/t{i}/0/0") for i in range(10)]
+    outcome.plan["steps"] = [
+        step("keep", "commitlog/0", "sound"),
+        step("delete", "commitlog/1"),
+        *queues,
+        step("rebuild", "index/1"),
+    ]
+    text = page_of(outcome).text.partition("keeps what is given up here.")[2]
+    assert "keep commitlog/0, bytes 0 to 20" in text and "delete commitlog/1, bytes 0 to 20, gives up 2 messages, 9 B" in text
+    assert "delete 5 queue files, truncate 5 queue files, gives up 20 messages, 90 B" in text
+    assert "rebuild index/1" in text
+
+
+def to_repair() -> AuditOutcome:
+    outcome = samples.damaged()
+    outcome.plan["steps"] = [{**step, "action": "truncate"} for step in outcome.plan["steps"]]
+    return outcome
+
+
+def test_the_steps_of_a_repair_by_each_policy() -> None:
+    def step(number: int, action: str, file: str, **more: Any) -> dict[str, Any]:
+        empty = {"start": None, "end": None, "reason": "why <b>", "kept": {}, "lost": {}}
+        return {**empty, "number": number, "action": action, "file": file, **more}
+
+    outcome = to_repair()
+    steps = [
+        step(1, "copy", "", kept={"files": 3}),
+        step(2, "rebuild_queue", "consumequeue/<i>/0", start=0, end=1200, kept={"entries": 60}, lost={"positions": 1}),
+    ]
+    salvage = samples.worked_out(messages_before=100, messages_after=99, given_up=1, steps=steps)
+    outcome.plan["repair"] = {"broker": refused_section("no <segment>"), "salvage": salvage}
+    page = page_of(outcome, OFFERED)
+    assert page.problems() == []
+    assert "The steps by policy broker: no <segment>." in page.text
+    shown = page.text.partition("Repair by policy salvage: ")[2]
+    assert shown.startswith("2 steps, keeps 99 of 100 valid messages")
+    assert "1. copy the store, keeps 3 fileswhy <b>" in shown
+    assert "2. rebuild consumequeue/<i>/0, bytes 0 to 1,200, keeps 60 entries, loses 1 positionwhy <b>" in shown
+
+
+def test_no_steps_are_shown_where_no_repair_is_offered() -> None:
+    outcome = to_repair()
+    outcome.plan["repair"]["broker"] = refused_section("never shown")
+    assert "never shown" in page_of(outcome, OFFERED).text
+    outcome.release_from = DEFAULT
+    assert "never shown" not in page_of(outcome, OFFERED).text
+
+
+def hostile_group(name: str) -> dict[str, object]:
+    bad = "<script>\x1b[31m"
+    first = {
+        "phy_offset": 9, "message": 1, "size": 300, "field": "BODY", "topic": bad, "queue_id": 0, "queue_offset": 3,
+        "holder": name, "other": bad, "other_has": "damaged",
+    }  # fmt: skip
+    copy = {"start": 0, "end": 10, "messages": 5, "lacks": 1, "cut": None, "loses": None, "complete": True, "starts": None}
+    part = {
+        "start": 1,
+        "end": 301,
+        "other_has": "damaged",
+        "messages": 1,
+        "bytes": 300,
+        "first_store_time": 1,
+        "last_store_time": 2,
+    }
+    return {
+        "group": bad, "best": None, "why": f"{bad} is not known to start.", "problems": [bad],
+        "copies": [{"store": name, **copy}, {"store": bad, **copy}],
+        "pairs": [{"left": name, "right": bad, "relation": "damaged", "same_until": 9, "first_difference": first}],
+        "lacks": [{"store": name, "holder": bad, "messages": 1, "bytes": 300, "by_queue": [{}], "ranges": [part] * 200}],
+    }  # fmt: skip
+
+
+def test_hostile_names_stay_text() -> None:
+    one, other = samples.clean(), samples.clean()
+    other = replace(other, name="b")
+    for outcome in (one, other):
+        outcome.replicas = hostile_group(one.name)
+        outcome.replica_group = str(outcome.replicas["group"])
+    page = "".join(report_html(one)).partition('<section id="replicas"')[2].partition("</section>")[0]
+    assert "<script>" not in page and "\x1b" not in page and "&lt;script&gt;" in page
+    assert page.count("<tr>") < 110  # bounded
+    index = "".join(index_html(samples.RUN, [one, other]))
+    assert "<script>" not in index and "\x1b" not in index and "is not known to start." in index
+    text = summary_text(samples.RUN, [one, other], "out")
+    assert "\x1b" not in text and "Replicas" in text
+
+
+def test_settings_other_than_the_defaults_stand_apart_and_read_as_in_a_broker_conf() -> None:
+    outcome = samples.clean()
+    outcome.plan["settings"] = {
+        "b": {"value": True, "from": "default"},
+        "c": {"value": 5, "from": "inferred"},
+        "a": {"value": "x", "from": "broker.conf"},
+    }
+    assert settings_view(outcome) == {
+        "own": [Setting("a", "x", "broker.conf"), Setting("c", "5", "inferred")],
+        "defaults": [Setting("b", "true", "default")],
+    }
+
+
+def test_what_was_read_is_counted_by_kind_of_file() -> None:
+    outcome = samples.clean()
+    outcome.segments = [{"size_bytes": 10, "bytes_read": 7, "problem": "cannot be read"}, {"size_bytes": 5, "bytes_read": 5}]
+    outcome.segment_count = 2
+    outcome.queues = [{"file_count": 3, "bytes_read": 60}]
+    parts = limits_view(outcome)["parts"]
+    assert isinstance(parts, list)
+    assert [(part.name, part.found, part.read, part.size, part.problems) for part in parts] == [
+        ("CommitLog", "2 segments", 12, 15, 1),
+        ("ConsumeQueues", "1 queue, 3 files", 60, None, 0),
+        ("index", "0 files", 0, 0, 0),
+    ]

@@ -1,0 +1,27 @@
+"""Where each file ends, on a scale that no wild value squeezes."""
+
+from __future__ import annotations
+
+from jobs.report.pages.watermarks import offset_marks
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
+
+
+def test_a_wild_value_does_not_squeeze_the_scale() -> None:
+    outcome = samples.damaged()
+    outcome.checkpoint = {"confirm_phy_offset": 1 << 60, "physic_time": 1 << 60, "logics_time": 0, "index_time": samples.START_MS}
+    assert [m.last for m in offset_marks(outcome, None)] == [2048, 1924, 0, 1 << 60]
+    page = page_of(outcome)
+    assert "1,152,921,504,606,846,976 (beyond the log)" in page.text
+    assert "checkpoint: ConsumeQueues flushed up tonot set" in page.text
+    places = [float(c["cx"].rstrip("%")) for c in page.all("circle") if "cx" in c and "%" in c["cx"]]
+    assert places and all(0 <= place <= 100 for place in places)
+
+
+def test_a_dledger_log_ends_where_its_entries_end_not_where_they_are_committed() -> None:
+    outcome = samples.damaged()
+    broker = outcome.plan["broker"] | {"truncate_at": 0, "dledger": {"data": [{"file": f"{1024:020d}", "wrote": 900}]}}
+    (cut,) = [m for m in offset_marks(outcome, broker) if "the cut" in m.words]
+    assert cut.last == 1924
+    outcome.plan["broker"] = broker
+    assert "1,924" in page_of(outcome).text and "beyond the cut" not in page_of(outcome).text

@@ -1,0 +1,130 @@
+"""The answer: which copies are safe to start, and which one is the most dangerous."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from jobs.installation import ENTRY
+from jobs.report.pages.index_html import index_html
+from jobs.report.texts.next_steps import next_steps
+from jobs.report.texts.safety_text import judge, most_dangerous_first
+from jobs.report.texts.summary_text import summary_text
+from schemas.rows import AuditOutcome, ConfigTables
+from tests.support.handmade import samples
+from tests.support.texts.pages import page_of
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "headline"),
+    [
+        (samples.clean, "safe", "Safe to start"),
+        (samples.refused, "refuses", "RocketMQ 5.3.3 does not start on this copy"),
+        (samples.not_audited, "unknown", "Not known whether this copy is safe to start"),
+    ],
+    ids=["clean", "refused", "not-audited"],
+)
+def test_the_answer(make: Any, kind: str, headline: str) -> None:
+    answer = judge(make())
+    assert (answer.kind, answer.headline) == (kind, headline)
+
+
+def test_a_damaged_store_that_was_not_wholly_read_is_not_safe() -> None:
+    outcome = samples.damaged()
+    outcome.plan["broker"], outcome.incomplete = None, ["commitlog/0: cannot be read"]
+    assert judge(outcome).kind == "stop"
+    assert "cannot be read" in page_of(outcome).text
+
+
+def test_what_is_gone_is_never_called_safe() -> None:
+    gone, less, new = judge(samples.emptied()), judge(samples.shrunk()), judge(samples.empty())
+    assert gone.headline == "Nothing to lose is left here; the audit of 2026-11-20 02:15 UTC saw 2,153 messages"
+    assert less.headline == "Messages are gone from the end of this copy; the audit of 2026-11-20 02:15 UTC saw 2,153 messages"
+    assert new.headline == "This copy holds no message, and nothing in it shows that it ever held one"
+    assert (gone.kind, less.kind, new.kind) == ("gone", "gone", "empty")
+    known = samples.emptied()
+    known.furthest = None
+    assert judge(known).headline == "Nothing to lose is left here; there were messages once"
+    broken = samples.shrunk()  # what a start would cut, or a release that refuses, is told first
+    broken.plan["broker"] = {"starts": False, "refusal": "commitlog/x: the name is not a number"}
+    assert judge(broken).kind == "refuses"
+    for outcome in (samples.emptied(), samples.shrunk(), samples.empty()):
+        text = summary_text(samples.RUN, [outcome], "out").lower()
+        page = "".join(index_html(samples.RUN, [outcome])).lower()
+        assert "safe to start" not in text and "is safe to start" not in page
+    acting = samples.emptied()
+    acting.segment_count = 1
+    acting.plan["steps"] = [{"action": "rebuild", "file": "checkpoint"}]
+    assert f"{ENTRY} repair" not in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+    acting.findings = []
+    assert "Repair" in summary_text(samples.RUN, [acting], "out", words=("/copies/wiped", "--release", "5.3.3"))
+
+
+@pytest.mark.parametrize("parted", [False, True])
+def test_a_copy_that_lacks_messages_of_its_group_is_never_called_safe(parted: bool) -> None:
+    alone, slave = judge(samples.clean()), judge(samples.behind(samples.clean(), parted))
+    assert alone.kind == "safe" and slave.kind == ("diverged" if parted else "lacks")
+    words = "it and master each hold messages that the other lacks" if parted else "it lacks 300 messages of its group"
+    assert slave.headline == f"Do not start this copy as master: {words}" and slave.why == ()
+    worse = judge(samples.behind(samples.damaged(), parted))  # of two answers the graver is the headline, the other a reason
+    assert worse.headline == judge(samples.damaged()).headline
+    assert worse.why[-1].startswith("Do not start this copy as master: master holds 300 messages that this copy lacks")
+    rebuild = samples.clean()
+    rebuild.counts = {"rebuildable": 1}
+    told = judge(samples.behind(rebuild, parted))
+    assert told.kind == slave.kind and told.why[0].startswith("A start loses no message, but queues, index")
+    others = [samples.refused(), samples.behind(samples.clean(), parted), samples.clean()]
+    assert [outcome.name for outcome, _ in most_dangerous_first(others)] == ["stuck", "calm", "calm"]
+    assert [j.kind for _, j in most_dangerous_first(others)][1:] == [slave.kind, "safe"]
+    page = "".join(index_html(samples.RUN, [samples.behind(samples.clean(), parted)]))
+    of_group = "has diverged from another copy: choose a master first" if parted else "lacks messages of its group: do not"
+    assert f"1 of 1 store {of_group}" in page
+    text = summary_text(samples.RUN, others, "out")
+    assert ("diverged" if parted else "not as master") in text and "lacks 300 messages of its group" in text
+
+
+def without_config(outcome: AuditOutcome) -> AuditOutcome:
+    outcome.plan["broker"]["config"] = {"starts": True, "refused_by": None, "read": {"topics.json": None}}
+    return replace(outcome, config=ConfigTables({}, {}, {}, {}, absent="config/"))
+
+
+def test_a_copy_without_config_is_not_simply_safe() -> None:
+    outcome = without_config(samples.clean())
+    answer = judge(outcome)
+    assert answer.headline.startswith("Safe to start once config/ is there")
+    assert "config/ is not in this copy: by this copy alone a start knows no topics, groups and offsets." in answer.why
+    topics = judge(replace(outcome, config=ConfigTables({}, {}, {}, {}, absent="config/topics.json")))
+    assert topics.headline.startswith("Safe to start once config/topics.json is there") and topics.why[-1].endswith("no topics.")
+    sound = judge(replace(outcome, config=ConfigTables({}, {}, {}, {})))
+    assert sound.headline.startswith("Safe to start") and "is there" not in sound.headline
+
+
+def test_a_copy_without_config_that_needs_a_repair_says_so_too() -> None:
+    """An operator who forgot config/ must not learn it last."""
+    step = "config/ is not in this copy: copy it from the broker, or a start knows no topics, groups and offsets."
+    outcome = without_config(samples.damaged())
+    assert (step, []) in next_steps(outcome, ("/copies/s",), "plan.json").others
+    assert step in " ".join(summary_text(samples.RUN, [outcome], "out").split())
+    assert step not in " ".join(summary_text(samples.RUN, [samples.damaged()], "out").split())
+
+
+def test_a_start_under_a_condition_names_it_wherever_it_is_judged() -> None:
+    """The summary's next step, the table of a fleet, and the index; else a reader sees "safe to start" and nothing to do."""
+    outcome = without_config(samples.clean())
+    text = summary_text(samples.RUN, [outcome], "out")
+    assert "  Next       config/ is not in this copy: copy it from the broker" in text and "Nothing to do" not in text
+    fleet = summary_text(samples.RUN, [outcome, samples.refused()], "out")
+    assert next(line for line in fleet.splitlines() if "calm" in line).endswith("  once config/ is there")
+    page = "".join(index_html(samples.RUN, [outcome]))
+    assert '>safe to start</span><br><span class="where">once config/ is there</span>' in page
+    assert "The store is safe to start, once config/ is there" in page
+
+
+def test_settings_that_harm_what_the_broker_writes_later_are_named_beside_a_safe_start() -> None:
+    outcome = replace(samples.clean(), unsafe_settings=["Set x=false: as it is, each start cuts all that came later"])
+    answer = judge(outcome)
+    assert answer.kind == "safe" and "but change broker.conf before new messages come" in answer.headline
+    text = " ".join(summary_text(samples.RUN, [outcome], "out").split())
+    assert "Next Set x=false: as it is, each start cuts all that came later." in text and "Nothing to do" not in text
