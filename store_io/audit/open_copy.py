@@ -22,7 +22,7 @@ from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.index import index_reader
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable, find_database, read_queue_table
+from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
 from store_io.model.audit_request import AuditRequest
 from store_io.model.facts.log_place import log_place
 from store_io.model.facts.odd_settings import unknown_names
@@ -32,6 +32,7 @@ from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Opening
 from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy, TwinQueues
 from store_io.model.other_kinds import unmodelled
+from store_io.rocksdb.database import find_database
 from store_io.source import store_dir
 from store_io.source.byte_source import ByteSource, name_of, open_source
 from store_io.source.store_dir import StoreListing

@@ -23,10 +23,10 @@ from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.ranges import union
 from store_io.kinds.queues.consumequeue_reader import entry_address, read_entries
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, plain_entries
 from store_io.model import log_map as lm
 from store_io.model.queue_runs import stretches
+from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
 WINDOW_ENTRIES = 1 << 16
@@ -55,7 +55,7 @@ class LeftoverTask:
     covered: tuple[tuple[int, int], ...]
     log: lm.LogMap
     not_after: float = 0
-    database: QueueDatabase | None = None
+    database: StoredDatabase | None = None
 
     @property
     def bytes_to_read(self) -> int:
@@ -304,7 +304,7 @@ class KeyedEntries:
     A finding's file is the database's folder; its topic, queue id and queue offset name the key.
     """
 
-    def __init__(self, source: ByteSource, database: QueueDatabase, task: LeftoverTask):
+    def __init__(self, source: ByteSource, database: StoredDatabase, task: LeftoverTask):
         self._source, self._database, self._key = source, database, task.key
         self._readers: list[EntryReader] = []
         self._free: list[EntryReader] = []

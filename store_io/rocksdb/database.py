@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schemas import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.failed_reads import note, noting
@@ -328,3 +329,43 @@ class Database:
 def _culprit(names: set[str]) -> str:
     """The file that an error without a name is about: the one with which opening begins."""
     return "CURRENT" if "CURRENT" not in names else ""
+
+
+@dataclass(frozen=True)
+class StoredDatabase:
+    """A database in a store: its folder and its files. Picklable.
+
+    files: the database's.
+    absent: there is none, a broker makes a new one.
+    """
+
+    folder: str
+    files: tuple[StoreFile, ...]
+    absent: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of all its files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths of all its files."""
+        return tuple(file.path for file in self.files)
+
+    def open(self, source: ByteSource, skips_bad_log: bool = False) -> Database:
+        """To be entered; raises as `Database` does. In rocksdbstore/ a broker opens these families alone (rocksdb.md 10)."""
+        known = layout.TABLE_FAMILIES if self.folder == layout.TABLES_FOLDER else ()
+        return Database(source, self.folder, self.files, skips_bad_log, known)
+
+
+NO_DATABASE = StoredDatabase("", (), absent=True)
+
+
+def find_database(files: Sequence[StoreFile], folder: str) -> StoredDatabase:
+    """The database in that folder of a store. With neither CURRENT nor a log of its own a broker makes a new, empty one, whatever
+    else lies there (rocksdb.md 3)."""
+    own = tuple(f for f in files if f.path.rpartition("/")[0] == folder)
+    names = {name_of(f.path) for f in own}
+    absent = layout.CURRENT not in names and not any(name.endswith(".log") for name in names)
+    return StoredDatabase(folder, own, absent)

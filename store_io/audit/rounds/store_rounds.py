@@ -35,7 +35,6 @@ from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.queues.consumequeue_reader import read_file_entries
 from store_io.kinds.queues.queue_making import QueueMaker
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
-from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
 from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEnds, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
@@ -46,6 +45,7 @@ from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss, compute_loss
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
+from store_io.rocksdb.database import NO_DATABASE
 from store_io.source.byte_source import ByteSource
 
 Rounds = Generator[list[Task], list[Any], None]

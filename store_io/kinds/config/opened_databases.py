@@ -11,8 +11,7 @@ from schemas.advice import Advice, Cause, Gap, Refusal, RefusalKind, Step
 from store_io.base.errors import StoreError
 from store_io.broker.queues.start_databases import OpenedDatabase, opened_databases
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.rocksdb_queues.queue_table import find_database
-from store_io.rocksdb.database import Database, DatabaseDamaged
+from store_io.rocksdb.database import Database, DatabaseDamaged, find_database
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 

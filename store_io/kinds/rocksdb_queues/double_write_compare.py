@@ -19,8 +19,8 @@ from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
 from store_io.kinds.queues.queue_store import FileQueueStore, QueuePaths, is_used
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_queues.stored_entries import LAST_NUMBER, EntryReader, plain_entries
+from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
 WINDOW_ENTRIES = 1 << 15
@@ -74,7 +74,7 @@ class TwinTask:
 
     store: int
     location: StoreLocation
-    database: QueueDatabase
+    database: StoredDatabase
     queues: tuple[TwinQueue, ...]
     log_min: int
     tags: bool = True

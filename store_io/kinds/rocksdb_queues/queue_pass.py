@@ -18,9 +18,8 @@ from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
 from store_io.kinds.rocksdb_queues.queue_keys import queue_of_prefix
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_queues.stored_entries import stored_rows
-from store_io.rocksdb.database import Batch, Database, DatabaseDamaged
+from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDatabase
 from store_io.source.byte_source import StoreLocation, open_source
 
 MAX_RANGES = 1000
@@ -38,7 +37,7 @@ class KeyRangeTask:
 
     store: int
     location: StoreLocation
-    database: QueueDatabase
+    database: StoredDatabase
     first: bytes
     end: bytes | None
     maxima: Mapping[QueueKey, QueueEnd]

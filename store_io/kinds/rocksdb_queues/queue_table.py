@@ -11,48 +11,17 @@ from dataclasses import dataclass, field
 
 from schemas import rocksdb_layout as layout
 from schemas.advice import Gap, Refusal, RefusalKind
-from schemas.rows import QueueKey, StoreFile
+from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd, StoredEnds
 from store_io.kinds.rocksdb_queues.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
-from store_io.rocksdb.database import Database, DatabaseDamaged, TableFile
-from store_io.source.byte_source import ByteSource, name_of
+from store_io.rocksdb.database import Database, DatabaseDamaged, StoredDatabase, TableFile
+from store_io.source.byte_source import ByteSource
 
 MAX_ODD_KEYS = 1000
 MAX_GAPS = 100  # stretches of bad bytes among the ends, after which no more are read
 MAX_HIDDEN = 100_000  # keys that are asked for one after the other, to learn which queues have their ends there
 KEY_BYTES = 272  # of the longest key of an end: Java's topics have at most 255 bytes
-
-
-@dataclass(frozen=True)
-class QueueDatabase:
-    """The database of a store's queues. Picklable.
-
-    files: the database's.
-    absent: there is none, a broker makes a new one.
-    """
-
-    folder: str
-    files: tuple[StoreFile, ...]
-    absent: bool = False
-
-    @property
-    def size_bytes(self) -> int:
-        """Return the size of all its files."""
-        return sum(file.size for file in self.files)
-
-    @property
-    def paths(self) -> tuple[str, ...]:
-        """Return the paths of all its files."""
-        return tuple(file.path for file in self.files)
-
-    def open(self, source: ByteSource, skips_bad_log: bool = False) -> Database:
-        """To be entered; raises as `Database` does. In rocksdbstore/ a broker opens these families alone (rocksdb.md 10)."""
-        known = layout.TABLE_FAMILIES if self.folder == layout.TABLES_FOLDER else ()
-        return Database(source, self.folder, self.files, skips_bad_log, known)
-
-
-NO_DATABASE = QueueDatabase("", (), absent=True)
 
 
 @dataclass(frozen=True)
@@ -72,7 +41,7 @@ class QueueTable:
     end_tables: the number of tables of ends in the first level, of which two are made one.
     """
 
-    database: QueueDatabase
+    database: StoredDatabase
     ends: StoredEnds = field(default_factory=StoredEnds)
     damaged: tuple[str, str] | None = None
     mark_unreadable: bool = False
@@ -96,16 +65,7 @@ class QueueTable:
         return any(before < key < after for before, after in self.gaps)
 
 
-def find_database(files: Sequence[StoreFile], folder: str) -> QueueDatabase:
-    """The database in that folder of a store. With neither CURRENT nor a log of its own a broker makes a new, empty one, whatever
-    else lies there (rocksdb.md 3)."""
-    own = tuple(f for f in files if f.path.rpartition("/")[0] == folder)
-    names = {name_of(f.path) for f in own}
-    absent = layout.CURRENT not in names and not any(name.endswith(".log") for name in names)
-    return QueueDatabase(folder, own, absent)
-
-
-def read_queue_table(source: ByteSource, database: QueueDatabase) -> QueueTable:
+def read_queue_table(source: ByteSource, database: StoredDatabase) -> QueueTable:
     """All of it; whatever the bytes are, the answer says what could be read."""
     if database.absent:
         return QueueTable(database)

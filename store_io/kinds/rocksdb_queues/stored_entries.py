@@ -15,9 +15,9 @@ from schemas.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_
 from schemas.rows import QueueKey
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd
 from store_io.kinds.rocksdb_queues.queue_keys import after, entry_key, offset_key, queue_prefix
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase, QueueTable
+from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.log.scan.segment_findings import Place
-from store_io.rocksdb.database import Batch, Database, DatabaseDamaged
+from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDatabase
 from store_io.source.byte_source import ByteSource
 
 FETCHED_ENTRIES = 8192  # of one queue: each read asks another process, or another machine
@@ -50,7 +50,7 @@ class EntryReader:
     DatabaseUnread and other StoreErrors if nothing can be read.
     """
 
-    def __init__(self, source: ByteSource, database: QueueDatabase):
+    def __init__(self, source: ByteSource, database: StoredDatabase):
         self._source, self._database = source, database
         self._open: Database | None = None
 
@@ -145,7 +145,7 @@ class KnownEntries:
 class KeyedQueueStore:
     """The queues of a database as a scan of the CommitLog asks for them. keys: those that it has."""
 
-    def __init__(self, source: ByteSource, database: QueueDatabase, keys: Collection[QueueKey]):
+    def __init__(self, source: ByteSource, database: StoredDatabase, keys: Collection[QueueKey]):
         self._reader, self._keys, self._folder = EntryReader(source, database), keys, database.folder
 
     @property

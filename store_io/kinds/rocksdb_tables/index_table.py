@@ -17,8 +17,7 @@ from store_io.base import fingerprints
 from store_io.base.compiled.native import kept
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import SEED, Prints, PrintSums, Stretches, finished, fold_bytes
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
-from store_io.rocksdb.database import Batch, DatabaseDamaged, stored_number
+from store_io.rocksdb.database import Batch, DatabaseDamaged, StoredDatabase, stored_number
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
 MOST_HOURS = 1 << 18  # of keys, thirty years: beyond, none are kept
@@ -92,7 +91,7 @@ class IndexTableTask:
 
     store: int
     location: StoreLocation
-    database: QueueDatabase
+    database: StoredDatabase
     stretches: Stretches
     first: bytes = b""
     end: bytes | None = None
@@ -141,7 +140,7 @@ class IndexTableTask:
             sums.add((phy[inside] - start) // self.stretches.size, hashes[inside])
 
 
-def _batches(source: ByteSource, database: QueueDatabase, first: bytes = b"", end: bytes | None = None) -> Iterator[Batch]:
+def _batches(source: ByteSource, database: StoredDatabase, first: bytes = b"", end: bytes | None = None) -> Iterator[Batch]:
     if database.absent:
         return
     with database.open(source) as opened:
@@ -149,7 +148,7 @@ def _batches(source: ByteSource, database: QueueDatabase, first: bytes = b"", en
 
 
 def entries_leading_into(
-    source: ByteSource, database: QueueDatabase, stretches: Stretches, wanted: np.ndarray
+    source: ByteSource, database: StoredDatabase, stretches: Stretches, wanted: np.ndarray
 ) -> Iterator[tuple[bytes, bytes, int]]:
     """(key, value, physical offset) of the entries that lead into these stretches. Raises StoreError."""
     for batch in _batches(source, database):

@@ -9,8 +9,7 @@ from schemas import rocksdb_layout as layout
 from schemas.rows import StoreFile
 from store_io.base.errors import StoreError
 from store_io.broker.queues.start_databases import FOLDER, MARK_KEY
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase, find_database
-from store_io.rocksdb.database import DatabaseDamaged, stored_number
+from store_io.rocksdb.database import DatabaseDamaged, StoredDatabase, find_database, stored_number
 from store_io.source.byte_source import ByteSource
 
 
@@ -44,7 +43,7 @@ def read_marks(source: ByteSource, files: Sequence[StoreFile], families: Sequenc
     return StoredMarks(tuple(found), unnamed)
 
 
-def filled_families(source: ByteSource, database: QueueDatabase, families: Sequence[str]) -> tuple[str, ...] | None:
+def filled_families(source: ByteSource, database: StoredDatabase, families: Sequence[str]) -> tuple[str, ...] | None:
     """Return the families that have an entry besides their marks; None if that cannot be read."""
     if database.absent:
         return ()

@@ -16,7 +16,6 @@ from schemas.rows import WALK_AUDIT, SegmentSummary
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
 from store_io.broker.queues.start_databases import FOLDER, keeps_other_tables, marked_families
-from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, find_database
 from store_io.kinds.rocksdb_tables.index_table import IndexTable, IndexTableTask
 from store_io.kinds.rocksdb_tables.stored_marks import StoredMarks, read_marks
 from store_io.kinds.rocksdb_tables.table_tasks import IndexLook, IndexLookTask, LogTable, LogTableTask
@@ -33,10 +32,10 @@ from store_io.kinds.rocksdb_tables.table_view import (
 )
 from store_io.kinds.rocksdb_tables.transaction_table import TransactionTable, TransactionTableTask
 from store_io.kinds.timers.timer_kind import TIMERS
-from store_io.kinds.timers.timer_part import part_scan
-from store_io.log.scan.segment_scan import SegmentTask
+from store_io.log.scan.segment_scan import SegmentTask, part_scan
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening
+from store_io.rocksdb.database import NO_DATABASE, find_database
 
 MOST_HALVES = 400_000  # in one store: half messages and marks of done ones, and entries of transactions
 

@@ -16,7 +16,6 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import among
-from store_io.kinds.rocksdb_queues.queue_table import find_database
 from store_io.kinds.rocksdb_tables.half_messages import told_by
 from store_io.kinds.rocksdb_tables.index_fingerprints import index_entries, indexed_messages
 from store_io.kinds.rocksdb_tables.transaction_table import is_sound
@@ -34,7 +33,7 @@ from store_io.repair.writing.database_writer import (
     frame,
 )
 from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter
-from store_io.rocksdb.database import Batch, Database, DatabaseDamaged
+from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, find_database
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.wording.gaps import gap_text

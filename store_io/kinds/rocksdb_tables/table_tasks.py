@@ -14,16 +14,15 @@ from schemas.advice import Gap
 from schemas.rocksdb_layout import HOUR_MS
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import Prints, Stretches
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_tables.half_messages import NO_HALVES, HalfMessages
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours, HourSpans, hour_spans
 from store_io.kinds.rocksdb_tables.index_fingerprints import IndexPrints, index_entries, indexed_messages
 from store_io.kinds.rocksdb_tables.index_table import entries_leading_into
-from store_io.kinds.timers.timer_part import scan_all
 from store_io.log.scan.dataset_rows import ScannedRows
-from store_io.log.scan.segment_scan import SegmentTask
+from store_io.log.scan.segment_scan import SegmentTask, scan_all
 from store_io.model import log_map as lm
 from store_io.model.log_map import LogMap
+from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_source import open_source
 
 MOST_NAMED = 100  # entries of each kind that one look names
@@ -167,7 +166,7 @@ class IndexLookTask:
     """
 
     scans: tuple[SegmentTask, ...]
-    database: QueueDatabase
+    database: StoredDatabase
     stretches: Stretches
     wanted: tuple[int, ...]
     log: LogMap

@@ -13,13 +13,13 @@ from schemas.rocksdb_layout import HOUR_MS
 from schemas.rows import EXTENT_MESSAGE, SegmentSummary
 from store_io.base.fingerprints import Stretches
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_tables.hour_spans import AbsentHours
 from store_io.kinds.rocksdb_tables.index_table import IndexTable
 from store_io.kinds.rocksdb_tables.table_tasks import IndexCounts, IndexLook, LogTable
 from store_io.kinds.rocksdb_tables.transaction_table import TransactionTable
 from store_io.model import log_map as lm
 from store_io.model.log_map import LogMap
+from store_io.rocksdb.database import StoredDatabase
 
 Part = TypeVar("Part", LogTable, IndexTable)
 
@@ -85,12 +85,12 @@ class TablesInUse:
     index, transactions: whether the broker uses the table.
     """
 
-    database: QueueDatabase
+    database: StoredDatabase
     index: bool
     transactions: bool
 
 
-def tables_in_use(rules: BrokerRules, database: QueueDatabase) -> TablesInUse | None:
+def tables_in_use(rules: BrokerRules, database: StoredDatabase) -> TablesInUse | None:
     """Return the tables that a broker uses; None if it uses neither."""
     index = rules.knows_rocksdb and bool(rules.value("indexRocksDBEnable")) and bool(rules.value("messageIndexEnable"))
     transactions = rules.knows_rocksdb and bool(rules.value("transRocksDBEnable"))

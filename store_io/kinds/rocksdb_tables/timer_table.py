@@ -18,8 +18,7 @@ from store_io.base import fingerprints
 from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.errors import StoreError
 from store_io.base.fingerprints import SEED, fold_bytes
-from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueDatabase, find_database
-from store_io.rocksdb.database import Batch, DatabaseDamaged, stored_number
+from store_io.rocksdb.database import NO_DATABASE, Batch, DatabaseDamaged, StoredDatabase, find_database, stored_number
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
 TIMER_ENTRY = np.dtype(
@@ -45,7 +44,7 @@ class TimerTable:
     unnamed: table files of the folder that the database does not know.
     """
 
-    database: QueueDatabase = NO_DATABASE
+    database: StoredDatabase = NO_DATABASE
     queue_offset: int = 0
     read_time: int | None = None
     damaged: tuple[str, str] | None = None
@@ -96,7 +95,7 @@ class TimerEntriesTask:
 
     store: int
     location: StoreLocation
-    database: QueueDatabase
+    database: StoredDatabase
     max_entries: int
     not_after: float = 0
 
@@ -125,7 +124,7 @@ class TimerEntriesTask:
         return found
 
 
-def timer_entries(source: ByteSource, database: QueueDatabase, found: TimerEntries) -> Iterator[np.ndarray]:
+def timer_entries(source: ByteSource, database: StoredDatabase, found: TimerEntries) -> Iterator[np.ndarray]:
     """All entries, a batch at a time; what no broker writes is counted in `found`. Raises DatabaseDamaged, StoreError."""
     if database.absent:
         return

@@ -14,8 +14,7 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from schemas.advice import Gap
 from store_io.base.errors import StoreError
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
-from store_io.rocksdb.database import DatabaseDamaged, stored_number
+from store_io.rocksdb.database import DatabaseDamaged, StoredDatabase, stored_number
 from store_io.source.byte_source import StoreLocation, open_source
 
 HALF_ENTRY = np.dtype(
@@ -65,7 +64,7 @@ class TransactionTableTask:
 
     store: int
     location: StoreLocation
-    database: QueueDatabase
+    database: StoredDatabase
     max_entries: int
     not_after: float = 0
 

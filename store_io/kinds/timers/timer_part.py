@@ -7,24 +7,24 @@ Source: as `kinds.timers.timer_fates` and `timer_units_check`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from schemas.advice import Gap
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.base.errors import StoreError
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_tables.timer_table import NO_ENTRIES, TimerEntries, timer_entries
 from store_io.kinds.timers.timer_fates import Fates, TimerMessages, TimerState, delivering, fates_of, undelivered
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
 from store_io.kinds.timers.timer_task import TimerFiles
 from store_io.kinds.timers.timer_units import NO_UNITS, unit_windows
 from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, entry_faults, entry_units, unit_faults
-from store_io.log.scan.dataset_rows import DatasetSink, ScannedRows
-from store_io.log.scan.segment_scan import SegmentTask, scan_segment
+from store_io.log.scan.dataset_rows import ScannedRows
+from store_io.log.scan.segment_scan import SegmentTask, scan_all
 from store_io.model.log_map import LogMap
-from store_io.source.byte_source import ByteSource, open_source
+from store_io.rocksdb.database import StoredDatabase
+from store_io.source.byte_source import open_source
 from store_io.source.piece_digest import PieceDigest
 
 PLACE_BYTES = 64  # no two messages begin within so many bytes
@@ -90,7 +90,7 @@ class TimerPartTask:
 
     scans: tuple[SegmentTask, ...]
     files: tuple[MappedFile, ...]
-    database: QueueDatabase
+    database: StoredDatabase
     log: LogMap
     precision: int
     state: TimerState | None
@@ -190,17 +190,6 @@ def in_part(rows: np.ndarray, part: int, parts: int) -> np.ndarray:
     return found
 
 
-def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink) -> tuple[int, Gap | None]:
-    """(bytes read, why a segment could not be read) of a scan of these segments into the sink. Raises StoreError."""
-    read = 0
-    for scan in scans:
-        summary = scan_segment(scan, source, sink)
-        read += summary.bytes_read
-        if summary.problem:
-            return read, summary.problem
-    return read, None
-
-
 def with_timers(segments: Sequence[SegmentSummary]) -> tuple[list[SegmentSummary], int]:
     """Return (the segments with timer messages or copies, the number of these). Without any it is the first segment alone."""
     found = [s for s in segments if s.timers is not None and len(s.timers) + s.timers_dropped] or list(segments[:1])
@@ -236,11 +225,3 @@ def timer_messages(rows: np.ndarray) -> TimerMessages:
         rows["flags"] & DELIVERED != 0,
         rows["flags"] & DELETES != 0,
     )
-
-
-def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTask:
-    """A segment's task that decodes its messages and does nothing else."""
-    return replace(
-        base, path=path, base_offset=start, size=size, probe=False, index_files=(), digest=False, expect_queues=False,
-        most_timers=0, not_after=0,
-    )  # fmt: skip

@@ -16,7 +16,6 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time
 from store_io.broker.prediction import Prediction
-from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueDatabase
 from store_io.kinds.rocksdb_tables.timer_table import TimerEntries
 from store_io.kinds.timers.timer_fates import Fates, TimerState
 from store_io.kinds.timers.timer_files import TimerParts
@@ -28,6 +27,7 @@ from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, ent
 from store_io.model.evidence import Evidence
 from store_io.model.log_map import LogMap
 from store_io.model.opened_copy import OpenedCopy
+from store_io.rocksdb.database import NO_DATABASE, StoredDatabase
 
 UNKNOWN_READ_MS = 10_000
 TIMER_QUEUE = (timer_layout.TIMER_TOPIC, 0)
@@ -70,7 +70,7 @@ class TimerView:
         return self.entries.damaged is not None or table is not None and table.damaged is not None
 
     @property
-    def database(self) -> QueueDatabase:
+    def database(self) -> StoredDatabase:
         """Return the database of timers in RocksDB."""
         return self.parts.table.database if self.parts.table is not None else NO_DATABASE
 

@@ -12,10 +12,10 @@ from schemas.timer_layout import TIMER_TOPIC
 from store_io.base.errors import StoreError
 from store_io.base.wording import count_text
 from store_io.kinds.timers.new_timers import Clock, waiting
-from store_io.kinds.timers.timer_part import PartSink, in_part, scan_all, timer_messages, with_timers
+from store_io.kinds.timers.timer_part import PartSink, in_part, timer_messages, with_timers
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, ROLLED
 from store_io.kinds.timers.timer_view import TimerView
-from store_io.log.scan.segment_scan import SegmentTask
+from store_io.log.scan.segment_scan import SegmentTask, scan_all
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_work import Work
 from store_io.source.byte_source import open_source

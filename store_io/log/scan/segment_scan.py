@@ -7,12 +7,13 @@ recoverAbnormally (which records, where it stops), DefaultMessageStore.ReputMess
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
+from schemas.advice import Gap
 from schemas.commitlog_layout import FRAME_BYTES
 from schemas.finding_codes import Code
 from schemas.rows import (
@@ -38,7 +39,6 @@ from store_io.kinds.index.index_merge import IndexMerge
 from store_io.kinds.index.odd_entries import NEAR_BYTES
 from store_io.kinds.queues.queue_probe import QueueProbe
 from store_io.kinds.queues.queue_store import QueuePaths, open_queue_store
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.timers.timer_records import TimerRecords
 from store_io.log.records import bridges
 from store_io.log.records.message_columns import (
@@ -61,6 +61,7 @@ from store_io.log.scan.segment_edges import edge_digest, first_record
 from store_io.log.scan.segment_findings import Findings, Span, message_finding
 from store_io.log.scan.segment_runs import ItemRange, RunBuilder, inner_messages
 from store_io.log.scan.segment_times import StoreTimes
+from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
@@ -104,7 +105,7 @@ class SegmentTask:
     queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)  # for the probe
     batch_queue_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
     ext_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
-    database: QueueDatabase | None = None  # of queues in RocksDB
+    database: StoredDatabase | None = None  # of queues in RocksDB
     stored_queues: frozenset[QueueKey] = frozenset()  # in it
     index_files: tuple[IndexFileRef, ...] = ()
     lmq: bool = False  # whether entries in multi-dispatch queues are expected; else absent ones are not looked for
@@ -557,3 +558,22 @@ class _Scan:
             position += int.from_bytes(head[:4], "big", signed=True)
             kind = "end" if position == self.size else "bad"
         self.summary.broker = BrokerStop(kind, position, reason)
+
+
+def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTask:
+    """A segment's task that decodes its messages and does nothing else."""
+    return replace(
+        base, path=path, base_offset=start, size=size, probe=False, index_files=(), digest=False, expect_queues=False,
+        most_timers=0, not_after=0,
+    )  # fmt: skip
+
+
+def scan_all(scans: Sequence[SegmentTask], source: ByteSource, sink: DatasetSink) -> tuple[int, Gap | None]:
+    """(bytes read, why a segment could not be read) of a scan of these segments into the sink. Raises StoreError."""
+    read = 0
+    for scan in scans:
+        summary = scan_segment(scan, source, sink)
+        read += summary.bytes_read
+        if summary.problem:
+            return read, summary.problem
+    return read, None

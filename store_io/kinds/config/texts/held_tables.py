@@ -19,8 +19,7 @@ from store_io.kinds.config.texts.fastjson import OTHER_SHAPE, ConfigFault, Pairs
 from store_io.kinds.config.texts.salvage import Layout, put_entry, salvaged
 from store_io.kinds.config.texts.tables import Offset, SharedSettings, Table, integer, member
 from store_io.kinds.config.texts.values import NotExact
-from store_io.kinds.rocksdb_queues.queue_table import find_database
-from store_io.rocksdb.database import Batch, Database, DatabaseDamaged
+from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, find_database
 from store_io.source.byte_source import ByteSource
 
 MAX_TABLE_BYTES = 256 << 20  # keys and values of one table

@@ -15,8 +15,9 @@ from schemas.rows import LOSS, Finding
 from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.repairable import no_repair
 from store_io.broker.releases import Setting, broker_rules
-from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueTable
+from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.model.evidence import Evidence
+from store_io.rocksdb.database import NO_DATABASE
 from store_io.wording.steps import advice_text
 from tests.support.handmade.evidence import copy_of, evidence_of
 

@@ -14,9 +14,9 @@ from schemas.rows import MATCH_DIFFERS, MATCH_EQUAL, MATCH_MISSING, MappedFile, 
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
 from store_io.kinds.queues import queue_store
 from store_io.kinds.queues.queue_store import ExtUnits, FileQueueStore, Place, QueuePaths, open_queue_store
-from store_io.kinds.rocksdb_queues.queue_table import QueueDatabase
 from store_io.kinds.rocksdb_queues.stored_entries import KeyedQueueStore
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
+from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
 
@@ -53,7 +53,7 @@ class MemoryQueueStore:
 
     content: ClassVar[dict[QueueKey, bytes]] = {}
 
-    def __init__(self, source: ByteSource, database: QueueDatabase, stored: frozenset[QueueKey]):
+    def __init__(self, source: ByteSource, database: StoredDatabase, stored: frozenset[QueueKey]):
         self.queue_count, self.entries_at_once = len(self.content), 100
 
     def has(self, key: QueueKey, batch: bool = False) -> bool:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from schemas.advice import RefusalKind
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable, find_database, read_queue_table
+from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
+from store_io.rocksdb.database import find_database
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.wording.gaps import gap_text
 from tests.support.stores.rocksdb_stores import keyed_store, offset_key, offset_value, write_database

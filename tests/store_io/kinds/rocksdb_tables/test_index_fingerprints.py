@@ -13,9 +13,9 @@ from store_io.kinds.rocksdb_tables.index_fingerprints import IndexPrints, index_
 from store_io.kinds.rocksdb_tables.index_table import decoded
 from store_io.kinds.rocksdb_tables.table_tasks import LogTableTask
 from store_io.kinds.rocksdb_tables.transaction_table import key_print
-from store_io.kinds.timers.timer_part import part_scan
 from store_io.log.records import commitlog_columns
 from store_io.log.records.message_columns import Columns, RecordCheck, Stretch, TopicTable
+from store_io.log.scan.segment_scan import part_scan
 from store_io.rocksdb.database import Batch
 from store_io.source.segment_window import SegmentWindow
 from tests.store_io.log.scan.test_segment_scan import MemoryFile

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store_io.base.fingerprints import Stretches
-from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, QueueDatabase, find_database
 from store_io.kinds.rocksdb_tables.index_table import IndexTable, IndexTableTask, decoded, entries_leading_into
-from store_io.rocksdb.database import Batch
+from store_io.rocksdb.database import NO_DATABASE, Batch, StoredDatabase, find_database
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.stores.rocksdb_stores import write_database
 
@@ -23,12 +22,12 @@ def key(hour: int, phy_offset: int, text: str = "@Topic@U@unique@") -> bytes:
     return struct.pack(">q", hour * HOUR) + text.encode() + struct.pack(">q", phy_offset)
 
 
-def written(root: Path, pairs: dict[bytes, bytes]) -> QueueDatabase:
+def written(root: Path, pairs: dict[bytes, bytes]) -> StoredDatabase:
     write_database(root / "rocksdbstore", {"default": pairs.items()})
     return find_database(open_source(StoreLocation(str(root))).list_tree("rocksdbstore"), "rocksdbstore")
 
 
-def read(root: Path, database: QueueDatabase, first: bytes = b"", end: bytes | None = None) -> IndexTable:
+def read(root: Path, database: StoredDatabase, first: bytes = b"", end: bytes | None = None) -> IndexTable:
     return IndexTableTask(0, StoreLocation(str(root)), database, Stretches(100, 300, 100), first, end).run()
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from schemas.rows import RUN_DTYPE, WALK_AUDIT, WALK_BROKER, SegmentSummary
 from store_io.audit.rounds.task_making import TaskMaker
-from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE
 from store_io.kinds.rocksdb_tables import table_kind
 from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
 from store_io.kinds.rocksdb_tables.table_tasks import LogTableTask
 from store_io.kinds.rocksdb_tables.table_view import TablesInUse
+from store_io.rocksdb.database import NO_DATABASE
 from tests.support.answers import product
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, request_of
 from tests.support.stores.rocksdb_tables import DONE, HALF, table_store

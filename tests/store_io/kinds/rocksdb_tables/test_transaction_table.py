@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store_io.kinds.rocksdb_queues.queue_table import NO_DATABASE, find_database
 from store_io.kinds.rocksdb_tables.transaction_table import TransactionTable, TransactionTableTask
+from store_io.rocksdb.database import NO_DATABASE, find_database
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.stores.rocksdb_stores import write_database
 
