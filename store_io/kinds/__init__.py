@@ -4,8 +4,8 @@
 * `queues`: ConsumeQueues in files: ordinary, batch, with extensions.
 * `rocksdb_queues`: ConsumeQueues in RocksDB, alone or written twice.
 * `index`: the index files.
-* `rocksdb_tables`: index, transactions and timers in rocksdbstore/.
-* `timers`: the timer log, its wheel and its checkpoint.
+* `rocksdb_tables`: index and transactions in rocksdbstore/.
+* `timers`: the timer log, its wheel and its checkpoint, and timers in rocksdbstore/.
 * `checkpoint`: the store's checkpoint.
 * `config`: the files below config/.
 * `dledger`: the log of a DLedger group.

@@ -1,6 +1,6 @@
-"""Index, transactions and timers in rocksdbstore/ (rocksdb.md 9, 10).
+"""Index and transactions in rocksdbstore/ (rocksdb.md 9, 10).
 
-* `index_table`, `transaction_table`, `timer_table`: their entries, read; `stored_marks`: how far these tables reach.
+* `index_table`, `transaction_table`: their entries, read; `stored_marks`: how far these tables reach.
 * `index_fingerprints`: the index entries of a segment's messages, as fingerprints and as bytes.
 * `half_messages`: half messages and what marks them as done, as small rows.
 * `table_tasks`: what a segment's messages leave in these tables.

@@ -1,6 +1,7 @@
 """The timer store (timer.md).
 
 * `timer_units`: units of the timer log, and slots of the wheel.
+* `timer_table`: entries of timers in rocksdbstore/.
 * `timer_files`: config/timercheck; which of the files a copy has, and whether the release takes them.
 * `timer_task`: one task that reads all of them; `timer_records`: the timer messages that a scan of the log collects.
 * `timer_part`: a part of the timer messages, if they are too many to be held together.

@@ -21,7 +21,7 @@ from schemas.store_names import QUEUES, TIMER_LOG
 from store_io.base.errors import StoreError
 from store_io.broker.loading import Tree, load_file_queue
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.rocksdb_tables.timer_table import TimerEntries, TimerTable, read_timer_table, timer_entries
+from store_io.kinds.timers.timer_table import TimerEntries, TimerTable, read_timer_table, timer_entries
 from store_io.rocksdb.database import DatabaseDamaged, find_database
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from schemas.advice import Gap
 from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
-from store_io.kinds.rocksdb_tables.timer_table import TimerEntries, TimerEntriesTask
 from store_io.kinds.timers.timer_files import TimerParts, timer_parts
 from store_io.kinds.timers.timer_part import TimerPart, TimerPartTask, TimerResults, with_timers
 from store_io.kinds.timers.timer_recovery import recovery_begin
+from store_io.kinds.timers.timer_table import TimerEntries, TimerEntriesTask
 from store_io.kinds.timers.timer_task import TimerFiles, TimerTask
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView, timer_view
 from store_io.log.scan.segment_scan import SegmentTask, part_scan

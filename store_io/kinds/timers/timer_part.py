@@ -14,9 +14,9 @@ import numpy as np
 from schemas.advice import Gap
 from schemas.rows import MappedFile, SegmentSummary
 from store_io.base.errors import StoreError
-from store_io.kinds.rocksdb_tables.timer_table import NO_ENTRIES, TimerEntries, timer_entries
 from store_io.kinds.timers.timer_fates import Fates, TimerMessages, TimerState, delivering, fates_of, undelivered
 from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_ROWS, TimerRecords
+from store_io.kinds.timers.timer_table import NO_ENTRIES, TimerEntries, timer_entries
 from store_io.kinds.timers.timer_task import TimerFiles
 from store_io.kinds.timers.timer_units import NO_UNITS, unit_windows
 from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, entry_faults, entry_units, unit_faults

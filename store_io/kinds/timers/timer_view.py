@@ -16,12 +16,12 @@ from schemas.rows import Row
 from store_io.base.errors import StoreError
 from store_io.base.times import iso_time
 from store_io.broker.prediction import Prediction
-from store_io.kinds.rocksdb_tables.timer_table import TimerEntries
 from store_io.kinds.timers.timer_fates import Fates, TimerState
 from store_io.kinds.timers.timer_files import TimerParts
 from store_io.kinds.timers.timer_part import TimerPart, TimerResults, delivering_rows, fates_of_rows, undelivered_rows
 from store_io.kinds.timers.timer_records import NO_ROWS
 from store_io.kinds.timers.timer_recovery import queue_offset_after
+from store_io.kinds.timers.timer_table import TimerEntries
 from store_io.kinds.timers.timer_task import TimerFiles
 from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, entry_faults, entry_units, unit_faults
 from store_io.model.evidence import Evidence

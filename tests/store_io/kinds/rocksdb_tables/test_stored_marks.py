@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store_io.kinds.rocksdb_tables.stored_marks import StoredMarks, read_marks
-from store_io.kinds.rocksdb_tables.timer_table import read_timer_table
+from store_io.kinds.timers.timer_table import read_timer_table
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.stores.rocksdb_stores import write_database
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from store_io.kinds.rocksdb_tables.timer_table import TIMER_ENTRY
 from store_io.kinds.timers.timer_records import TIMER_ROW
+from store_io.kinds.timers.timer_table import TIMER_ENTRY
 from store_io.kinds.timers.timer_units_check import EntryFault, entry_faults
 from store_io.model import log_map as lm
 from store_io.model.log_map import LogMap

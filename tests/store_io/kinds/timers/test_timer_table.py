@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store_io.kinds.rocksdb_tables import timer_table
-from store_io.kinds.rocksdb_tables.timer_table import TimerEntries, TimerEntriesTask, read_timer_table, timer_entries
+from store_io.kinds.timers import timer_table
+from store_io.kinds.timers.timer_table import TimerEntries, TimerEntriesTask, read_timer_table, timer_entries
 from store_io.rocksdb.database import Batch
 from store_io.source.byte_source import StoreLocation, open_source
 from tests.support.damage import invert_byte
