@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from schemas.advice import Cause, Gap, Refusal, RefusalKind
 from schemas.rows import MappedFile, QueueKey
-from schemas.store_names import BATCH_QUEUES, INDEX, QUEUES
-from store_io.base.errors import NotAStore, StoreError
-from store_io.base.java_compat import parse_number
+from schemas.store_names import BATCH_QUEUES, QUEUES
+from store_io.base.errors import NotAStore
 from store_io.base.packed import PackedMap, joined
-from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.broker.queues.combination import combination_refusal, late_combination_refusal, light_from_rocksdb, reads_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
@@ -21,7 +17,6 @@ from store_io.broker.settings.read_settings import read_settings
 from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import StoreConfig
-from store_io.kinds.index import index_reader
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
 from store_io.model.audit_request import AuditRequest
 from store_io.model.facts.log_place import log_place
@@ -98,7 +93,6 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
         if light_from_rocksdb(rules):
             folders = PackedMap.of((key, folder) for key, folder in folders.items() if not key[0].startswith(LMQ_PREFIX))
             queue_files = PackedMap.of(((key, queue_files[key]) for key in folders), weigh=len)
-    index_files = _index_files(tree)
     return OpenedCopy(
         listing=listing,
         no_store=no_store,
@@ -119,8 +113,7 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
         segment_files=_all_segments(tree, loaded, rules),
         queue_folders=folders,
         queue_files=queue_files,
-        index_files=index_files,
-        headers=_headers(source, index_files, gaps),
+        headers=opening.headers,
         queue_table=table,
         twins=twins,
     )
@@ -180,18 +173,3 @@ def _all_segments(tree: Tree, loaded: LoadedStore, rules: BrokerRules) -> list[M
     known = {f.path for f in files}
     others = [f for f in loaded.segments if f.path not in known and _in_range(f)]
     return sorted([*files, *others], key=lambda f: (f.start, f.path))
-
-
-def _index_files(tree: Tree) -> list[MappedFile]:
-    numbered = [(e, parse_number(name_of(e.path), 64)) for e in tree.children(INDEX) if e.kind == "file"]
-    return [MappedFile(e.path, number or 0, e.size) for e, number in numbered if number is not None]
-
-
-def _headers(source: ByteSource, files: Sequence[MappedFile], gaps: Gaps) -> dict[str, IndexHeader]:
-    found = {}
-    for file in files:
-        try:
-            found[file.path] = index_reader.read_header(source, file.path)
-        except StoreError as error:
-            gaps.cannot_read(error.gap())
-    return found

@@ -14,6 +14,8 @@ from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_findings import epoch_findings
 from store_io.kinds.dledger.ledger_checks import entry_chain, ledger_index, ledger_terms
 from store_io.kinds.dledger.ledger_kind import LEDGER
+from store_io.kinds.index.index_kind import INDEX
+from store_io.kinds.index.unindexed import unindexed
 from store_io.kinds.rocksdb_tables.rocksdb_tables import passed_over, rocksdb_tables, tables_not_judged, unnamed_tables
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.tiered.tiered_store import tiered_store
@@ -43,6 +45,7 @@ class Room:
 # In the order in which a broker refuses a store over them, and in which their tasks are asked for.
 ROOMS = (
     Room(LEDGER, log_checks=(entry_chain, ledger_index, ledger_terms)),
+    Room(INDEX, checks=(unindexed,)),
     Room(COMPACTION, checks=(compacted_topics,)),
     Room(None, checks=(tiered_store,)),
     Room(CHECKPOINT, checks=(checkpoint_times,)),

@@ -21,6 +21,7 @@ from store_io.broker.index_state import IndexHeader
 from store_io.broker.message_verdict import Message, tags_code_of
 from store_io.broker.queues.multi_dispatch import multi_dispatch
 from store_io.broker.releases import BrokerRules
+from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.index.index_reader import entry_position
 from store_io.kinds.queues.consumequeue_reader import entries_of, read_entries, unit_bytes
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable
@@ -243,7 +244,7 @@ class IndexSearch:
     def run(self) -> list[Pointer]:
         found: list[Pointer] = []
         covering = 0
-        for file in reversed(self.copy.index_files):
+        for file in reversed([*self.copy[INDEX]]):
             header = self.copy.headers.get(file.path, IndexHeader())
             low, high = header.begin_phy_offset, header.end_phy_offset
             if low <= self.target.start <= high or high < low:
@@ -252,7 +253,7 @@ class IndexSearch:
         hashes = {p.values["key_hash"] for p in found if p.state == "equal"}
         lacking = [text for text, value in self.keys.items() if value not in hashes and text not in self.optional]
         wanted = len(self.keys) - len(self.optional)
-        self.searched = f"{covering} of {len(self.copy.index_files)} index files cover this physical offset" + (
+        self.searched = f"{covering} of {len(self.copy[INDEX])} index files cover this physical offset" + (
             f"; {len(lacking)} of the message's {wanted} keys lead nowhere" if lacking else ""
         )
         return found

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from schemas.rows import EXTENT_MESSAGE, Finding, IndexFileSummary, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from schemas.rows import EXTENT_MESSAGE, Finding, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.broker.prediction import Prediction
 from store_io.broker.settings.ledger_files import ledger_folder
@@ -45,7 +45,6 @@ class Evidence:
     broken: bool
     segments: Sequence[SegmentSummary]
     queues: Mapping[QueueKey, QueueSummary]
-    index: Mapping[str, IndexFileSummary]
     edges: Mapping[str, SegmentEdges]
     leftovers: Mapping[QueueKey, LeftoverResult]
     late: Set[str]
@@ -98,7 +97,7 @@ class Evidence:
             return False
         if self.log_problem or any(segment.problem for segment in self.segments):
             return False
-        return self._no_gap(COMMITLOG, ledger_folder(self.copy.rules))
+        return self.whole_below(COMMITLOG, ledger_folder(self.copy.rules))
 
     @cached_property
     def log_not_opened(self) -> bool:
@@ -119,14 +118,10 @@ class Evidence:
     def queues_whole(self) -> bool:
         """Say whether the ConsumeQueues of every kind were read as a whole."""
         problems = chain((queue.problem for queue in self.queues.values()), (left.problem for left in self.leftovers.values()))
-        return self._no_gap(QUEUES, BATCH_QUEUES, EXT) and not any(problems)
+        return self.whole_below(QUEUES, BATCH_QUEUES, EXT) and not any(problems)
 
-    @cached_property
-    def index_whole(self) -> bool:
-        """Say whether the index files were read as a whole."""
-        return self._no_gap(INDEX) and not any(summary.problem for summary in self.index.values())
-
-    def _no_gap(self, *parts: str) -> bool:
+    def whole_below(self, *parts: str) -> bool:
+        """Say whether all files in these folders could be read."""
         if self.broken or self.copy.unmodelled:
             return False
         return not self._not_opened(*parts)

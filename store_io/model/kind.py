@@ -15,6 +15,7 @@ from schemas.advice import Gap, LeftOut, Refusal
 from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
 from store_io.broker.controller_mode.epochs import Epoch
+from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree
 from store_io.broker.prediction import Checkpoint
 from store_io.broker.releases import BrokerRules
@@ -38,7 +39,7 @@ class Opening:
     """A copy while it is opened.
 
     loaded: what load() makes of the listing.
-    checkpoint, epochs, marks: what a broker's recovery asks small files for; a kind sets them when it is opened.
+    checkpoint, headers, epochs, marks: what a broker's recovery asks small files for; a kind sets them when it is opened.
     facts: those of the kinds that were opened so far.
     """
 
@@ -49,6 +50,7 @@ class Opening:
     loaded: LoadedStore
     gaps: Gaps
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    headers: dict[str, IndexHeader] = field(default_factory=dict)
     epochs: tuple[Epoch, ...] = ()
     marks: tuple[int | None, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)

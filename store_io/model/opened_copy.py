@@ -46,8 +46,7 @@ class OpenedCopy:
     unmodelled: a sentence for each part of it for which there are no rules.
     loaded: the files that the release's load() maps, or why it refuses.
     segment_files: by name, those that load() leaves out too.
-    index_files: every file whose name is a number, as the broker maps it: an empty one reads as zeros.
-    headers: those of the index files that can be read, by path.
+    headers: those of the index files that can be read, by path, in the order of their names.
     queue_table: that of queues in RocksDB; None: consumers are served from files.
     twins: those of queues that are written twice.
     epochs: those of a replica in controller mode, by number.
@@ -71,7 +70,6 @@ class OpenedCopy:
     segment_files: list[MappedFile]
     queue_folders: Mapping[QueueKey, str]
     queue_files: Mapping[QueueKey, tuple[MappedFile, ...]]
-    index_files: list[MappedFile]
     headers: dict[str, IndexHeader]
     queue_table: QueueTable | None = None
     twins: TwinQueues | None = None

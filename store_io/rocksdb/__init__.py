@@ -4,5 +4,5 @@
 * `process`: how such a process is started, and how it ends.
 * `database_reader_child`: the program of that process: opens the folder and writes entries to a pipe.
 * `kept_open`: opened databases, which stay open for an audit's next reader.
-* `database`: `StoredDatabase`: folder and files; `Database`: starts the process, asks for ranges of keys, gets batches of columns.
+* `database`: `StoredDatabase`: folder and files; `Database`: asks the process for ranges of keys, as batches of columns.
 """

@@ -24,7 +24,7 @@ from store_io.base.packed import GrowingList
 from store_io.kinds.all_kinds import ROOMS, Check
 from store_io.kinds.config.against_queues import against_queues
 from store_io.kinds.config.lost_tables import lost_tables
-from store_io.kinds.index.unindexed import unindexed
+from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.queues.queue_entries import queue_entries
 from store_io.kinds.rocksdb_queues.rocksdb_queue_checks import queue_database, queue_twins
 from store_io.log.scan import odd_headers
@@ -53,7 +53,7 @@ def scan_findings(evidence: Evidence) -> Iterator[Finding]:
     """
     of_segments = odd_headers.told_once(evidence.segments)
     of_queues = (queue.findings for queue in evidence.every_queue)
-    of_index = (index.findings for index in evidence.index.values())
+    of_index = (index.findings for index in evidence[INDEX].values())
     absent = (*_NO_MESSAGE * evidence.log_not_opened, *_NO_ENTRY * evidence.index_not_opened)
     yield from (f for f in chain(of_segments, *of_queues, *of_index) if f.code not in absent)
 
@@ -85,7 +85,6 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
 
 
 REST: tuple[Check, ...] = (
-    unindexed,
     *chain.from_iterable(room.checks for room in ROOMS),
     small_files,
     lost_tables,

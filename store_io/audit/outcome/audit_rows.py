@@ -29,6 +29,7 @@ from schemas.rows import (
 )
 from store_io.base.packed import keys_of, packed, weight_of_row
 from store_io.base.ranges import total, union
+from store_io.kinds.index.index_kind import INDEX
 from store_io.model.evidence import Evidence
 from store_io.model.loss import Loss
 from store_io.model.queue_runs import FAR, NO_RUNS
@@ -210,7 +211,7 @@ def index_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
     """One row per index file, by name."""
     p = evidence.prediction
     kept = {f.path for f in p.after_load.index} if p is not None and p.after_load is not None else None
-    blamed = Counter(f.file for f in findings if f.file in evidence.index)
+    blamed = Counter(f.file for f in findings if f.file in evidence[INDEX])
     return [
         {
             "file": index.path,
@@ -222,7 +223,7 @@ def index_rows(evidence: Evidence, findings: Sequence[Finding]) -> list[Row]:
             "findings": blamed[index.path] or (None if index.problem else 0),
             "kept": None if kept is None else index.path in kept,
         }
-        for _, index in sorted(evidence.index.items())
+        for _, index in sorted(evidence[INDEX].items())
     ]
 
 

@@ -14,6 +14,7 @@ from schemas.rows import Finding, IndexFileSummary, QueueSummary, SegmentSummary
 from store_io.audit.outcome.repairable import no_repair, without_promise
 from store_io.base.exit_codes import severity_rank
 from store_io.base.packed import in_order
+from store_io.kinds.index.index_kind import INDEX
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import with_cause
 from store_io.model.queue_leftovers import LeftoverResult
@@ -65,7 +66,7 @@ def _dropped(evidence: Evidence) -> dict[str, int]:
     """Return the findings that the tasks have only counted, by code."""
     dropped: dict[str, int] = defaultdict(int)
     holders: Iterable[SegmentSummary | QueueSummary | IndexFileSummary | LeftoverResult]
-    holders = chain(evidence.segments, evidence.every_queue, evidence.index.values(), evidence.leftovers.values())
+    holders = chain(evidence.segments, evidence.every_queue, evidence[INDEX].values(), evidence.leftovers.values())
     for holder in holders:
         for code, count in holder.findings_dropped.items():
             dropped[code] += count

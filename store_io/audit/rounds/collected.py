@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from schemas.advice import Cause, Gap, LeftOut
@@ -10,7 +11,7 @@ from store_io.base.packed import PackedMap, PackedWhenMany
 from store_io.base.tasks import NotRead, Task, unpacked
 from store_io.broker.prediction import ScanId
 from store_io.kinds.all_kinds import KINDS
-from store_io.kinds.index.index_reader import IndexTask
+from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.queues.consumequeue_reader import QueueGroup
 from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinTask, least_offset
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeTask
@@ -41,17 +42,22 @@ class Collected:
         self.queue_problems = 0
         self.twin_gaps: list[TwinGap] = []
         self.twin_from = -1
-        self.index: dict[str, IndexFileSummary] = {}
         self.edges: dict[str, SegmentEdges] = {}
         self.scans: dict[ScanId, SegmentSummary] = {}
         self.leftovers: PackedMap[QueueKey, LeftoverResult] = PackedMap(weigh=LeftoverResult.weight)
-        self._findings: PackedWhenMany[Finding] = PackedWhenMany()  # of segments and index files
+        self._findings: PackedWhenMany[Finding] = PackedWhenMany()  # of segments
         self._runs = RunShelf()
         self._kinds = {task: kind for kind in KINDS for task in kind.tasks}
         self.found: dict[str, Any] = {kind.name: kind.nothing_found() for kind in KINDS}
         self.database_findings: list[Finding] = []
         self.late: set[str] = set()
         self.bytes_read = 0
+
+    @property
+    def index(self) -> Mapping[str, IndexFileSummary]:
+        """Return the index files that were read, by path."""
+        files: Mapping[str, IndexFileSummary] = self.found[INDEX.name].files
+        return files
 
     def not_read(self, task: Task) -> None:
         """The time was spent before this task began."""
@@ -95,9 +101,6 @@ class Collected:
                 self.bytes_read += edges.bytes_read
                 if edges.problem:
                     self._gaps.cannot_read(edges.problem)
-        elif isinstance(task, IndexTask):
-            result.findings = self._findings.of(result.findings)
-            self.index[result.path] = result
         elif isinstance(task, LeftoverTask):
             self.leftovers.add({result.key: result})
 

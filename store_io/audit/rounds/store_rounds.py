@@ -115,7 +115,6 @@ class StoreRounds:
             other_queues=self._by_reading(False),
             twin_gaps=found.twin_gaps,
             twin_from=found.twin_from,
-            index=found.index,
             edges=found.edges,
             leftovers=found.leftovers,
             found=found.found,
@@ -154,7 +153,7 @@ class StoreRounds:
         if before:
             self._take(before, (yield before))
             self.tasks.live_ends = dict(item for kind in KINDS for item in kind.log_ends(found[kind.name]).items())
-        tasks = [*self._queue_tasks.queues(), *self.tasks.index()]
+        tasks = self._queue_tasks.queues()
         tasks += [task for kind in KINDS for task in kind.first_tasks(request, copy)]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]

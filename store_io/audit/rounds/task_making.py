@@ -18,8 +18,6 @@ from store_io.broker.prediction import Needs, ScanId
 from store_io.broker.queues.combination import light_expected
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.kinds.all_kinds import KINDS
-from store_io.kinds.index.index_files import IndexFileRef
-from store_io.kinds.index.index_reader import IndexTask
 from store_io.log.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.log.scan.segment_scan import PartialWalk, SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -63,7 +61,6 @@ class TaskMaker:
             ext_files=PackedMap.of(((key, files) for key, files in ext if files), weigh=len),
             database=table.database if table is not None else None,
             stored_queues=stored,
-            index_files=() if request.quick else self._index_refs(),
             lmq=light_expected(copy.rules),
             log_end=self._log_end(),
             unclean=copy.unclean,
@@ -86,29 +83,6 @@ class TaskMaker:
             return MAX_PHY_OFFSET
         return max((f.start + f.size for f in self._copy.segment_files), default=0)
 
-    def _index_refs(self) -> tuple[IndexFileRef, ...]:
-        """Return all files of the index. None if not all can be read: messages would lack the entries of the rest."""
-        files = self._copy.index_files
-        return tuple(map(self._index_ref, range(len(files)))) if len(files) == len(self._copy.headers) else ()
-
-    def _index_ref(self, number: int) -> IndexFileRef:
-        files, headers = self._copy.index_files, self._copy.headers
-        file = files[number]
-        header = headers[file.path]
-        return IndexFileRef(
-            path=file.path,
-            size=file.size,
-            begin_phy_offset=header.begin_phy_offset,
-            end_phy_offset=header.end_phy_offset,
-            begin_timestamp=header.begin_timestamp,
-            index_count=header.index_count,
-            slots=self._copy.rules.index_slots,
-            max_entries=self._copy.rules.index_max,
-            previous_end_timestamp=headers[files[number - 1].path].end_timestamp if number else 0,
-            end_timestamp=header.end_timestamp,
-            may_be_torn=self._copy.unclean and number == len(files) - 1,
-        )
-
     def scan_of(self, task: Task) -> ScanId | None:
         """Return the broker's scan that a segment's task is; None if the broker does not load the segment."""
         return self._made[id(task)][1]
@@ -120,8 +94,7 @@ class TaskMaker:
     def segments(self, files: Sequence[MappedFile]) -> list[Task]:
         """A task for each of these segments. One that was damaged is read however late it is."""
         tasks: list[Task] = []
-        headers = [self._copy.headers[f.path] for f in self._copy.index_files if f.path in self._copy.headers]
-        counts = messages_by_index(headers, files)
+        counts = messages_by_index([*self._copy.headers.values()], files)
         for file, messages in zip(files, counts, strict=True):
             number = self._loaded_place.get(file.path)
             not_after = 0.0 if self._request.was_damaged(file.path) else self._request.not_after
@@ -166,27 +139,6 @@ class TaskMaker:
         """Tasks for the edges of all segments."""
         request, copy = self._request, self._copy
         return edge_tasks(request.store, request.location, copy.rules, copy.segment_files, EDGES_TOGETHER)
-
-    def index(self) -> list[Task]:
-        """A task for each index file."""
-        request, copy = self._request, self._copy
-        if request.quick:  # a broker reads nothing of an index file but its header
-            return []
-        headers: list[IndexHeader | None] = [None, *(copy.headers.get(file.path) for file in copy.index_files)]
-        return [
-            IndexTask(
-                request.store,
-                request.location,
-                copy.rules,
-                file.path,
-                file.size,
-                newest=file is copy.index_files[-1],
-                unclean=copy.unclean,
-                previous_end=(before.end_timestamp, before.end_phy_offset) if before is not None else None,
-                not_after=request.not_after,
-            )
-            for file, before in zip(copy.index_files, headers, strict=False)
-        ]
 
 
 def messages_by_index(headers: Sequence[IndexHeader], segments: Sequence[MappedFile]) -> list[int]:

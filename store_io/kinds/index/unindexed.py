@@ -5,8 +5,9 @@ from __future__ import annotations
 from schemas import index_layout
 from schemas.finding_codes import Code
 from schemas.rows import WALK_AUDIT, Finding, SegmentSummary
-from schemas.store_names import INDEX
+from schemas.store_names import INDEX as FOLDER
 from store_io.base.wording import count_text
+from store_io.kinds.index.index_kind import INDEX, index_whole
 from store_io.model.evidence import Evidence
 
 
@@ -25,11 +26,11 @@ def unindexed(evidence: Evidence) -> list[Finding]:
     Log and index must have been read as a whole.
     """
     copy = evidence.copy
-    late = any(file.path in evidence.late for file in copy.index_files)
-    whole = evidence.log_whole and evidence.index_whole and not late
+    late = any(file.path in evidence.late for file in copy[INDEX])
+    whole = evidence.log_whole and index_whole(evidence) and not late
     if not whole or evidence.request.quick or not copy.rules.builds_index:
         return []
-    files = [evidence.index[file.path] for file in copy.index_files if file.path in evidence.index]
+    files = [evidence[INDEX][file.path] for file in copy[INDEX] if file.path in evidence[INDEX]]
     first = last = -1
     records = keys = 0
     for segment in evidence.segments:
@@ -45,7 +46,7 @@ def unindexed(evidence: Evidence) -> list[Finding]:
     return [
         Finding(
             Code.INDEX_RANGE_UNCONFIRMED if waits else Code.INDEX_RANGE_MISSING,
-            newest.path if newest else INDEX,
+            newest.path if newest else FOLDER,
             0 if newest else None,
             index_layout.HEADER_BYTES if newest else None,
             phy_offset=first,

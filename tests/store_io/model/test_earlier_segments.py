@@ -10,6 +10,7 @@ import pytest
 
 from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, QueueSummary
 from store_io.audit.rounds.collected import Collected
+from store_io.kinds.index.index_kind import INDEX
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
@@ -35,7 +36,8 @@ def held(
     found.edges = {f.path: SegmentEdges(f.path, digest="e") for f in COPY.segment_files}
     found.file_queues = {KEY: queue or QueueSummary(KEY, digests={queue_path(0): "d"})}
     digests = index or {"index/7": "d7", "index/8": "new"}
-    found.index = {path: IndexFileSummary(path, 100, digest=digest) for path, digest in digests.items()}
+    summaries = {path: IndexFileSummary(path, 100, digest=digest) for path, digest in digests.items()}
+    found.found[INDEX.name].files.update(summaries)
     return EarlierSegments(request, COPY, found)
 
 

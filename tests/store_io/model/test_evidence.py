@@ -6,6 +6,7 @@ import pytest
 
 from schemas.advice import Cause, Gap
 from schemas.rows import EXTENT_UNWRITTEN, Extent, IndexFileSummary, QueueSummary
+from store_io.kinds.index.index_kind import index_whole
 from store_io.model.evidence import Evidence
 from store_io.model.queue_leftovers import LeftoverResult
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
@@ -16,7 +17,7 @@ REFUSED = Gap(Cause.UNREADABLE, values=("refused",))
 
 
 def wholes(evidence: Evidence) -> tuple[bool, bool, bool]:
-    return evidence.log_whole, evidence.queues_whole, evidence.index_whole
+    return evidence.log_whole, evidence.queues_whole, index_whole(evidence)
 
 
 @pytest.mark.parametrize(

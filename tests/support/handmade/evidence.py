@@ -31,6 +31,7 @@ from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.controller.controller_kind import CONTROLLER, ControllerFiles
 from store_io.kinds.dledger.ledger_kind import LEDGER, LedgerParts
+from store_io.kinds.index.index_kind import INDEX, IndexResults
 from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
 from store_io.kinds.timers.timer_kind import TIMERS, TimerStore
 from store_io.model.audit_request import AuditRequest
@@ -131,10 +132,10 @@ def copy_of(
         "segment_files": sorted(segments_of(tree, rules), key=lambda f: f.start),
         "queue_folders": folders,
         "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
-        "index_files": index,
         "headers": {file.path: IndexHeader() for file in index},
     }
     own = {
+        INDEX.name: index,
         LEDGER.name: LedgerParts(),
         COMPACTION.name: CompactedStore(),
         CHECKPOINT.name: StoredCheckpoint(True, 4096),
@@ -163,14 +164,14 @@ def evidence_of(
     copy, request = copy or copy_of(), request or request_of()
     collected = Collected(Gaps())
     collected.edges, collected.queues = facts.get("edges", {}), facts.get("queues", {})
-    collected.index = facts.get("index", {})
+    index = facts.pop("index", {})
+    collected.found[INDEX.name].files.update(index)
     known: dict[str, Any] = {
         "request": request,
         "copy": copy,
         "broken": False,
         "segments": [],
         "queues": {},
-        "index": {},
         "edges": {},
         "leftovers": {},
         "late": frozenset(),
@@ -181,7 +182,7 @@ def evidence_of(
         "loss": None,
         "bytes_read": 0,
     }
-    results = {kind.name: results for kind, results in (found or {}).items()}
+    results = {INDEX.name: IndexResults(index)} | {kind.name: results for kind, results in (found or {}).items()}
     return Evidence(**{**known, "found": results, **facts})
 
 

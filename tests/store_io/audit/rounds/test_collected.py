@@ -12,6 +12,7 @@ from store_io.audit.rounds.collected import Collected
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.base.tasks import Task
 from store_io.broker.prediction import ScanId
+from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.queues.queue_making import QueueMaker
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.found_gaps import Gaps
@@ -50,7 +51,7 @@ def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
     ("task", "result", "where"),
     [
         (QUEUES.queues()[0], [QueueSummary(KEY, bytes_read=5, problem=REFUSED)], "file_queues"),
-        (MAKER.index()[0], IndexFileSummary("index/7", 100, bytes_read=5, problem=REFUSED), "index"),
+        (next(INDEX.first_tasks(request_of(), COPY)), IndexFileSummary("index/7", 100, bytes_read=5, problem=REFUSED), "index"),
         (LEFTOVER, LeftoverResult(KEY, problem=REFUSED), "leftovers"),
     ],
 )
@@ -73,7 +74,7 @@ def test_edges_that_cannot_be_read_end_the_prediction() -> None:
 def test_tasks_that_came_too_late() -> None:
     gaps = Gaps()
     found = Collected(gaps)
-    for task in (MAKER.index()[0], LEFTOVER, LEFTOVER):
+    for task in (next(INDEX.first_tasks(request_of(), COPY)), LEFTOVER, LEFTOVER):
         found.not_read(task)
     assert found.late == {"index/7"} and gaps.found == [Gap(Cause.TIME_LIMIT, values=(LeftOut.LEFTOVERS,))]
 

@@ -10,6 +10,7 @@ from schemas.rows import EarlierRun, EarlierSegment, MappedFile
 from store_io.audit.rounds.task_making import TaskMaker, messages_by_index
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.prediction import Needs, ScanId
+from store_io.kinds.index.index_kind import INDEX
 from store_io.log.scan.segment_scan import PartialWalk
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
@@ -62,10 +63,10 @@ def test_second_looks_carry_every_cut_that_was_ever_asked_for() -> None:
 
 
 def test_an_index_file_knows_the_end_of_the_one_before() -> None:
-    first, second = (cast(Any, task) for task in TaskMaker(request_of(), COPY).index())
+    first, second = (cast(Any, task) for task in INDEX.first_tasks(request_of(), COPY))
     assert (first.newest, first.previous_end, second.newest, second.previous_end) == (False, None, True, (0, 0))
 
 
 def test_the_quick_level_reads_no_index() -> None:
     maker = TaskMaker(request_of(level="quick"), COPY)
-    assert maker.index() == [] and maker.base.index_files == ()
+    assert maker.base.index_files == ()

@@ -1,0 +1,114 @@
+"""The index files, as an audit asks for them (formats.md 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from schemas.advice import Gap
+from schemas.rows import Finding, IndexFileSummary, MappedFile
+from schemas.store_names import INDEX as FOLDER
+from store_io.base.errors import StoreError
+from store_io.base.java_compat import parse_number
+from store_io.base.packed import PackedWhenMany
+from store_io.base.tasks import Task
+from store_io.broker.index_state import IndexHeader
+from store_io.kinds.index.index_files import IndexFileRef
+from store_io.kinds.index.index_reader import IndexTask, read_header
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind, Opening
+from store_io.model.opened_copy import OpenedCopy
+from store_io.source.byte_source import name_of
+
+Summaries = Mapping[str, IndexFileSummary]  # by path
+
+
+@dataclass
+class IndexResults:
+    """What was read of the index files, by path. Their findings are packed once they are many."""
+
+    files: dict[str, IndexFileSummary] = field(default_factory=dict)
+    findings: PackedWhenMany[Finding] = field(default_factory=PackedWhenMany)
+
+
+class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
+    """The index files: every file below index/ whose name is a number, as the broker maps it; an empty file reads as zeros."""
+
+    name = "index"
+    tasks = (IndexTask,)
+
+    def open(self, opening: Opening) -> Sequence[MappedFile]:
+        """Return the files. Their headers, which recovery asks for, go to `opening.headers`."""
+        numbered = [(e, parse_number(name_of(e.path), 64)) for e in opening.tree.children(FOLDER) if e.kind == "file"]
+        files = [MappedFile(e.path, number or 0, e.size) for e, number in numbered if number is not None]
+        for file in files:
+            try:
+                opening.headers[file.path] = read_header(opening.source, file.path)
+            except StoreError as error:
+                opening.gaps.cannot_read(error.gap())
+        return files
+
+    def scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
+        """Have the scan hold messages against all files of the index.
+
+        It does not if one cannot be read: messages would lack the entries of that file. The quick level reads headers alone, as a
+        broker does.
+        """
+        files = copy[self]
+        if request.quick or len(files) != len(copy.headers):
+            return task
+        return replace(task, index_files=tuple(_ref(copy, files, number) for number in range(len(files))))
+
+    def nothing_found(self) -> IndexResults:
+        return IndexResults()
+
+    def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
+        files = copy[self] if not request.quick else ()
+        before: IndexHeader | None = None
+        for file in files:
+            end = (before.end_timestamp, before.end_phy_offset) if before is not None else None
+            newest = file is files[-1]
+            place = request.store, request.location, copy.rules, file.path, file.size
+            yield IndexTask(*place, newest=newest, unclean=copy.unclean, previous_end=end, not_after=request.not_after)
+            before = copy.headers.get(file.path)
+
+    def take(self, found: IndexResults, task: Task, result: IndexFileSummary) -> Sequence[Gap]:
+        result.findings = found.findings.of(result.findings)
+        found.files[result.path] = result
+        return ()
+
+    def view(self, evidence: Evidence) -> Summaries:
+        return evidence.results(self).files
+
+    def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
+        """Yield each file, one that was not read without a digest."""
+        yield from ((file.path, file.size, "") for file in evidence.copy[self])
+        yield from ((index.path, index.size, index.digest) for index in evidence[self].values())
+
+
+INDEX = IndexKind()
+
+
+def index_whole(evidence: Evidence) -> bool:
+    """Say whether the index files were read as a whole."""
+    return evidence.whole_below(FOLDER) and not any(summary.problem for summary in evidence[INDEX].values())
+
+
+def _ref(copy: OpenedCopy, files: Sequence[MappedFile], number: int) -> IndexFileRef:
+    file = files[number]
+    header = copy.headers[file.path]
+    return IndexFileRef(
+        path=file.path,
+        size=file.size,
+        begin_phy_offset=header.begin_phy_offset,
+        end_phy_offset=header.end_phy_offset,
+        begin_timestamp=header.begin_timestamp,
+        index_count=header.index_count,
+        slots=copy.rules.index_slots,
+        max_entries=copy.rules.index_max,
+        previous_end_timestamp=copy.headers[files[number - 1].path].end_timestamp if number else 0,
+        end_timestamp=header.end_timestamp,
+        may_be_torn=copy.unclean and number == len(files) - 1,
+    )
