@@ -70,9 +70,9 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
     )
     in_folder, of_mark = (folder_refusal(tree, rules), _mark_refusal(table)) if table is not None else (None, None)
     # A broker ends at the first of these that it comes to.
-    first = [starting.refusal, *(each.made for each in refusals), in_folder, loaded.refusal, of_mark]
+    first = [starting.refusal, *(each.before_load for each in refusals), in_folder, loaded.refusal, of_mark]
     loaded.refusal = next(filter(None, first), None)
-    recovered, started = [each.recovered for each in refusals], [each.started for each in refusals]
+    recovered, started = [each.after_recovery for each in refusals], [each.in_start for each in refusals]
     loaded.index_refusal = next(filter(None, [loaded.index_refusal, *recovered, starting.late_refusal, *started]), None)
     if rules.combined_queues:
         loaded.refusal = combination_refusal(rules) or loaded.refusal

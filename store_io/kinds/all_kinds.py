@@ -1,4 +1,4 @@
-"""The kinds of files that an audit knows, each with its checks. A new kind is a room beside these, and its row here."""
+"""Lists the kinds of files that an audit knows, each with its checks. A new kind is a folder beside this module, and a row here."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from schemas.rows import Finding
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT, checkpoint_times
 from store_io.kinds.compaction.compacted_topics import compacted_topics
 from store_io.kinds.compaction.compaction_kind import COMPACTION
+from store_io.kinds.config.against_queues import against_queues
+from store_io.kinds.config.lost_tables import lost_tables
 from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_findings import epoch_findings
 from store_io.kinds.dledger.ledger_checks import entry_chain, ledger_index, ledger_terms
 from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.index.unindexed import unindexed
+from store_io.kinds.queues.queue_entries import queue_entries
+from store_io.kinds.queues.queue_kind import QUEUES
+from store_io.kinds.rocksdb_queues.rocksdb_queue_checks import queue_database, queue_twins
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_tables.rocksdb_tables import passed_over, rocksdb_tables, tables_not_judged, unnamed_tables
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.tiered.tiered_store import tiered_store
@@ -42,15 +48,19 @@ class Room:
     not_judged: Callable[[Evidence, list[str]], list[str]] | None = None
 
 
-# In the order in which a broker refuses a store over them, and in which their tasks are asked for.
+# In the order in which a broker refuses a store over them, and in which their tasks are asked for. The tables of rocksdbstore/ ask
+# what the timers found there, so they come later.
 ROOMS = (
     Room(LEDGER, log_checks=(entry_chain, ledger_index, ledger_terms)),
+    Room(QUEUES, log_checks=(queue_entries,)),
+    Room(ROCKS_QUEUES, log_checks=(queue_database, queue_twins)),
     Room(INDEX, checks=(unindexed,)),
     Room(COMPACTION, checks=(compacted_topics,)),
-    Room(None, checks=(tiered_store,)),
+    Room(None, checks=(tiered_store,)),  # what it says of a store is read by the check itself
     Room(CHECKPOINT, checks=(checkpoint_times,)),
     Room(CONTROLLER, checks=(epoch_findings,)),
     Room(TIMERS, checks=(timer_findings, timer_entry_findings), not_judged=timers_not_judged),
     Room(TABLES, checks=(rocksdb_tables, passed_over, unnamed_tables), not_judged=tables_not_judged),
+    Room(None, checks=(lost_tables, against_queues)),  # of config/, which is read before a kind is opened
 )
 KINDS = tuple(room.kind for room in ROOMS if room.kind is not None)

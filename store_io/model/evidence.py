@@ -8,11 +8,10 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from schemas.rows import EXTENT_MESSAGE, Finding, MappedFile, QueueKey, QueueSummary, SegmentSummary
+from schemas.rows import EXTENT_MESSAGE, MappedFile, QueueKey, QueueSummary, SegmentSummary
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.broker.prediction import Prediction
 from store_io.broker.settings.ledger_files import ledger_folder
-from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
@@ -56,10 +55,7 @@ class Evidence:
     bytes_read: int
     found: Mapping[str, Any] = field(default_factory=dict)
     log_problem: bool = False
-    database_findings: Sequence[Finding] = ()  # of tasks, on the database of the queues
     other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
-    twin_gaps: Sequence[TwinGap] = ()  # where the two kinds of queues of a combined store differ
-    twin_from: int = -1  # least physical offset to which an entry in RocksDB leads there
 
     _views: dict[str, Any] = field(init=False, default_factory=dict, compare=False)
 

@@ -1,15 +1,19 @@
 """The protocol of a kind of files: what an audit asks of each, in the order of its rounds.
 
-A room of `store_io.kinds` has one object of this type, and `kinds.all_kinds` lists them. The audit goes over that list and knows
-no kind by name. What belongs to a kind is found by its object, with its type: `copy[TIMERS]` is what listing and small files say,
-`evidence.results(TIMERS)` what its tasks have found, `evidence[TIMERS]` the two together.
+A room of `store_io.kinds` has one object of this type, and `kinds.all_kinds` lists these objects. The rounds of an audit go over
+that list. Where queues lie and what config/ holds is asked before, as the broker's rules need it to open the rest (`OpenedCopy`).
+
+Three things belong to a kind, each with a type of its own, and are found by the kind's object:
+* facts: what listing and small files say, `copy[TIMERS]`;
+* results: what the kind's tasks have found so far, `evidence.results(TIMERS)`;
+* view: what the two say together, `evidence[TIMERS]`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from schemas.advice import Gap, LeftOut, Refusal
 from schemas.rows import AuditOutcome, Row
@@ -63,50 +67,52 @@ class Opening:
 
 @dataclass(frozen=True)
 class Refusals:
-    """The reasons of one kind why a broker does not start, by the moment at which the broker meets them.
+    """The reasons of one kind why a broker does not start, by the moment at which the broker meets them."""
 
-    made: before load(). recovered: after recovery. started: in start().
-    """
-
-    made: Refusal | None = None
-    recovered: Refusal | None = None
-    started: Refusal | None = None
+    before_load: Refusal | None = None
+    after_recovery: Refusal | None = None
+    in_start: Refusal | None = None
 
 
 class Kind(Generic[Facts, Results, View]):
-    """One kind of files in a store. A room says what differs from these defaults.
+    """One kind of files in a store. A room overrides what it needs; the methods stand in the order in which an audit asks them.
 
-    tasks: the types of the tasks whose results `take` gets.
-    left_out: what is not judged if the time was spent before one of them began.
-    reads_own_files: such a task's files then count as not read; else another task has read them.
+    Checks are no methods: they import the kind's object, and `kinds.all_kinds` lists them beside it.
+    name: what facts and results are kept under.
+    task_types: the tasks whose results `take` gets.
+    left_out: by type of task, what is not judged if the time was spent before such a task began.
+    looks_again: types of tasks whose files another task has read; files of all others then count as not read.
     """
 
     name: str
-    tasks: tuple[type, ...] = ()
-    left_out: LeftOut | None = None
-    reads_own_files = True
+    task_types: tuple[type, ...] = ()
+    left_out: tuple[tuple[type, LeftOut], ...] = ()
+    looks_again: tuple[type, ...] = ()
 
     def open(self, opening: Opening) -> Facts:
-        """Return what listing and small files say. A reading problem goes to `opening.gaps`; nothing is raised over bytes."""
-        raise NotImplementedError
+        """Return what listing and small files say. A reading problem goes to `opening.gaps`; nothing is raised over bytes.
+
+        A kind without such facts has None.
+        """
+        return cast(Facts, None)
 
     def refusals(self, facts: Facts) -> Refusals:
         """Return why a broker does not start over these files."""
         return Refusals()
 
-    def scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
+    def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Return a segment's task with what the kind needs of the log's scans."""
         return task
 
     def nothing_found(self) -> Results:
-        """Return the results before any task has run."""
-        raise NotImplementedError
+        """Return the results before any task has run. A kind without tasks has None."""
+        return cast(Results, None)
 
     def tasks_before_log(self, request: AuditRequest, copy: OpenedCopy) -> Iterable[Task]:
         """Return the tasks without which the log's own files cannot be read."""
         return ()
 
-    def log_ends(self, found: Results) -> Mapping[str, int]:
+    def live_ends(self, found: Results) -> Mapping[str, int]:
         """Return, by path, where the log's entries end in a file, as the tasks before the log have found."""
         return {}
 
@@ -118,12 +124,12 @@ class Kind(Generic[Facts, Results, View]):
         """Return the tasks that read all files of the kind once."""
         return ()
 
-    def later_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+    def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return the tasks that need the log's scans and the prediction. base: a segment's task without a segment."""
         return ()
 
-    def last_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
-        """Return the tasks that need the results of the later ones."""
+    def second_looks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+        """Return the tasks that need the results of the tasks after the prediction."""
         return ()
 
     def take(self, found: Results, task: Task, result: Any) -> Iterable[Gap]:
@@ -133,17 +139,17 @@ class Kind(Generic[Facts, Results, View]):
     def not_read(self, found: Results, task: Task) -> None:
         """Note that the time was spent before this task began."""
 
-    def unknown(self, copy: OpenedCopy, found: Results, late: Set[str]) -> bool:
+    def start_is_unknown(self, copy: OpenedCopy, found: Results, late: Set[str]) -> bool:
         """Say whether the tasks did not find what a start depends on. late: files that the time did not suffice for."""
         return False
 
-    def loaded(self, copy: OpenedCopy, found: Results, loaded: LoadedStore) -> LoadedStore:
-        """Return what load() makes of the store, with what it reads of this kind's files."""
+    def after_load(self, copy: OpenedCopy, found: Results, loaded: LoadedStore) -> LoadedStore:
+        """Return what load() makes of the store once it has read the files of this kind. loaded: without them."""
         return loaded
 
     def view(self, evidence: Evidence) -> View:
-        """Return facts and results together, made once for each evidence."""
-        raise NotImplementedError
+        """Return what facts and results say together; it is made once for each evidence. The default are the facts alone."""
+        return cast(View, evidence.copy[self])
 
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         """Return the paths of small files that the plan depends on, whether they are there or not."""

@@ -22,11 +22,7 @@ from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
 from store_io.kinds.all_kinds import ROOMS, Check
-from store_io.kinds.config.against_queues import against_queues
-from store_io.kinds.config.lost_tables import lost_tables
 from store_io.kinds.index.index_kind import INDEX
-from store_io.kinds.queues.queue_entries import queue_entries
-from store_io.kinds.rocksdb_queues.rocksdb_queue_checks import queue_database, queue_twins
 from store_io.log.scan import odd_headers
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import misfit_findings
@@ -76,9 +72,6 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     unwritten_ends,
     empty_findings,
     sequences,
-    queue_database,
-    queue_entries,
-    queue_twins,
     lost_messages,
     *chain.from_iterable(room.log_checks for room in ROOMS),
 )
@@ -87,8 +80,6 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
 REST: tuple[Check, ...] = (
     *chain.from_iterable(room.checks for room in ROOMS),
     small_files,
-    lost_tables,
-    against_queues,
     repaired,
 )
 

@@ -33,9 +33,10 @@ from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.kinds.dledger.ledger_kind import LEDGER
 from store_io.kinds.queues.consumequeue_reader import read_file_entries
-from store_io.kinds.queues.queue_making import QueueMaker
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEnds, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -84,7 +85,6 @@ class StoreRounds:
         self._request, self._copy, self._gaps = request, copy, gaps
         self.collected = Collected(gaps)
         self.tasks = TaskMaker(request, copy)
-        self._queue_tasks = QueueMaker(request, copy)
         self._fold_rules = copy.rules if index else replace(copy.rules, builds_index=False)
         self.prediction: Prediction | None = None
         self.loss: Loss | None = None
@@ -113,10 +113,8 @@ class StoreRounds:
             segments=found.segments,
             queues=self._read_queues,
             other_queues=self._by_reading(False),
-            twin_gaps=found.twin_gaps,
-            twin_from=found.twin_from,
             edges=found.edges,
-            leftovers=found.leftovers,
+            leftovers=found.results(QUEUES).leftovers,
             found=found.found,
             log_problem=any(kind.log_problem(found.found[kind.name]) for kind in KINDS),
             late=frozenset(found.late),
@@ -126,7 +124,6 @@ class StoreRounds:
             prediction=self.prediction,
             loss=self.loss,
             bytes_read=found.bytes_read,
-            database_findings=found.database_findings,
         )
 
     @property
@@ -136,7 +133,7 @@ class StoreRounds:
 
     def _by_reading(self, read: bool) -> Mapping[QueueKey, QueueSummary]:
         """Return the summaries of the queues from which consumers are served, or of all others of a combined store."""
-        files, keyed = self.collected.file_queues, self.collected.keyed_queues
+        files, keyed = self.collected.file_queues, self.collected.results(ROCKS_QUEUES).summaries
         if self._copy.light_table is None:
             return files if (self._copy.queue_table is None) == read else keyed
         found = {key: summary for key, summary in files.items() if (self._copy.table_of(key) is None) == read}
@@ -152,9 +149,8 @@ class StoreRounds:
         before = [task for kind in KINDS for task in kind.tasks_before_log(request, copy)]
         if before:
             self._take(before, (yield before))
-            self.tasks.live_ends = dict(item for kind in KINDS for item in kind.log_ends(found[kind.name]).items())
-        tasks = self._queue_tasks.queues()
-        tasks += [task for kind in KINDS for task in kind.first_tasks(request, copy)]
+            self.tasks.live_ends = dict(item for kind in KINDS for item in kind.live_ends(found[kind.name]).items())
+        tasks = [task for kind in KINDS for task in kind.first_tasks(request, copy)]
         if self._request.whole:
             tasks = [*self.tasks.segments(self._copy.segment_files), *tasks]
             self._take(tasks, (yield tasks) if tasks else [])
@@ -168,13 +164,12 @@ class StoreRounds:
         yield from self._fold()
         self.view_queues()
         evidence = self.evidence()
-        later = [*self._queue_tasks.leftovers(self.views, evidence.log), *self._queue_tasks.twins(self.collected.file_queues)]
-        later += [task for kind in KINDS for task in kind.later_tasks(evidence, self.tasks.base)]
+        later = [task for kind in KINDS for task in kind.tasks_after_prediction(evidence, self.tasks.base)]
         if later:
             self._take(later, (yield later))
         del later
         evidence = self.evidence()
-        last = [task for kind in KINDS for task in kind.last_tasks(evidence, self.tasks.base)]
+        last = [task for kind in KINDS for task in kind.second_looks(evidence, self.tasks.base)]
         if last:
             self._take(last, (yield last))
 
@@ -209,15 +204,13 @@ class StoreRounds:
         if (
             self._gaps.broken
             or copy.unmodelled
-            or any(file.path in found.late for queue in copy.loaded.queues.values() for file in queue.files)
             or any(s.problem for s in found.segments)
-            or found.queue_problems
-            or any(kind.unknown(copy, found.found[kind.name], found.late) for kind in KINDS)
+            or any(kind.start_is_unknown(copy, found.found[kind.name], found.late) for kind in KINDS)
         ):
             return Needs()
         loaded = copy.loaded
         for kind in KINDS:
-            loaded = kind.loaded(copy, found.found[kind.name], loaded)
+            loaded = kind.after_load(copy, found.found[kind.name], loaded)
         firsts = {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges}
         known = self._fold_rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
         read = found.scans, found.file_queues, copy.headers, self._disk, firsts
@@ -265,7 +258,7 @@ class StoreRounds:
         return fold.needs
 
     def _group_read(self) -> LedgerRead:
-        return LedgerRead(self.collected.found[LEDGER.name].data, self._copy[LEDGER].texts)
+        return LedgerRead(self.collected.results(LEDGER).data, self._copy[LEDGER].texts)
 
     def _bad_ends(self) -> KnownEnds | None:
         """Return the ends of a database with bad bytes among the ends of its queues."""
@@ -281,7 +274,7 @@ class StoreRounds:
         table = self._table
         if table is None:
             return
-        entries = [f.file for f in self.collected.database_findings if f.code == Code.QUEUE_DATABASE_DAMAGED]
+        entries = [f.file for f in self.collected.results(ROCKS_QUEUES).findings if f.code == Code.QUEUE_DATABASE_DAMAGED]
         ends = [table.damaged[0]] if table.damaged is not None else []
         bad = entries if fold.compacts(table.entry_runs) else []
         bad += ends if fold.compacts(table.end_tables) else []

@@ -69,7 +69,7 @@ class TaskMaker:
             decoder=request.decoder,
         )
         for kind in KINDS:
-            base = kind.scan(request, copy, base)
+            base = kind.prepare_scan(request, copy, base)
         return base
 
     def _files_below(self, kind: str) -> Mapping[QueueKey, tuple[MappedFile, ...]]:

@@ -14,7 +14,7 @@ from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
 
 
-class CheckpointKind(Kind[StoredCheckpoint, None, None]):
+class CheckpointKind(Kind[StoredCheckpoint, None, StoredCheckpoint]):
     """The checkpoint: a small file, which needs no task."""
 
     name = "checkpoint"
@@ -27,9 +27,6 @@ class CheckpointKind(Kind[StoredCheckpoint, None, None]):
             stored = StoredCheckpoint()
         opening.checkpoint = stored.fields
         return stored
-
-    def nothing_found(self) -> None:
-        return None
 
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         return (checkpoint_layout.CHECKPOINT_FILE,)

@@ -76,8 +76,8 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
     """The logs of compacted topics, below compaction/."""
 
     name = "compaction"
-    tasks = (CompactedFileTask,)
-    left_out = LeftOut.COMPACTED
+    task_types = (CompactedFileTask,)
+    left_out = ((CompactedFileTask, LeftOut.COMPACTED),)
 
     def open(self, opening: Opening) -> CompactedStore:
         return compacted_queues(opening.tree, opening.rules)
@@ -121,11 +121,11 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
         found.append(result)
         return ()
 
-    def unknown(self, copy: OpenedCopy, found: Files, late: Set[str]) -> bool:
+    def start_is_unknown(self, copy: OpenedCopy, found: Files, late: Set[str]) -> bool:
         unread = any(file.path in late for queue in copy[self].queues.values() for file in queue.entries)
         return unread or any(summary.problem for summary in found)
 
-    def loaded(self, copy: OpenedCopy, found: Files, loaded: LoadedStore) -> LoadedStore:
+    def after_load(self, copy: OpenedCopy, found: Files, loaded: LoadedStore) -> LoadedStore:
         """Return what load() makes of the store: these logs are opened after the ConsumeQueues, before recovery."""
         store = copy[self]
         if not store.queues and not store.refusal:

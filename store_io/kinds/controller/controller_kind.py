@@ -30,9 +30,9 @@ class Controller(Kind[ControllerFiles, EpochStartsResult, EpochStarts]):
     """Controller mode: epochs, and the identity by which the controller knows the broker."""
 
     name = "controller"
-    tasks = (EpochStartsTask,)
-    left_out = LeftOut.EPOCHS
-    reads_own_files = False
+    task_types = (EpochStartsTask,)
+    left_out = ((EpochStartsTask, LeftOut.EPOCHS),)
+    looks_again = (EpochStartsTask,)
 
     def open(self, opening: Opening) -> ControllerFiles:
         rules = opening.rules
@@ -48,12 +48,12 @@ class Controller(Kind[ControllerFiles, EpochStartsResult, EpochStarts]):
         return ControllerFiles(epochs, identity, refused if rules.controller_mode_throws else None)
 
     def refusals(self, facts: ControllerFiles) -> Refusals:
-        return Refusals(made=facts.refused_mode, started=facts.epochs.refusal)
+        return Refusals(before_load=facts.refused_mode, in_start=facts.epochs.refusal)
 
     def nothing_found(self) -> EpochStartsResult:
         return EpochStartsResult()
 
-    def later_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+    def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return a task that looks up the begins of the newest epochs, if any begins inside of the segments that were read."""
         request, copy = evidence.request, evidence.copy
         files = [MappedFile(s.path, s.base_offset, s.size) for s in evidence.segments]

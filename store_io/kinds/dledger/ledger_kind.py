@@ -44,7 +44,7 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
     """A DLedger group: data files, index files and two texts."""
 
     name = "dledger"
-    tasks = (DataTask, UnitTask)
+    task_types = (DataTask, UnitTask)
 
     def open(self, opening: Opening) -> LedgerParts:
         ledger = opening.loaded.ledger
@@ -69,7 +69,7 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
         for file in parts.index:
             yield UnitTask(request.store, request.location, file, copy.rules.segment_bytes)
 
-    def log_ends(self, found: LedgerWalks) -> Mapping[str, int]:
+    def live_ends(self, found: LedgerWalks) -> Mapping[str, int]:
         return live_ends(found.data.values())
 
     def take(self, found: LedgerWalks, task: Task, result: object) -> Iterator[Gap]:
@@ -81,7 +81,7 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
             found.units[result.path] = result
             yield from _dropped(result.path, LedgerRows.UNIT_RUNS, result.runs_dropped)
 
-    def unknown(self, copy: OpenedCopy, found: LedgerWalks, late: Set[str]) -> bool:
+    def start_is_unknown(self, copy: OpenedCopy, found: LedgerWalks, late: Set[str]) -> bool:
         return any(walk.problem or walk.stretches_dropped for walk in found.data.values())
 
     def log_problem(self, found: LedgerWalks) -> bool:

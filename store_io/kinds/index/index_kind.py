@@ -37,7 +37,7 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
     """The index files: every file below index/ whose name is a number, as the broker maps it; an empty file reads as zeros."""
 
     name = "index"
-    tasks = (IndexTask,)
+    task_types = (IndexTask,)
 
     def open(self, opening: Opening) -> Sequence[MappedFile]:
         """Return the files. Their headers, which recovery asks for, go to `opening.headers`."""
@@ -50,7 +50,7 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
                 opening.gaps.cannot_read(error.gap())
         return files
 
-    def scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
+    def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan hold messages against all files of the index.
 
         It does not if one cannot be read: messages would lack the entries of that file. The quick level reads headers alone, as a

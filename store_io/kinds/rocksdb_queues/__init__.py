@@ -7,7 +7,7 @@
 * `rocksdb_fold`: the fold over such a store, and over a DLedger log with such queues; `double_write_fold`: over a store with both
   kinds of queues.
 * `double_write_compare`: queues in files and in RocksDB against each other.
-* `rocksdb_queue_checks`: the checks.
+* `rocksdb_queue_kind`: the kind; `rocksdb_queue_checks`: the checks.
 * `rocksdb_queue_plan`: what a new store's database holds, also of queues written twice; `rocksdb_queue_rebuild`: the steps that
   make it; `database_task`: writes it.
 """

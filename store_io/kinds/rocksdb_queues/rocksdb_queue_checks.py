@@ -22,6 +22,7 @@ from store_io.broker.queues.combination import combination
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
 from store_io.kinds.rocksdb_queues.double_write_compare import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.model.evidence import Evidence
 
 
@@ -34,8 +35,8 @@ def queue_database(evidence: Evidence) -> list[Finding]:
 
 
 def _bytes(evidence: Evidence, table: QueueTable) -> Iterator[Finding]:
-    found = {f.file: f for f in evidence.database_findings if f.code == Code.QUEUE_DATABASE_DAMAGED}
-    yield from (f for f in evidence.database_findings if f.code != Code.QUEUE_DATABASE_DAMAGED)
+    found = {f.file: f for f in evidence[ROCKS_QUEUES].findings if f.code == Code.QUEUE_DATABASE_DAMAGED}
+    yield from (f for f in evidence[ROCKS_QUEUES].findings if f.code != Code.QUEUE_DATABASE_DAMAGED)
     if table.damaged is not None:
         path, reason = table.damaged
         found[path] = Finding(Code.QUEUE_DATABASE_DAMAGED, path, actual=reason)
@@ -87,7 +88,7 @@ def queue_twins(evidence: Evidence) -> list[Finding]:
         return []
     lacking = NOT_IN_ROCKSDB if evidence.copy.queue_table is None else NOT_IN_FILES
     unwritten = not twins.files if lacking == NOT_IN_FILES else not twins.table.ends.mark and not twins.table.ends.maxima
-    gaps = [] if _unknown(evidence) else [gap for gap in evidence.twin_gaps if gap.kind == lacking]
+    gaps = [] if _unknown(evidence) else [gap for gap in evidence[ROCKS_QUEUES].twin_gaps if gap.kind == lacking]
     found = [_unwritten(evidence, gaps)] if unwritten and gaps else [_missing(evidence, gap) for gap in gaps]
     return [*found, *_differing(evidence, lacking), *_made_anew(evidence)]
 
@@ -115,11 +116,12 @@ def _missing(evidence: Evidence, gap: TwinGap) -> Finding:
     Consumers that are served from there later get none of these messages.
     """
     healed = evidence.puts_at_start(gap.phy_first, gap.phy_last)
-    later = gap.kind == NOT_IN_ROCKSDB and gap.phy_last < evidence.twin_from
+    begin = evidence[ROCKS_QUEUES].twin_from
+    later = gap.kind == NOT_IN_ROCKSDB and gap.phy_last < begin
     where, message = "RocksDB" if gap.kind == NOT_IN_ROCKSDB else "files", ""
     if later:
         message = (
-            f"RocksDB has entries from physical offset {evidence.twin_from:,} on, as where double write was switched on later:"
+            f"RocksDB has entries from physical offset {begin:,} on, as where double write was switched on later:"
             " those before are in files alone"
         )
     elif not healed and evidence.prediction is not None and evidence.prediction.starts:
@@ -146,7 +148,7 @@ def _differing(evidence: Evidence, lacking: int) -> Iterator[Finding]:
 
     Such an entry is no finding if the queue that is read lacks an entry for its message.
     """
-    for gap in evidence.twin_gaps:
+    for gap in evidence[ROCKS_QUEUES].twin_gaps:
         if gap.kind == lacking:
             continue
         view = evidence.views.get(gap.key)

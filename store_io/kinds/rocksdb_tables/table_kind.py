@@ -66,7 +66,7 @@ class RocksTables(Kind[TableFiles, TableResults, Tables]):
     """Index and transactions in RocksDB."""
 
     name = "rocksdb_tables"
-    tasks = (LogTableTask, IndexTableTask, TransactionTableTask, IndexLookTask)
+    task_types = (LogTableTask, IndexTableTask, TransactionTableTask, IndexLookTask)
 
     def open(self, opening: Opening) -> TableFiles:
         rules, source = opening.rules, opening.source
@@ -85,7 +85,7 @@ class RocksTables(Kind[TableFiles, TableResults, Tables]):
     def nothing_found(self) -> TableResults:
         return TableResults()
 
-    def later_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
+    def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
         """Yield tasks that read index and transactions in RocksDB, and the messages for both. None if neither is in use."""
         request, used, segments = evidence.request, evidence.copy[self].used, evidence.segments
         if used is None or not evidence.all_read or not segments:
@@ -105,7 +105,7 @@ class RocksTables(Kind[TableFiles, TableResults, Tables]):
         if used.transactions:
             yield TransactionTableTask(*place, MOST_HALVES, late)
 
-    def last_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+    def second_looks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return a task that looks entry by entry at differing stretches of the index in RocksDB, if there are any."""
         used, results, segments = evidence.copy[self].used, evidence.results(self), evidence.segments
         if used is None or results.index is None or results.log is None or not results.read or results.index.damaged is not None:

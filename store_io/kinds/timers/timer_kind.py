@@ -54,7 +54,7 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
     """Timer messages: the timer log, its wheel, its checkpoint, and timers in RocksDB."""
 
     name = "timers"
-    tasks = (TimerTask, TimerEntriesTask, TimerPartTask)
+    task_types = (TimerTask, TimerEntriesTask, TimerPartTask)
 
     def open(self, opening: Opening) -> TimerStore:
         parts, idle = timer_parts(opening.source, opening.listing, opening.tree, opening.rules), not opening.rules.timers
@@ -66,9 +66,9 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
 
     def refusals(self, facts: TimerStore) -> Refusals:
         parts = facts.in_use
-        return Refusals(made=parts.refusal, recovered=parts.late_refusal) if parts is not None else Refusals()
+        return Refusals(before_load=parts.refusal, after_recovery=parts.late_refusal) if parts is not None else Refusals()
 
-    def scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
+    def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan collect timer messages, if there is anything to hold them against."""
         parts = copy[self].parts
         if parts is None or not parts.judged:
@@ -91,7 +91,7 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
         if parts.table is not None and not parts.table.database.absent and parts.table.damaged is None:
             yield TimerEntriesTask(request.store, request.location, parts.table.database, MAX_TIMERS, late)
 
-    def later_tasks(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
+    def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterable[Task]:
         """Return tasks for parts of the timer messages, if these are too many to be held together."""
         view = self._view(evidence) if evidence.all_read else None
         if view is None or view.held or view.damaged:

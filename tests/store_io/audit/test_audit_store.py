@@ -12,7 +12,7 @@ from schemas.rows import AuditOutcome, FurthestRun
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
 from store_io.base import packed
 from store_io.broker.queues import queue_puts
-from store_io.kinds.queues import queue_making
+from store_io.kinds.queues import queue_kind
 from store_io.log.scan import stored_runs
 from store_io.model.audit_request import AuditRequest
 from store_io.source import file_columns
@@ -89,7 +89,7 @@ def test_very_many_queues_are_judged_as_few_are(gone: str, tmp_path: Path, monke
         return outcome
 
     few = audited()
-    for module in (packed, queue_making, file_columns):
+    for module in (packed, queue_kind, file_columns):
         monkeypatch.setattr(module, "FEW", 5)
     monkeypatch.setattr(queue_puts, "MOST_ROWS", 20)
     monkeypatch.setattr(stored_runs, "MOST_HELD", 30)

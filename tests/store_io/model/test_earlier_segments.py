@@ -11,6 +11,7 @@ import pytest
 from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, QueueSummary
 from store_io.audit.rounds.collected import Collected
 from store_io.kinds.index.index_kind import INDEX
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
@@ -34,10 +35,10 @@ def held(
     request: AuditRequest = request_of(**{"reuse": True, "earlier": before, **asked})
     found = Collected(Gaps())
     found.edges = {f.path: SegmentEdges(f.path, digest="e") for f in COPY.segment_files}
-    found.file_queues = {KEY: queue or QueueSummary(KEY, digests={queue_path(0): "d"})}
+    found.results(QUEUES).summaries.add({KEY: queue or QueueSummary(KEY, digests={queue_path(0): "d"})})
     digests = index or {"index/7": "d7", "index/8": "new"}
     summaries = {path: IndexFileSummary(path, 100, digest=digest) for path, digest in digests.items()}
-    found.found[INDEX.name].files.update(summaries)
+    found.results(INDEX).files.update(summaries)
     return EarlierSegments(request, COPY, found)
 
 

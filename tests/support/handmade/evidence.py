@@ -163,9 +163,9 @@ def evidence_of(
     """
     copy, request = copy or copy_of(), request or request_of()
     collected = Collected(Gaps())
-    collected.edges, collected.queues = facts.get("edges", {}), facts.get("queues", {})
+    collected.edges = facts.get("edges", {})
     index = facts.pop("index", {})
-    collected.found[INDEX.name].files.update(index)
+    collected.results(INDEX).files.update(index)
     known: dict[str, Any] = {
         "request": request,
         "copy": copy,

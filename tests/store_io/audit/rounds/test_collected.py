@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -13,19 +14,34 @@ from store_io.audit.rounds.task_making import TaskMaker
 from store_io.base.tasks import Task
 from store_io.broker.prediction import ScanId
 from store_io.kinds.index.index_kind import INDEX
-from store_io.kinds.queues.queue_making import QueueMaker
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.found_gaps import Gaps
-from store_io.model.log_map import log_map
 from store_io.model.queue_leftovers import LeftoverResult
 from store_io.model.queue_views import QueueView
-from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of, segment
+from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, request_of, segment
+
+Where = Callable[[Collected], Mapping[Any, Any]]
+
+
+def file_queues(found: Collected) -> Mapping[Any, Any]:
+    return found.file_queues
+
+
+def index_files(found: Collected) -> Mapping[Any, Any]:
+    return found.index
+
+
+def leftovers(found: Collected) -> Mapping[Any, Any]:
+    return found.results(QUEUES).leftovers
+
 
 COPY = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100})
-MAKER, QUEUES = TaskMaker(request_of(), COPY), QueueMaker(request_of(), COPY)
+MAKER = TaskMaker(request_of(), COPY)
 KEY = ("T", 0)
 REFUSED = Gap(Cause.UNREADABLE, values=("refused",))
-LEFTOVER = QUEUES.leftovers({KEY: QueueView(KEY, False, "", leftover=[(0, 1)])}, log_map([], SEGMENT))[0]
+VIEWS = {KEY: QueueView(KEY, False, "", leftover=[(0, 1)])}
+LEFTOVER = next(QUEUES.tasks_after_prediction(evidence_of(COPY, views=VIEWS), MAKER.base))
 
 
 def test_segments_are_known_by_path_and_sorted_by_place() -> None:
@@ -50,17 +66,25 @@ def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
 @pytest.mark.parametrize(
     ("task", "result", "where"),
     [
-        (QUEUES.queues()[0], [QueueSummary(KEY, bytes_read=5, problem=REFUSED)], "file_queues"),
-        (next(INDEX.first_tasks(request_of(), COPY)), IndexFileSummary("index/7", 100, bytes_read=5, problem=REFUSED), "index"),
-        (LEFTOVER, LeftoverResult(KEY, problem=REFUSED), "leftovers"),
+        (
+            next(QUEUES.first_tasks(request_of(), COPY)),
+            [QueueSummary(KEY, bytes_read=5, problem=REFUSED)],
+            lambda found: found.file_queues,
+        ),
+        (
+            next(INDEX.first_tasks(request_of(), COPY)),
+            IndexFileSummary("index/7", 100, bytes_read=5, problem=REFUSED),
+            lambda found: found.index,
+        ),
+        (LEFTOVER, LeftoverResult(KEY, problem=REFUSED), leftovers),
     ],
 )
-def test_results_find_their_place_and_a_problem_is_told_once(task: Task, result: Any, where: str) -> None:
+def test_results_find_their_place_and_a_problem_is_told_once(task: Task, result: Any, where: Where) -> None:
     gaps = Gaps()
     found = Collected(gaps)
     found.take(task, result)
     found.take(task, result)
-    assert list(getattr(found, where).values()) == (result if isinstance(result, list) else [result])
+    assert list(where(found).values()) == (result if isinstance(result, list) else [result])
     assert gaps.found == [REFUSED] and not gaps.broken
 
 

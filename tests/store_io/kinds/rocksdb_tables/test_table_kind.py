@@ -36,7 +36,7 @@ def test_the_bound_is_of_the_whole_store(most: int, each: int, monkeypatch: pyte
     segments = [with_halves(0, 0, 0), with_halves(1, 5, 3), with_halves(2, 1, 0)]
     files = TableFiles(TablesInUse(NO_DATABASE, False, True))
     copy = copy_of({s.path: SEGMENT for s in segments}, of_kinds={TABLES: files})
-    tasks = TABLES.later_tasks(evidence_of(copy, segments=segments), TaskMaker(request_of(), copy).base)
+    tasks = TABLES.tasks_after_prediction(evidence_of(copy, segments=segments), TaskMaker(request_of(), copy).base)
     assert [task.most_halves for task in tasks if isinstance(task, LogTableTask)] == [each] * 3
 
 

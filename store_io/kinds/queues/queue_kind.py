@@ -1,0 +1,138 @@
+"""ConsumeQueues in files, as an audit asks for them: small queues together in one task, and entries that no message matched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
+
+from schemas.advice import Gap, LeftOut
+from schemas.rows import MappedFile, QueueKey, QueueSummary
+from schemas.store_names import BATCH_QUEUES
+from store_io.base.packed import FEW, PackedMap, items_of
+from store_io.base.tasks import PackedTask, Task
+from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind
+from store_io.model.opened_copy import OpenedCopy
+from store_io.model.queue_leftovers import LeftoverResult, LeftoverTask
+
+QUEUE_GROUP_BYTES = 64 << 20
+QUEUE_GROUP_COUNT = 256
+QUEUE_GROUP_FILES = 1024
+
+Folders = Mapping[QueueKey, str]
+Files = Mapping[QueueKey, tuple[MappedFile, ...]]
+
+
+@dataclass
+class QueueResults:
+    """What was read of queues in files.
+
+    problems: how many of them could not be read.
+    leftovers: of queues of every kind, what their entries are that no message matched.
+    """
+
+    summaries: PackedMap[QueueKey, QueueSummary] = field(default_factory=lambda: PackedMap(weigh=QueueSummary.weight))
+    leftovers: PackedMap[QueueKey, LeftoverResult] = field(default_factory=lambda: PackedMap(weigh=LeftoverResult.weight))
+    problems: int = 0
+
+
+class Queues(Kind[None, QueueResults, QueueResults]):
+    """ConsumeQueues in files: ordinary, batch, with extensions."""
+
+    name = "queues"
+    task_types = (QueueGroup, LeftoverTask)
+    left_out = ((LeftoverTask, LeftOut.LEFTOVERS),)
+    looks_again = (LeftoverTask,)
+
+    def nothing_found(self) -> QueueResults:
+        return QueueResults()
+
+    def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
+        """Yield tasks for all queues in files, also for those beside queues in RocksDB."""
+        if copy.twins is not None:
+            folders, files = copy.twins.folders, copy.twins.files
+        elif copy.queue_table is None:
+            folders, files = copy.queue_folders, copy.queue_files
+        else:
+            return
+        groups = (QueueGroup(group, request.not_after) for group in _grouped(request, copy, folders, files))
+        many = len(folders) > FEW or isinstance(files, PackedMap) and files.packs
+        yield from (PackedTask.of(group) for group in groups) if many else groups
+
+    def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
+        """Yield a task for each queue with entries that no message of the queue matched."""
+        request, copy = evidence.request, evidence.copy
+        for key, view in items_of(evidence.views):
+            if view.leftover:
+                table = copy.table_of(key)
+                yield LeftoverTask(
+                    request.store,
+                    request.location,
+                    key,
+                    view.batch,
+                    view.files,
+                    tuple(view.leftover),
+                    tuple(view.missing),
+                    tuple(view.covered),
+                    evidence.log,
+                    request.not_after,
+                    table.database if table is not None else None,
+                )
+
+    def take(self, found: QueueResults, task: Task, result: list[QueueSummary] | LeftoverResult) -> Iterator[Gap]:
+        if isinstance(result, LeftoverResult):
+            found.leftovers.add({result.key: result})
+            return
+        found.summaries.add({summary.key: summary for summary in result})
+        for summary in result:
+            if summary.problem:
+                found.problems += 1
+                yield summary.problem
+
+    def start_is_unknown(self, copy: OpenedCopy, found: QueueResults, late: Set[str]) -> bool:
+        unread = any(file.path in late for queue in copy.loaded.queues.values() for file in queue.files)
+        return unread or bool(found.problems)
+
+    def view(self, evidence: Evidence) -> QueueResults:
+        return evidence.results(self)
+
+
+QUEUES = Queues()
+
+
+def _grouped(request: AuditRequest, copy: OpenedCopy, folders: Folders, files: Files) -> Iterator[tuple[QueueTask, ...]]:
+    log_min = min((f.start for f in copy.segment_files), default=-1)
+    group: list[QueueTask] = []
+    size = count = 0
+    for key, folder in items_of(folders):
+        if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT or count >= QUEUE_GROUP_FILES:
+            yield tuple(group)
+            group, size, count = [], 0, 0
+        group.append(_queue(request, copy, key, folder, files[key], log_min))
+        size += sum(f.size for f in group[-1].audit_files)
+        count += len(group[-1].audit_files)
+    if group:
+        yield tuple(group)
+
+
+def _queue(
+    request: AuditRequest, copy: OpenedCopy, key: QueueKey, folder: str, files: tuple[MappedFile, ...], log_min: int
+) -> QueueTask:
+    loaded = copy.loaded.queues.get(key)
+    mapped = loaded if loaded is not None and not copy.loaded.refusal else None
+    return QueueTask(
+        request.store,
+        key,
+        request.location,
+        tuple(mapped.files) if mapped else (),
+        files,
+        tuple(mapped.ext_files) if mapped else (),
+        folder.startswith(BATCH_QUEUES + "/"),
+        bool(copy.rules.value("enableConsumeQueueExt")),
+        log_min,
+        last_only=request.quick,
+        known=request.earlier.queues.get(key, ()) if request.earlier is not None else (),
+    )

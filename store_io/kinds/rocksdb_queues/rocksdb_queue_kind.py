@@ -1,0 +1,135 @@
+"""ConsumeQueues in RocksDB, as an audit asks for them: by ranges of keys, and held against the same queues in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field
+
+from schemas.advice import Gap, LeftOut
+from schemas.rows import Finding, QueueKey, QueueSummary
+from store_io.base.packed import keys_of
+from store_io.base.tasks import Task
+from store_io.broker.queues.combination import light_twice
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.kinds.queues.queue_kind import QUEUE_GROUP_COUNT, QUEUES
+from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueue, TwinResult, TwinTask, least_offset
+from store_io.kinds.rocksdb_queues.queue_keys import queue_prefix
+from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
+from store_io.log.scan.segment_scan import SegmentTask
+from store_io.model.audit_request import AuditRequest
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Kind
+from store_io.model.opened_copy import OpenedCopy
+
+RANGE_ENTRIES = 1_000_000  # of a database, in one task
+
+
+@dataclass
+class RocksQueueResults:
+    """What was read of queues in RocksDB.
+
+    problems: how many of them could not be read.
+    findings: on the database.
+    twin_gaps: where the two kinds of queues that are written twice differ.
+    twin_from: the least physical offset to which an entry in RocksDB leads there; -1: none.
+    """
+
+    summaries: dict[QueueKey, QueueSummary] = field(default_factory=dict)
+    problems: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    twin_gaps: list[TwinGap] = field(default_factory=list)
+    twin_from: int = -1
+
+
+class RocksQueues(Kind[None, RocksQueueResults, RocksQueueResults]):
+    """ConsumeQueues in RocksDB, alone or beside the same queues in files."""
+
+    name = "rocksdb_queues"
+    task_types = (KeyRangeTask, TwinTask)
+    left_out = ((TwinTask, LeftOut.DOUBLE_WRITE),)
+    looks_again = (TwinTask,)
+
+    def nothing_found(self) -> RocksQueueResults:
+        return RocksQueueResults()
+
+    def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
+        """Yield tasks that together read every entry of the database, each about as many.
+
+        Recovery needs none of them, and so does the quick level.
+        """
+        table = copy.database_table
+        if table is None or request.quick or table.unread or not table.opened:
+            return
+        maxima = table.ends.maxima
+        groups: list[list[tuple[bytes, QueueKey]]] = [[]]
+        sizes = [0]
+        for prefix, key in sorted((queue_prefix(key), key) for key in maxima):
+            least = table.ends.minima.get(key)
+            count = max(1, maxima[key].queue_offset + 1 - (least.queue_offset if least is not None else 0))
+            if groups[-1] and sizes[-1] + count > RANGE_ENTRIES:
+                groups.append([])
+                sizes.append(0)
+            groups[-1].append((prefix, key))
+            sizes[-1] += count
+        firsts = [group[0][0] if number else b"" for number, group in enumerate(groups)]
+        for group, size, first, end in zip(groups, sizes, firsts, [*firsts[1:], None], strict=True):
+            yield KeyRangeTask(
+                request.store,
+                request.location,
+                table.database,
+                first,
+                end,
+                {key: maxima[key] for _, key in group},
+                _log_min(copy),
+                min(size, 1 << 40),
+                request.not_after,
+            )
+
+    def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
+        """Yield tasks that hold queues in files, as they were read, against the same queues in RocksDB."""
+        request, copy = evidence.request, evidence.copy
+        twins, in_files = copy.twins, evidence.results(QUEUES).summaries
+        if twins is None or request.quick or not twins.table.opened or twins.table.unread:
+            return
+        ends, tags, light = twins.table.ends, not copy.rules.value("enableConsumeQueueExt"), light_twice(copy.rules)
+        queues = []
+        for key in keys_of(twins.files, ends.maxima):
+            if key[0].startswith(LMQ_PREFIX) and not light:
+                continue
+            used = in_files[key].used if key in in_files else []
+            numbers = (used[0][0], used[-1][1]) if used else (0, 0)
+            queues.append(TwinQueue(key, twins.files.get(key, ()), numbers, ends.maxima.get(key), ends.minima.get(key)))
+        for at in range(0, len(queues), QUEUE_GROUP_COUNT):
+            yield TwinTask(
+                request.store,
+                request.location,
+                twins.table.database,
+                tuple(queues[at : at + QUEUE_GROUP_COUNT]),
+                _log_min(copy),
+                tags,
+                request.not_after,
+            )
+
+    def take(self, found: RocksQueueResults, task: Task, result: KeyRangeResult | TwinResult) -> Sequence[Gap]:
+        if isinstance(result, TwinResult):
+            found.twin_gaps += result.gaps
+            found.twin_from = least_offset(found.twin_from, result.keyed_from)
+            return ()
+        found.findings += result.findings
+        for summary in result.queues:
+            found.problems += bool(summary.problem)
+            found.summaries[summary.key] = summary
+        return ()
+
+    def start_is_unknown(self, copy: OpenedCopy, found: RocksQueueResults, late: Set[str]) -> bool:
+        return bool(found.problems)
+
+    def view(self, evidence: Evidence) -> RocksQueueResults:
+        return evidence.results(self)
+
+
+ROCKS_QUEUES = RocksQueues()
+
+
+def _log_min(copy: OpenedCopy) -> int:
+    return min((f.start for f in copy.segment_files), default=-1)
