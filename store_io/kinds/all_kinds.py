@@ -1,4 +1,4 @@
-"""Lists the kinds of files that an audit knows, each with its checks. A new kind is a folder beside this module, and a row here."""
+"""Lists the kinds of files that an audit knows, each with its checks. A new kind is a folder beside this module, and a row."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Room:
     not_judged: Callable[[Evidence, list[str]], list[str]] | None = None
 
 
-# In the order in which a broker refuses a store over them, and in which their tasks are asked for. The tables of rocksdbstore/ ask
-# what the timers found there, so they come later.
+# In the order in which a broker refuses a store over them, and in which their tasks are asked for. The tables of rocksdbstore/
+# ask what the timers found there, so they come later.
 ROOMS = (
     Room(LEDGER, log_checks=(entry_chain, ledger_index, ledger_terms)),
     Room(QUEUES, log_checks=(queue_entries,)),

@@ -75,7 +75,7 @@ class Refusals:
 
 
 class Kind(Generic[Facts, Results, View]):
-    """One kind of files in a store. A room overrides what it needs; the methods stand in the order in which an audit asks them.
+    """One kind of files in a store. A room overrides what it needs. The methods follow the order in which an audit asks them.
 
     Checks are no methods: they import the kind's object, and `kinds.all_kinds` lists them beside it.
     name: what facts and results are kept under.
