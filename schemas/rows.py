@@ -257,6 +257,7 @@ class Finding:
     message: str = ""
     next: Advice | None = None  # None: the catalogue's
     count: int = 1
+    only_time: bool = False  # an index entry is wrong in its time difference alone; no file of results has this
 
     @property
     def weight(self) -> str:
@@ -266,7 +267,7 @@ class Finding:
     def __reduce__(self) -> tuple[type[Finding], tuple[Any, ...]]:  # as for MappedFile
         return Finding, (
             self.code, self.file, self.start, self.end, self.severity, self.phy_offset, self.topic, self.queue_id,
-            self.queue_offset, self.expected, self.actual, self.message, self.next, self.count,
+            self.queue_offset, self.expected, self.actual, self.message, self.next, self.count, self.only_time,
         )  # fmt: skip
 
 

@@ -33,9 +33,6 @@ _LOOKED_AT_BYTES = 1 << 14
 MAX_FINDINGS = 1000
 
 
-TIME_DIFFERENCE = "the time difference of index entries does not fit their messages"  # message of an INDEX_WRONG about this alone
-
-
 @dataclass(frozen=True)
 class IndexTask:
     """One index file to scan. Picklable.
@@ -444,7 +441,7 @@ def _begin_time(finding: Finding) -> bool:
 def _counts_from_begin(finding: Finding) -> bool:
     """Whether it may be nothing but a consequence of a wrong begin time."""
     both_times = finding.code == Code.INDEX_HEADER_WRONG and (finding.start, finding.end) == (0, 16)
-    return both_times or finding.code == Code.INDEX_ENTRY_WRONG and finding.message == TIME_DIFFERENCE
+    return both_times or finding.only_time
 
 
 def without_header_echoes(findings: Sequence[Finding], summary: IndexFileSummary, slots: int) -> list[Finding]:

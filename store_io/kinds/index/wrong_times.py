@@ -8,7 +8,6 @@ from schemas import index_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.kinds.index.index_files import SECONDS_POSITION, IndexFileRef
-from store_io.kinds.index.index_reader import TIME_DIFFERENCE
 from store_io.log.scan.segment_findings import MAX_FINDINGS, Findings
 
 LEAST_LATE = 3  # so many wrong time differences, if they are most of a file's, have their cause in its header
@@ -48,8 +47,9 @@ class WrongTimes:
                         phy_offset=phy,
                         expected=f"{expected} s",
                         actual=f"{actual} s",
-                        message=TIME_DIFFERENCE,
+                        message="the time difference of index entries does not fit their messages",
                         count=end - first,
+                        only_time=True,
                     )
                 )
         self._late = None

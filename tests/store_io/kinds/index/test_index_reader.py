@@ -198,7 +198,7 @@ def test_a_wrong_begin_time_is_told_once_whatever_each_segment_says_of_it(scan: 
     assert places(found) == [("index_header_wrong", 0, 16, 1)]
     told, guessed = (Finding("index_header_wrong", NAME, 0, 8, phy_offset=phy) for phy in (395, None))
     at = entry_position(SLOTS, 25)
-    late = Finding("index_entry_wrong", NAME, at + 12, at + 16, message=index_reader.TIME_DIFFERENCE)
+    late = Finding("index_entry_wrong", NAME, at + 12, at + 16, only_time=True)
     assert without_header_echoes([*found.findings, guessed, late, told], found, SLOTS) == [told]
     assert without_header_echoes([*found.findings, late, guessed], found, SLOTS) == [guessed]
     assert without_header_echoes([late], found, SLOTS) == [late]
