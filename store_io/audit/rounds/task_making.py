@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from schemas.commitlog_layout import MIN_SIZE_V1_BYTES
-from schemas.rows import MappedFile, QueueKey
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
-from store_io.base.packed import PackedMap
+from schemas.rows import MappedFile
+from schemas.store_names import COMMITLOG
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
-from store_io.broker.loading import numbered_files
 from store_io.broker.prediction import Needs, ScanId
-from store_io.broker.queues.combination import light_expected
-from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.kinds.all_kinds import KINDS
 from store_io.log.scan.segment_edges import EdgeTask, edge_tasks
 from store_io.log.scan.segment_scan import PartialWalk, SegmentTask
@@ -39,14 +35,6 @@ class TaskMaker:
 
     def _base(self) -> SegmentTask:
         request, copy = self._request, self._copy
-        table = copy.light_table or copy.queue_table
-        stored = table.queues if table is not None else frozenset()
-        if copy.light_table is not None:
-            stored = frozenset(key for key in stored if key[0].startswith(LMQ_PREFIX))
-        ext = (
-            (key, tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}")))
-            for key, folder in (copy.queue_folders.items() if copy.tree.is_folder(EXT) else ())
-        )
         base = SegmentTask(
             store=request.store,
             path="",
@@ -55,13 +43,7 @@ class TaskMaker:
             location=request.location,
             rules=copy.rules,
             batch_topics=copy.batch_topics,
-            queue_files=self._files_below(QUEUES),
             expect_queues=not copy.unmodelled,
-            batch_queue_files=self._files_below(BATCH_QUEUES),
-            ext_files=PackedMap.of(((key, files) for key, files in ext if files), weigh=len),
-            database=table.database if table is not None else None,
-            stored_queues=stored,
-            lmq=light_expected(copy.rules),
             log_end=self._log_end(),
             unclean=copy.unclean,
             digest=request.digests,
@@ -71,11 +53,6 @@ class TaskMaker:
         for kind in KINDS:
             base = kind.prepare_scan(request, copy, base)
         return base
-
-    def _files_below(self, kind: str) -> Mapping[QueueKey, tuple[MappedFile, ...]]:
-        files = self._copy.queue_files
-        items = ((key, files[key]) for key, folder in self._copy.queue_folders.items() if folder.startswith(kind + "/"))
-        return PackedMap.of(((key, own) for key, own in items if own), weigh=len)
 
     def _log_end(self) -> int:
         """Return the log's end by the listing. It is beyond all physical offsets if the length of a segment is not known."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemas.advice import Gap, LeftOut
 from schemas.rows import MappedFile, QueueKey, QueueSummary
-from schemas.store_names import BATCH_QUEUES
+from schemas.store_names import BATCH_QUEUES, EXT
+from schemas.store_names import QUEUES as QUEUES_FOLDER
 from store_io.base.packed import FEW, PackedMap, items_of
 from store_io.base.tasks import PackedTask, Task
+from store_io.broker.loading import numbered_files
+from store_io.broker.queues.combination import light_expected
 from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -46,6 +49,21 @@ class Queues(Kind[None, QueueResults, QueueResults]):
     task_types = (QueueGroup, LeftoverTask)
     left_out = ((LeftoverTask, LeftOut.LEFTOVERS),)
     looks_again = (LeftoverTask,)
+
+    def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
+        """Have the scan look up each message's entries in files."""
+        has_extensions = copy.tree.is_folder(EXT)
+        extensions = (
+            (key, tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}")))
+            for key, folder in (copy.queue_folders.items() if has_extensions else ())
+        )
+        return replace(
+            task,
+            queue_files=_files_below(copy, QUEUES_FOLDER),
+            batch_queue_files=_files_below(copy, BATCH_QUEUES),
+            ext_files=PackedMap.of(((key, files) for key, files in extensions if files), weigh=len),
+            lmq=light_expected(copy.rules),
+        )
 
     def nothing_found(self) -> QueueResults:
         return QueueResults()
@@ -101,6 +119,11 @@ class Queues(Kind[None, QueueResults, QueueResults]):
 
 
 QUEUES = Queues()
+
+
+def _files_below(copy: OpenedCopy, kind: str) -> Files:
+    items = ((key, copy.queue_files[key]) for key, folder in copy.queue_folders.items() if folder.startswith(kind + "/"))
+    return PackedMap.of(((key, own) for key, own in items if own), weigh=len)
 
 
 def _grouped(request: AuditRequest, copy: OpenedCopy, folders: Folders, files: Files) -> Iterator[tuple[QueueTask, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemas.advice import Gap, LeftOut
 from schemas.rows import Finding, QueueKey, QueueSummary
@@ -48,6 +48,16 @@ class RocksQueues(Kind[None, RocksQueueResults, RocksQueueResults]):
     task_types = (KeyRangeTask, TwinTask)
     left_out = ((TwinTask, LeftOut.DOUBLE_WRITE),)
     looks_again = (TwinTask,)
+
+    def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
+        """Have the scan look up each message's entries in RocksDB, if consumers are served from there."""
+        table = copy.light_table or copy.queue_table
+        if table is None:
+            return task
+        stored = table.queues
+        if copy.light_table is not None:
+            stored = frozenset(key for key in stored if key[0].startswith(LMQ_PREFIX))
+        return replace(task, database=table.database, stored_queues=stored)
 
     def nothing_found(self) -> RocksQueueResults:
         return RocksQueueResults()
