@@ -30,14 +30,23 @@ from store_io.source.store_dir import UNREAD_KINDS
 
 @dataclass(frozen=True)
 class Evidence:
-    """The facts.
+    """Holds what an audit knows at one moment.
 
+    request: what was asked for. copy: the copy as it was opened: listing, rules, small files.
     broken: something that a broker would read is unknown.
     segments: those that were read; unread: the others.
-
+    queues: those from which consumers are served, with what their tasks found; other_queues: those of a double write that serve
+        nobody.
+    edges: first record and problems of segments of which both ends were looked at, by path.
+    leftovers: entries that matched no message, by queue. views: queues seen from both sides, log and entries.
     late: files not read because the time limit was reached.
     earlier: what the run before says of unchanged segments.
+    prediction: what a start would do. loss: the messages that it would lose. None: nothing can be said.
+    bytes_read: by all tasks so far.
     found: what the tasks of each kind of files have found, by the kind's name. log_problem: a file of the log could not be read.
+    database_findings: those of tasks, on the database of the queues.
+    twin_gaps: places at which the two kinds of queues of a double write differ.
+    twin_from: least physical offset to which an entry in RocksDB leads there; -1: none does.
     """
 
     request: AuditRequest
@@ -56,10 +65,10 @@ class Evidence:
     bytes_read: int
     found: Mapping[str, Any] = field(default_factory=dict)
     log_problem: bool = False
-    database_findings: Sequence[Finding] = ()  # of tasks, on the database of the queues
-    other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
-    twin_gaps: Sequence[TwinGap] = ()  # where the two kinds of queues of a combined store differ
-    twin_from: int = -1  # least physical offset to which an entry in RocksDB leads there
+    database_findings: Sequence[Finding] = ()
+    other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)
+    twin_gaps: Sequence[TwinGap] = ()
+    twin_from: int = -1
 
     _views: dict[str, Any] = field(init=False, default_factory=dict, compare=False)
 
