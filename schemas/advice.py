@@ -43,7 +43,7 @@ class RefusalKind(StrEnum):
     CONTROLLER_MODE = auto()
     CONFIRMED_RECORD = auto()
     EPOCH_FILE = auto()
-    # Queues in RocksDB, and queues that are written twice.
+    # Queues in RocksDB, and a double write of queues.
     QUEUE_DATABASE = auto()
     QUEUE_DATABASE_ELSEWHERE = auto()
     QUEUE_MARK = auto()

@@ -1,11 +1,10 @@
-"""Entries of derived files as numpy dtypes: ConsumeQueue, BatchConsumeQueue, index. Fields in the order of the files, no padding.
+"""Declares entries of derived files as numpy dtypes: ConsumeQueue, BatchConsumeQueue, index, timer log, timer wheel.
 
-Each comes twice: in the machine's byte order, to work with, and as it is stored (big-endian).
-Source: as in `consumequeue_layout` and `index_layout`.
+Fields are in the order of the files, without padding. Entries of queues and index come twice: in the machine's byte order, to
+work with, and as they are stored (big-endian). Units of the timer log and slots of the wheel come as they are stored.
 
-Units of the timer log and slots of the timer wheel as numpy dtypes, as they are stored (big-endian).
-
-A module of its own: the command line imports `timer_layout`, and starts without numpy. Source: as in `timer_layout`.
+The layouts are modules of their own: the command line imports `timer_layout`, and starts without numpy.
+Source: as in `consumequeue_layout`, `index_layout` and `timer_layout`.
 """
 
 from __future__ import annotations

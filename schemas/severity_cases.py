@@ -28,7 +28,7 @@ class Case(Enum):
     NOT_TAKEN = auto()  # a start takes another form of it, or does not read it
     TAKEN_AS_IT_IS = auto()  # a start takes it although no broker writes it so
     NO_SUCH_QUEUE = auto()  # no broker finds a queue of that name
-    OTHER_KIND_ALONE = auto()  # of queues that are written twice, the kind that is not read has more
+    OTHER_KIND_ALONE = auto()  # of a double write, the kind that is not read has more
     OTHER_STORE = auto()  # nothing shows that both copies are of one broker
     BEGINS_AGAIN = auto()  # the queue began anew
     BETWEEN_FLUSHES = auto()  # two files are flushed at different moments

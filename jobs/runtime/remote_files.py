@@ -30,7 +30,7 @@ class RemoteFiles(Protocol):
         """Write a file in place of an earlier one; nobody sees a part of it."""
 
     def read(self, name: str, most: int | None = None) -> bytes:
-        """All of it, or its first `most` bytes and one more. Raises FileNotFoundError."""
+        """Return a whole file, or its first `most` bytes and one more. Raises FileNotFoundError."""
 
     def remove(self, name: str) -> None:
         """Remove a file. Raises FileNotFoundError if there is none and the file system says so."""

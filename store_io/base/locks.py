@@ -1,9 +1,7 @@
-"""Work that is done once, or by one at a time: by the threads of a process, or by processes that lock a file.
+"""Does work once, or one at a time, for threads of a process or processes that lock a file.
 
-Waits for somebody else's answer, which a signal ends.
-
-`jobs` hears signals, and hands down how to look for one. Python raises a signal's exception in the main thread alone: others end
-because they look.
+A signal ends the wait for somebody else's answer. `jobs` hears signals, and hands down how to look for one. Python raises a
+signal's exception in the main thread alone: others end because they look.
 """
 
 from __future__ import annotations

@@ -425,7 +425,7 @@ class PackedMap(Mapping[K, V], Generic[K, V]):
             yield from part
 
     def parts(self) -> Iterator[dict[K, V]]:
-        """All of it, in order."""
+        """Yield all parts of the map, in order."""
         return (self._of(first) for first in self._ordered())
 
 

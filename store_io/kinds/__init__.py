@@ -2,7 +2,7 @@
 
 * `all_kinds`: the list of them, over which an audit goes; what a kind is says `store_io.model.kind`.
 * `queues`: ConsumeQueues in files: ordinary, batch, with extensions.
-* `rocksdb_queues`: ConsumeQueues in RocksDB, alone or written twice.
+* `rocksdb_queues`: ConsumeQueues in RocksDB, alone or as a double write with files.
 * `index`: the index files.
 * `rocksdb_tables`: index and transactions in rocksdbstore/.
 * `timers`: the timer log, its wheel and its checkpoint, and timers in rocksdbstore/.

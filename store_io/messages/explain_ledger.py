@@ -1,11 +1,9 @@
-"""The effect of a start with a DLedger log on the place that is explained.
+"""Explains a place of a DLedger log: the header before its record, and a start's effect (dledger.md 1, 3, 6).
 
-Its recovery follows entry headers and checks no message, so where a message fails a check says nothing of the log's end
-(dledger.md 3, 6). The last data files are read for that; where recovery begins before them, only an audit knows the end.
-
-The header before a record, field by field, and each check of it by its field's name; DLedger's against its index unit too.
-
-Source: DLedgerEntryCoder, DLedgerMmapFileStore.recover (dledger.md 1, 3).
+Each field of the header is checked by its name, against its index unit too. DLedger's recovery follows entry headers and checks
+no message, so a message that fails a check says nothing of the log's end. The last data files are read for that; if recovery
+begins before them, only an audit knows the end.
+Source: DLedgerEntryCoder, DLedgerMmapFileStore.recover.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""Messages of a copy that meet conditions which only their contents can: keys, ids, pieces of bodies. Bounded, in log order.
+"""Searches a copy for messages by what only their contents show: keys, ids, pieces of bodies. Bounded, in log order.
 
 `scan_messages` gives what the audit accepts; here it is narrowed down further, and no more rows are made than are asked for.
 
-Finds a text's bytes in a file: many times faster than decoding the messages that may hold it.
-
 A message can hold a key only where the key's bytes are, so a segment without them needs no decoding, and one with them none after
-the last of them. The bytes themselves prove that. An index file cannot: its entries may be missing, or lead elsewhere.
+the last of them. Finding bytes is many times faster than decoding. The bytes themselves prove that. An index file cannot: its
+entries may be missing, or lead elsewhere.
 
-Finds the last messages of a segment that meet some conditions: so many physical offsets, and nothing else of them.
-
-The boundaries of messages are known from a segment's start alone, so a segment is read whole; of the log only its end is.
+The last messages of a segment that meet some conditions are given as physical offsets, and nothing else of them. The boundaries
+of messages are known from a segment's start alone, so a segment is read whole; of the log only its end is.
 """
 
 from __future__ import annotations

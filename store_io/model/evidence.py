@@ -29,13 +29,19 @@ from store_io.source.store_dir import UNREAD_KINDS
 
 @dataclass(frozen=True)
 class Evidence:
-    """The facts.
+    """Holds what an audit knows at one moment.
 
+    request: what was asked for. copy: the copy as it was opened: listing, rules, small files.
     broken: something that a broker would read is unknown.
     segments: those that were read; unread: the others.
-
+    queues: those from which consumers are served, with what their tasks found; other_queues: those of a double write that serve
+        nobody.
+    edges: first record and problems of segments of which both ends were looked at, by path.
+    leftovers: entries that matched no message, by queue. views: queues seen from both sides, log and entries.
     late: files not read because the time limit was reached.
     earlier: what the run before says of unchanged segments.
+    prediction: what a start would do. loss: the messages that it would lose. None: nothing can be said.
+    bytes_read: by all tasks so far.
     found: what the tasks of each kind of files have found, by the kind's name. log_problem: a file of the log could not be read.
     """
 
@@ -55,7 +61,7 @@ class Evidence:
     bytes_read: int
     found: Mapping[str, Any] = field(default_factory=dict)
     log_problem: bool = False
-    other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)  # of a combined store: those not served from
+    other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)
 
     _views: dict[str, Any] = field(init=False, default_factory=dict, compare=False)
 

@@ -1,11 +1,9 @@
-"""All runs of a store's segments by queue, as columns: a store of a thousand segments and ten thousand queues has ten million.
+"""Gathers all runs of a store's segments by queue, as columns.
 
-One table holds them; a segment's own `runs` become a part of it, a queue's are gathered from it when they are looked at. Where
-runs lie in temporary files, `stored_queue_runs` takes the table's place.
-
-Runs by queue where they are too many for memory: each segment's lie in a temporary file once more, queue after queue.
-
-They are read for some neighbouring queues at a time, so a walk through the queues in their order reads each run once.
+A store of a thousand segments and ten thousand queues has ten million runs. One table holds them; a segment's own `runs` become a
+part of it, a queue's are gathered from it when they are looked at. If they are too many for memory, the mapping of `stored_runs`
+takes the table's place: each segment's lie in a temporary file once more, queue after queue. They are read for some neighbouring
+queues at a time, so a walk through the queues in their order reads each run once.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Audited:
     def file_views(self) -> Mapping[QueueKey, QueueView]:
         """Return the views of the queues in files.
 
-        If queues are written twice and consumers are served from RocksDB, a queue's matched entries are those in files. Light
+        If there is a double write and consumers are served from RocksDB, a queue's matched entries are those in files. Light
         queues that files do not get are left out.
         """
         twins, copy = self.copy.twins, self.copy

@@ -1,14 +1,11 @@
-"""Messages that a repair could not save, by name: topic, queue, queue offset, physical offset, hashes of their keys.
+"""Finds the messages that a repair gives up, and names each: topic, queue, both offsets, hashes of its keys.
 
     rows = missing_rows(unsaved)       messages that the copy shows and does not hold
     rows = cut_rows(unsaved)           valid ones of the copy beyond the new end of the log, as lines that can be sent again
 
-`given_up` counts the same messages. A missing one is named by what is left of it: an entry of its queue, or its place between
-two others, and index entries that lead to it, which hold the hashes of "topic#key".
-
-The messages that a repair gives up: the copy shows that they were there, and the new store does not hold them.
-
-An audit of the new store says so again (`store_io/audit/checks/repaired_store.py`).
+`given_up` counts the same messages. A missing one is named by what is left of it: an entry of its queue, or its place between two
+others, and index entries that lead to it, which hold the hashes of "topic#key". An audit of the new store says so again
+(`store_io/audit/checks/repaired_store.py`).
 """
 
 from __future__ import annotations

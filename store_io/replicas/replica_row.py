@@ -1,14 +1,10 @@
-"""The result of one group as a row of replicas.json: its copies, their pairs, what each lacks, and the best one to start.
+"""Makes a row of replicas.json from one group: its copies, their pairs, what each lacks, the best to start.
 
-Copies of one DLedger group: how far each log reaches by terms and indexes, and which copy proves a quorum.
-
+For a DLedger group: how far each log reaches by terms and indexes, and which copy proves a quorum (dledger.md 4, 5). For two
+replicas in controller mode: what each would do, and lose, if it joined the other as its slave. The slave cuts its log at the
+consistent point, which follows from the epochs of both alone, and copies the rest (controller.md 5).
 Source: DLedgerLeaderElector.handleVote (a candidate whose last entry has a lower term, or the same term and a lower index, is
-rejected), DLedgerEntryPusher.QuorumAckChecker (dledger.md 4, 5).
-
-Two replicas in controller mode: what each would do, and lose, if it joined the other as its slave.
-
-The slave cuts its log at the consistent point, which follows from the epochs of both alone, and copies the rest.
-Source: AutoSwitchHAClient.doTruncate, DefaultMessageStore.truncateFiles, isOffsetAligned (controller.md 5).
+rejected), DLedgerEntryPusher.QuorumAckChecker; AutoSwitchHAClient.doTruncate, DefaultMessageStore.truncateFiles, isOffsetAligned.
 """
 
 from __future__ import annotations

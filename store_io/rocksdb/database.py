@@ -363,8 +363,8 @@ NO_DATABASE = StoredDatabase("", (), absent=True)
 
 
 def find_database(files: Sequence[StoreFile], folder: str) -> StoredDatabase:
-    """The database in that folder of a store. With neither CURRENT nor a log of its own a broker makes a new, empty one, whatever
-    else lies there (rocksdb.md 3)."""
+    """Return the database in a folder of a store. With neither CURRENT nor a log of its own a broker makes a new, empty one,
+    whatever else lies there (rocksdb.md 3)."""
     own = tuple(f for f in files if f.path.rpartition("/")[0] == folder)
     names = {name_of(f.path) for f in own}
     absent = layout.CURRENT not in names and not any(name.endswith(".log") for name in names)

@@ -1,10 +1,8 @@
-"""The checks over one copy's evidence, in order.
+"""Runs the checks over one copy's evidence, in order; those of a kind are listed in its `Room` (`kinds.all_kinds`).
 
-`StoreAudit` adds what a start would do (`broker_start`) where the audit is complete, and that an earlier audit saw more
-(`emptied.shrunk_findings`). Other copies of the log add theirs (`replicas.replica_findings`). Tasks and the readers of small
-files make findings while they read; `scan_findings` and `small_files` take these in.
-
-Findings that the tasks made while they read, each in its own file.
+Tasks and the readers of small files make findings while they read; `scan_findings` and `small_files` take these in. `StoreAudit`
+adds what a start would do (`broker_start`) if the audit is complete, and that an earlier audit saw more
+(`emptied.shrunk_findings`). Other copies of the log add theirs (`replicas.replica_findings`).
 """
 
 from __future__ import annotations

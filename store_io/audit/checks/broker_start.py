@@ -204,7 +204,7 @@ def _below_minimum(evidence: Evidence, queue: BrokerQueue | None, key: QueueKey,
 
 
 def _why_skipped(prediction: Prediction, queue: BrokerQueue | None) -> str:
-    """Explain a silent loss of queues in RocksDB, and of queues that are written twice (rocksdb.md 3, 8)."""
+    """Explain a silent loss of queues in RocksDB, and of a double write (rocksdb.md 3, 8)."""
     if isinstance(queue, RocksQueue) and queue.cut_back:
         again = f"queue offsets from {queue.max_offset:,} on are given again, and the entries there are overwritten"
         return f": its maximum is set back to {queue.max_offset:,}; {again}"

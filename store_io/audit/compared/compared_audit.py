@@ -1,8 +1,7 @@
-"""An audit that says of one copy what several releases would make of it, and what changed settings would, from one scan.
+"""Audits one copy under several releases, and under changed settings, with one scan.
 
 `compare` does all of it in this process; a runner of many stores drives the audit as any other (`audit_store.run_rounds`).
-
-The release of a copy's broker, where the copy itself leaves no choice: for commands that would otherwise have to ask.
+`detect_release` gives commands the release of a copy's broker if the copy leaves no choice, so that they need not ask.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The search of one segment's damaged places, as a task.
+"""Searches the damaged places of one segment for changes that make a record whole, as a task.
 
-The change that makes the filler at a segment's end whole: its size is what is left, its magic is one number.
-
-The places of a store in which records may be healed: damage that the scans report, and nothing else.
+The places are those that the scans report as damage, and nothing else. A change may also make the filler at a segment's end
+whole: its size is what is left, its magic is one number.
 """
 
 from __future__ import annotations

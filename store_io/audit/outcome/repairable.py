@@ -32,7 +32,7 @@ def no_repair(copy: OpenedCopy) -> Advice | None:
 
 
 def _beside_twins(copy: OpenedCopy) -> str:
-    """Name a feature in use whose effect on queues that are written twice no repair knows, or ""."""
+    """Name a feature in use whose effect on a double write of queues no repair knows, or ""."""
     rules = copy.rules
     if not rules.combined_queues:
         return ""

@@ -1,7 +1,4 @@
-"""All results of one store's audit.
-
-The parts of a copy that were not read in this run, and why.
-"""
+"""Puts together all results of one store's audit, and says which parts were not read and why."""
 
 from __future__ import annotations
 

@@ -74,17 +74,17 @@ class FileQueues:
         return len(self._packed) + sum(key not in self._packed for key in sorted(self._open))
 
     def __iter__(self) -> Iterator[QueueState]:
-        """All of them, to be looked at."""
+        """Yield all queues, to be looked at."""
         self._pack_many()
         return iter(self._open.values()) if self._packed is None else iter(self._packed.values())
 
     def changing(self) -> Iterator[QueueState]:
-        """All of them, each of which may be changed before the next one is asked for."""
+        """Yield all queues, each of which may be changed before the next one is asked for."""
         self._pack_many()
         return iter([*self._open.values()]) if self._packed is None else self._packed.changing()
 
     def _make_room(self) -> None:
-        """Before one more is opened."""
+        """Pack the open queues, if they are many, before one more is opened."""
         if len(self._open) > packed.FEW:
             self._pack_many()
 
@@ -106,7 +106,7 @@ class FileQueues:
             self._open = {}
 
     def snapshot(self, before: Mapping[QueueKey, object]) -> PackedMap[QueueKey, QueueState]:
-        """All of them as they are now, which later steps do not touch. before: an earlier one, to share what is the same."""
+        """Return all queues as they are now, which later steps do not touch. before: an earlier one, to share equal parts."""
         self._pack_many()
         if self._packed is None:
             made = self._pack(self._snapshots(before), few=True)

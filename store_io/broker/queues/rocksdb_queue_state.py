@@ -1,9 +1,8 @@
-"""One ConsumeQueue in RocksDB as the broker holds it: entries by key, a maximum, a minimum (rocksdb.md 3, 4).
+"""Keeps one ConsumeQueue in RocksDB as the broker holds it: entries by key, a maximum, a minimum (rocksdb.md 3, 4).
 
-Entries are never removed by recovery; what is beyond the maximum is not served, and overwritten when its number comes again.
+The ends are those that the family `offset` has. Entries are never removed by recovery; what is beyond the maximum is not served,
+and overwritten when its number comes again.
 Source: RocksDBConsumeQueueOffsetTable, RocksDBConsumeQueueTable.binarySearchInCQ, read at 5.3.1 and 5.3.3.
-
-The ends of queues in the database of a store: the family `offset`, as the rules take it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""The rules by which a release reads config/: its parser's grammar, its managers' refusals, and its use of their tables.
+"""Gives the rules by which a release reads config/ (config.md 1, 2, 3, 6).
 
-Source: config.md 2, 3 and 6; fastjson 1.2.69 (4.x), 1.2.83 (5.0 to 5.3.3), fastjson2 (from 5.4.0); ConfigManager.load,
-TopicConfigManager, SubscriptionGroupManager, ConsumerOffsetManager (decode), ScheduleMessageService.correctDelayOffset,
-RocksDBTopicConfigManager.merge.
-
-The files in config/ that a broker reads when it starts, and those without which it does not start.
-
-Source: BrokerController.initialize (the order of the loaders), ConfigManager.load, TimerMessageStore.load (config.md 1).
+They are: which files it reads, its parser's grammar, its managers' refusals and their use of the tables. It also says without
+which files a broker does not start, and where it keeps its tables.
+Source: fastjson 1.2.69 (4.x), 1.2.83 (5.0 to 5.3.3), fastjson2 (from 5.4.0); BrokerController.initialize (the order of the
+loaders); ConfigManager.load; TopicConfigManager, SubscriptionGroupManager, ConsumerOffsetManager (decode);
+ScheduleMessageService.correctDelayOffset; RocksDBTopicConfigManager.merge; TimerMessageStore.load.
 """
 
 from __future__ import annotations

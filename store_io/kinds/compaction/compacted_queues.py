@@ -54,7 +54,7 @@ class CompactedQueue:
 
 @dataclass
 class CompactedStore:
-    """All of them. refusal: of a name that is no queue's, or of the settings. The queues have their own."""
+    """Holds the compacted queues. refusal: of a name that is no queue's, or of the settings. A queue has one too."""
 
     queues: dict[QueueKey, CompactedQueue] = field(default_factory=dict)
     refusal: Refusal | None = None

@@ -1,10 +1,9 @@
-"""A queue's messages in the CommitLog, by queue offset: through the queue's entries, a window of them at a time.
+"""Finds messages of the CommitLog that a compacted topic's log should hold and does not (compaction.md 4).
 
-Messages of the CommitLog that a compacted topic's log should hold and does not.
-
-Only the newest file of a queue is sure to hold every message with a key between its first and its last one: the broker never
-compacts that file. What follows its last one was not put yet, or never will be.
-Source: CompactionLog.asyncPutMessage and getCompactionFile (compaction.md 4).
+A queue's messages are read by queue offset, through its entries, a window of them at a time. Only the newest file of a queue is
+sure to hold every message with a key between its first and its last one: the broker never compacts that file. What follows its
+last one was not put yet, or never will be.
+Source: CompactionLog.asyncPutMessage and getCompactionFile.
 """
 
 from __future__ import annotations

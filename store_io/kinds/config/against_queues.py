@@ -1,8 +1,8 @@
-"""Tables of config/ against the queues that a start would have: topics that clients cannot find, delayed messages again.
+"""Compares the tables of config/ with the queues that a start would have (config.md 7, 8).
 
-Source: config.md 7, 8; ScheduleMessageService.start, TopicConfigManager.selectTopicConfig.
-
-Queues with messages beyond the numbers of queues that a topic has in its table (config.md 7).
+It finds topics that clients cannot find, queues with messages beyond the numbers of queues in a topic's table, and delayed
+messages that are delivered again.
+Source: ScheduleMessageService.start, TopicConfigManager.selectTopicConfig.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""By which name and id the controller knows the broker of a copy.
+"""Reads the epoch file and the broker's identity of controller mode, as the broker reads them (controller.md 1, 2).
 
-`brokerIdentity`: `cluster#broker#id` once the id is the broker's own; before that `brokerIdentity-temp` with the id that it asks
-for and a code of its own. Source: BrokerMetadata, TempBrokerMetadata, ReplicasManager.register (controller.md 2).
-
-The epoch file of controller mode, read as the broker reads it: which epochs it gives, or that start() fails over it.
-
-Text: the number of entries; CRC-32 of the entry lines, 31 bits of it, 0 where it is not checked; then a line `epoch-start` each.
-Source: CheckpointFile.read, EpochFileCache.initCacheFromFile and EpochEntrySerializer.fromLine, 5.0.0 to 5.3.3 (controller.md 1).
+The epoch file gives epochs, or start() fails over it. It is text: the number of entries; CRC-32 of the entry lines, 31 bits of
+it, not checked if it is 0; then a line `epoch-start` each. `brokerIdentity` says by which name and id the controller knows the
+broker: `cluster#broker#id` once the id is the broker's own; before that `brokerIdentity-temp`, with the id that it asks for and a
+code.
+Source: CheckpointFile.read, EpochFileCache.initCacheFromFile and EpochEntrySerializer.fromLine, 5.0.0 to 5.3.3; BrokerMetadata,
+TempBrokerMetadata, ReplicasManager.register.
 """
 
 from __future__ import annotations

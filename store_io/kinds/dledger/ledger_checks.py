@@ -1,8 +1,7 @@
-"""The terms of a DLedger node's entries against the term that it remembers: an older one could vote twice (dledger.md 5).
+"""Checks a DLedger log: its chain of entries, its index against its data, its terms (dledger.md 1, 3, 5).
 
-The chain of DLedger's entries: each index is one more than the one before, and no term falls (dledger.md 1).
-
-DLedger's index against its data, both ways, and entries that index or checkpoint alone still know (dledger.md 3, 5).
+Each entry's index is one more than the one before, and no term falls. Index and data are compared both ways; entries that index
+or checkpoint alone still know are named. A node whose entries have newer terms than it remembers could vote twice.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Entries that stay: those whose header and message pass every check, as parts in which they follow one another by their headers,
-and the choice of parts that can be made one chain. Indexes have no holes, so what lies between two parts must get entries.
+"""Chooses the entries of a DLedger log that stay, and fills the gaps between them (dledger.md 1).
 
-The entries that fill a gap of a DLedger log: as many as indexes are missing, and exactly as many bytes.
-
-A message that passes every check after a wrong header gets its header anew; all else becomes bridges
-(`log.records.bridges`), each in an entry of its own. A gap may reach over the end of files; what is left at a file's end
-becomes a filler, as DLedger writes it. Source: DLedgerEntryCoder, MmapFileList.preAppend (dledger.md 1).
+Entries stay if header and message pass every check. They form parts, in which they follow one another by their headers, and the
+parts that are chosen can be made one chain. Indexes have no holes, so a gap gets as many entries as indexes are missing, and
+exactly as many bytes. A message that passes every check after a wrong header gets its header anew; all else becomes bridges
+(`log.records.bridges`), each in an entry of its own. A gap may reach over the end of files; what is left at a file's end becomes
+a filler, as DLedger writes it.
+Source: DLedgerEntryCoder, MmapFileList.preAppend.
 """
 
 from __future__ import annotations

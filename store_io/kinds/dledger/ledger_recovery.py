@@ -1,11 +1,9 @@
-"""DLedger's own recovery: from which data file it reads entry headers, where it stops, what it cuts, what counts as committed.
+"""Follows DLedger's own recovery: where it reads, stops and cuts, and what counts as committed (dledger.md 3).
 
-The same in all releases, clean or not (dledger.md 3). Bodies are not read. Source: DLedgerMmapFileStore.recover,
-reviseLedgerBeginIndex, updateCommittedIndex, getEntryPosAndSize, read at 0.2.2, 0.3.1.2, 0.3.2.
-
-The list of index files while DLedger's recovery cuts it and writes units anew.
-
-Source: MmapFileList.truncateOffset, rebuildWithPos, resetOffset, preAppend (dledger.md 3).
+It is the same in all releases, clean or not. Bodies are not read. The list of index files is kept as recovery cuts it and writes
+units anew.
+Source: DLedgerMmapFileStore.recover, reviseLedgerBeginIndex, updateCommittedIndex, getEntryPosAndSize;
+MmapFileList.truncateOffset, rebuildWithPos, resetOffset, preAppend; read at 0.2.2, 0.3.1.2, 0.3.2.
 """
 
 from __future__ import annotations

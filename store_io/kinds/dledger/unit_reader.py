@@ -1,12 +1,9 @@
-"""Units of DLedger's index files: by their numbers, and a whole file as runs.
+"""Reads the units of DLedger's index files, and its two texts, checkpoint and currterm (dledger.md 1, 3).
 
-A file is 160 MiB of which little is written: holes are not read, and memory is a window. Source: DLedgerEntryCoder.encodeIndex
-(dledger.md 1).
-
-DLedger's two texts, checkpoint and currterm, as a start reads them (dledger.md 1, 3).
-
-Both are java.util.Properties of two lines; the `.bak` beside each is never read. Source: DLedgerMmapFileStore.loadCheckPoint and
-recover, MemberState.loadTerm, IOUtils.file2String, string2Properties.
+Units are read by their numbers, or a whole file as runs. A file is 160 MiB, of which little is written: holes are not read, and
+memory is a window. Both texts are java.util.Properties of two lines, read as a start reads them; the `.bak` beside each is not.
+Source: DLedgerEntryCoder.encodeIndex, DLedgerMmapFileStore.loadCheckPoint and recover, MemberState.loadTerm, IOUtils.file2String,
+string2Properties.
 """
 
 from __future__ import annotations

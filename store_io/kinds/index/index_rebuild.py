@@ -1,10 +1,9 @@
-"""Index files of a new store: their entries, written raw by the tasks of a rebuild, are linked into the chains of their slots.
+"""Plans the index files of a new store, and links their entries into the chains of their slots.
 
-A raw entry has the message's store time in place of the time difference and of the entry before it, which depend on the whole
-file. A `LinkTask` goes through one file in order and writes entries, slots and header.
+The plan has the names of the files, and how many entries they hold. The tasks of a rebuild write the entries raw: a raw entry has
+the message's store time in place of the time difference and of the entry before it, which depend on the whole file. A `LinkTask`
+goes through one file in order and writes entries, slots and header.
 Source: IndexFile.putKey, IndexHeader.
-
-The index of a new store: the names of its files, and how many entries they hold.
 """
 
 from __future__ import annotations

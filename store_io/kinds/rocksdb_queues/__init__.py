@@ -1,4 +1,4 @@
-"""ConsumeQueues in RocksDB, alone or written twice (rocksdb.md 1 to 8).
+"""ConsumeQueues in RocksDB, alone or as a double write with files (rocksdb.md 1 to 8).
 
 * `queue_keys`: keys of ConsumeQueues, to and from queues and numbers.
 * `queue_table`: the ends of all queues (family `offset`).
@@ -8,6 +8,6 @@
   kinds of queues.
 * `double_write_compare`: queues in files and in RocksDB against each other.
 * `rocksdb_queue_kind`: the kind; `rocksdb_queue_checks`: the checks.
-* `rocksdb_queue_plan`: what a new store's database holds, also of queues written twice; `rocksdb_queue_rebuild`: the steps that
+* `rocksdb_queue_plan`: what a new store's database holds, also of a double write; `rocksdb_queue_rebuild`: the steps that
   make it; `database_task`: writes it.
 """

@@ -1,4 +1,4 @@
-"""ConsumeQueues that are written twice: the entries in files against those in RocksDB, number by number (rocksdb.md 8).
+"""Compares the two kinds of queues of a double write, files and RocksDB, number by number (rocksdb.md 8).
 
 Bounded: a window of each at a time, and ranges per queue. What the entries of the store that is read lead to is compared where
 the CommitLog is read (kinds.queues.queue_probe).

@@ -1,4 +1,4 @@
-"""The fold over a store whose ConsumeQueues are written twice, in files and in RocksDB, from 5.4.0 on (rocksdb.md 8).
+"""Folds a store with a double write of its ConsumeQueues, to files and RocksDB, from 5.4.0 on (rocksdb.md 8).
 
 Source: CombineConsumeQueueStore: recover, isMappedFileMatchedRecover, getDispatchFromPhyOffset, truncateDirty, start with
 verifyAndInitOffsetForAllStore; CommitLog.recoverNormally, recoverAbnormally; read at 5.4.0 and 5.5.0.

@@ -1,4 +1,4 @@
-"""The ends of all queues of a store, as its database has them: the family `offset`, read whole (rocksdb.md 2).
+"""Reads the ends of all queues of a store from its database: the family `offset`, as a whole (rocksdb.md 2).
 
 Two small entries for each queue; nothing here grows with the number of messages.
 """
@@ -26,7 +26,7 @@ KEY_BYTES = 272  # of the longest key of an end: Java's topics have at most 255 
 
 @dataclass(frozen=True)
 class QueueTable:
-    """The ends of the queues in a database.
+    """Holds the ends of the queues in a database.
 
     ends: those of all queues whose ends can be read.
     damaged: (file, reason) if RocksDB calls bytes bad, at the opening or in the family.
@@ -61,12 +61,12 @@ class QueueTable:
         return frozenset(self.ends.maxima) | self.hidden
 
     def hides(self, key: bytes) -> bool:
-        """Whether bad bytes may hold the end with this key."""
+        """Say whether bad bytes may hold the end with this key."""
         return any(before < key < after for before, after in self.gaps)
 
 
 def read_queue_table(source: ByteSource, database: StoredDatabase) -> QueueTable:
-    """All of it; whatever the bytes are, the answer says what could be read."""
+    """Read the ends in a database. Whatever the bytes are, the answer says what could be read."""
     if database.absent:
         return QueueTable(database)
     reading = _Reading()
@@ -116,13 +116,13 @@ def read_queue_table(source: ByteSource, database: StoredDatabase) -> QueueTable
 
 
 def _entry_runs(tables: Iterable[TableFile]) -> int:
-    """Each table of the first level is one, and each further level with tables."""
+    """Count the runs of a family: each table of the first level is one, and so is each further level with tables."""
     levels = [table.level for table in tables if offset_of_key(table.first_key) is None]
     return levels.count(0) + len({level for level in levels if level})
 
 
 def _read_mark(entries: Database, reading: _Reading) -> bool:
-    """Ask for the mark by its key, as a broker does; whether it can be read."""
+    """Ask for the mark by its key, as a broker does, and say whether it can be read."""
     try:
         value = entries.get(layout.OFFSET_FAMILY, mark_key())
     except DatabaseDamaged:

@@ -1,16 +1,11 @@
-"""The fold over a store whose ConsumeQueues are in RocksDB: what differs from queues in files (rocksdb.md 3).
+"""Folds a store whose ConsumeQueues are in RocksDB: what differs from queues in files (rocksdb.md 3; dledger.md 8).
 
-Source: RocksDBConsumeQueueStore, RocksDBConsumeQueueOffsetTable.truncateDirty, CommitLog.recoverNormally, recoverAbnormally and
-isMappedFileMatchedRecover, read at 5.2.0, 5.3.1 and 5.3.3; 5.4.0 and 5.5.0 as their brokers behave.
-
-Runs of segments -> entries of all queues in RocksDB, in the order of dispatch: each lands at its own key (rocksdb.md 3).
-
-Source: RocksDBConsumeQueueStore.putMessagePosition, dispatch and dispatchLMQ, read at 5.3.3.
-
-The fold over a store with a DLedger log whose ConsumeQueues are in RocksDB (dledger.md 8).
-
-Source: DLedgerCommitLog.dledgerRecoverNormally, dledgerRecoverAbnormally, isMmapFileMatchedRecover; RocksGroupCommitService;
-RocksDBConsumeQueueStore.isMappedFileMatchedRecover, truncateDirty; read at 5.3.3, 5.4.0 and 5.5.0.
+Runs of segments become entries of all queues in the order of dispatch; each lands at its own key. The log may be DLedger's.
+Source: RocksDBConsumeQueueStore.putMessagePosition, dispatch, dispatchLMQ, isMappedFileMatchedRecover, truncateDirty;
+RocksDBConsumeQueueOffsetTable.truncateDirty; RocksGroupCommitService; CommitLog.recoverNormally, recoverAbnormally,
+isMappedFileMatchedRecover; DLedgerCommitLog.dledgerRecoverNormally, dledgerRecoverAbnormally, isMmapFileMatchedRecover. CommitLog
+was read at 5.2.0, 5.3.1 and 5.3.3; 5.4.0 and 5.5.0 are as their brokers behave; dispatch at 5.3.3; DLedger's at 5.3.3, 5.4.0 and
+5.5.0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Queues that are written twice: entries that the kind of queues lacks from which consumers are not served (rocksdb.md 8).
+"""Checks the database of the ConsumeQueues as a whole, and what a double write lacks (rocksdb.md 6, 8).
 
-What is wrong with the entries of the other kind, from which they are served, `queue_entries` says.
-
-The database of the ConsumeQueues as a whole: bad bytes, an older state, ends that a race decides (rocksdb.md 6).
+The database may have bad bytes, be in an older state, or have ends that a race decides. A double write may lack entries in the
+kind of queues from which consumers are not served; `queue_entries` says what is wrong with the other kind.
 """
 
 from __future__ import annotations

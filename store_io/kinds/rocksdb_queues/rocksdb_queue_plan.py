@@ -1,12 +1,10 @@
-"""Plans the database of a repaired store, queue by queue: an entry for every message of the log, at its own queue offset, and the
-queue's two ends (rocksdb.md 9).
+"""Plans the queues of a repaired store's database: an entry for each message, and each queue's two ends (rocksdb.md 9).
 
-Keys need not follow one another, so nothing comes before the first message. Where messages between others are missing, each of
-their queue offsets gets an entry as in a file: a consumer that meets a number without an entry gets nothing there, and 5.5.0
-fails. The numbers that an inner batch takes up beside its entry have none, as a broker leaves them.
-
-Plans the database of queues that lie in files, too: the same entries at the same numbers, and ends such that start() finds
-nothing to change (rocksdb.md 9).
+Each entry has its message's own queue offset. Keys need not follow one another, so nothing comes before the first message. Where
+messages between others are missing, each of their queue offsets gets an entry as in a file: a consumer that meets a number
+without an entry gets nothing there, and 5.5.0 fails. The numbers that an inner batch takes up beside its entry have none, as a
+broker leaves them. Of a double write the database gets the same entries at the same numbers as the files, and ends such that
+start() finds nothing to change.
 """
 
 from __future__ import annotations

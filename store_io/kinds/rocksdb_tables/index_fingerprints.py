@@ -1,8 +1,4 @@
-"""Prints of the entries that messages have in an index in RocksDB (rocksdb.md 10).
-
-Source: IndexRocksDBStore.buildIndex, IndexRocksDBRecord.getKeyBytes (5.4.0, 5.5.0).
-
-The entries that messages have in an index in RocksDB, as bytes (rocksdb.md 10): what `index_prints` takes prints of.
+"""Makes the entries that messages have in an index in RocksDB, as bytes and as fingerprints (rocksdb.md 10).
 
 Source: IndexRocksDBStore.buildIndex, IndexRocksDBRecord.getKeyBytes (5.4.0, 5.5.0).
 """

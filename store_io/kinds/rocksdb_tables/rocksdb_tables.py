@@ -1,12 +1,8 @@
-"""Index and transactions in RocksDB against the CommitLog (rocksdb.md 10).
+"""Checks index and transactions in RocksDB against the CommitLog (rocksdb.md 10).
 
-`file` is the database's folder; the message names an entry by the text of its key, `phy_offset` says where it leads.
-
-Table files in rocksdbstore/ that its database does not name: a MANIFEST that was cut opens as an older state without an error
-(rocksdb.md 10).
-
-Entries of transactions in RocksDB that a broker writes and passes over itself: a producer put an "@" into its unique key
-(rocksdb.md 10).
+`file` is the database's folder; the message names an entry by the text of its key, `phy_offset` says where it leads. Also
+checked: table files in rocksdbstore/ that the database does not name, as a MANIFEST that was cut opens as an older state without
+an error; and entries of transactions that a broker writes and passes over itself, as a producer put an "@" into its unique key.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The claims of a tiered store's metadata: messages that lie elsewhere and were not read (compaction.md 7).
+"""Reads config/tieredStoreMetadata.json and reports the messages that it claims a tiered store holds (compaction.md 7).
 
-config/tieredStoreMetadata.json: which messages the tiered store holds, as its metadata claims. Its bytes lie elsewhere.
-
-Source: DefaultMetadataStore and its entities (5.3.0 on), TieredMetadataManager (5.1.0 to 5.2.0) (compaction.md 7).
+Their bytes lie elsewhere and were not read.
+Source: DefaultMetadataStore and its entities (5.3.0 on), TieredMetadataManager (5.1.0 to 5.2.0).
 """
 
 from __future__ import annotations

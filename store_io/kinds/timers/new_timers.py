@@ -1,10 +1,7 @@
-"""The bytes of a new timer log and wheel, of units in their order (timer.md 3, 4, 8).
+"""Chooses the timer messages that still wait, and makes a timer log and wheel for them (timer.md 3, 4, 8).
 
-Source: TimerLog.append, TimerMessageStore.doEnqueue, TimerWheel.putSlot, TimerCheckpoint.flush (5.0.0 to 5.5.0).
-
-The timer messages that are not delivered yet, and the units by which a start delivers each of them once (timer.md 8).
-
-Pure functions of rows. Source: TimerMessageStore.doEnqueue, dequeue (5.0.0 to 5.5.0).
+By the new units a start delivers each of these messages once. Pure functions of rows.
+Source: TimerMessageStore.doEnqueue, dequeue, TimerLog.append, TimerWheel.putSlot, TimerCheckpoint.flush (5.0.0 to 5.5.0).
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The files of a copy's timer store, and whether the release takes them.
+"""Finds the files of a copy's timer store and reads config/timercheck (timer.md 2).
 
-Source: TimerMessageStore (constructor, load), TimerWheel (constructor), TimerLog.load, BrokerController.initializeMessageStore.
-
-config/timercheck: how far the timer store had come (timer.md 2).
-
-Source: TimerCheckpoint, the constructor: it maps 4096 bytes, so a shorter file reads as zeros.
+It says whether the release takes these files. config/timercheck says how far the timer store had come; the broker maps 4096 bytes
+of it, so a shorter file reads as zeros.
+Source: TimerMessageStore (constructor, load), TimerWheel (constructor), TimerLog.load, TimerCheckpoint (constructor),
+BrokerController.initializeMessageStore.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Recovery of the timer store: pure functions of its checkpoint (timer.md 5).
+"""Says where recovery reads the timer log, and which units a start finds (timer.md 5).
 
-Source: TimerMessageStore.recover, reviseQueueOffset (5.1.4, 5.3.2 to 5.5.0); TimerMessageRocksDBStore.start (5.4.0).
-
-The units of the timer log that a start finds: those to which a slot leads, by itself or from link to link (timer.md 5).
-
-Pure functions of slots and links.
-Source: TimerMessageStore.recover, recoverAndRevise, dequeue; TimerWheel.checkPhyPos (5.1.4 to 5.5.0).
+A start finds the units to which a slot leads, by itself or from link to link. Pure functions of checkpoint, slots and links.
+Source: TimerMessageStore.recover, reviseQueueOffset (5.1.4, 5.3.2 to 5.5.0), recoverAndRevise, dequeue and TimerWheel.checkPhyPos
+(5.1.4 to 5.5.0); TimerMessageRocksDBStore.start (5.4.0).
 """
 
 from __future__ import annotations

@@ -332,7 +332,7 @@ class _Folded:
 
     @property
     def findings(self) -> list[Finding]:
-        """All of them."""
+        """Return all findings, the last of them with the number of those beyond it."""
         if not self._more:
             return self._first
         return [*self._first[:-1], replace(self._first[-1], count=self._first[-1].count + self._more)]

@@ -1,11 +1,8 @@
-"""Units of the timer log, window by window (timer.md 3).
+"""Reads the units of the timer log and the slots of the timer wheel (timer.md 3, 4).
 
-Source: TimerLog.append, TimerMessageStore.recoverAndRevise (5.1.4 to 5.5.0). Units lie on a grid of their own size in each file,
-so what follows a damaged one is found again.
-
-Slots of the timer wheel: those that hold anything, with the index where they lie (timer.md 4).
-
-Source: TimerWheel.getSlot, putSlot, getSlotIndex; Slot. The file is sparse: holes cost nothing.
+Units are read window by window. They lie on a grid of their own size in each file, so what follows a damaged one is found again.
+A slot is read if it holds anything, with the index where it lies. The wheel's file is sparse: holes cost nothing.
+Source: TimerLog.append, TimerMessageStore.recoverAndRevise (5.1.4 to 5.5.0); TimerWheel.getSlot, putSlot, getSlotIndex; Slot.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""Units of the timer log against the messages that they lead to (timer.md 6).
+"""Compares units of the timer log, and timers' entries in RocksDB, with the messages that they lead to (timer.md 6, 9).
 
-Source: TimerMessageStore.doEnqueue (5.1.4 to 5.5.0): what a unit takes over of its message.
-
-Entries of timers in RocksDB against the messages that they lead to (timer.md 9).
-
-Source: TimerMessageRocksDBStore.TimerSysTopicScanService, Timeline.TimelineIndexBuildService (5.4.0, 5.5.0): what an entry takes
-over of its message.
+Source: TimerMessageStore.doEnqueue (5.1.4 to 5.5.0): what a unit takes over of its message;
+TimerMessageRocksDBStore.TimerSysTopicScanService, Timeline.TimelineIndexBuildService (5.4.0, 5.5.0): what an entry does.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class WaitingTimersTask:
 
 
 def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> Found | str:
-    """All of them, or a sentence why they are not known."""
+    """Return the timer messages that still wait, or a sentence why they are not known."""
     if view.rows is not None:
         return _found(view.rows, clock, view.last_store_time, 0, 1)
     segments, count = with_timers(audit.segments)

@@ -1,13 +1,11 @@
-"""The framing of the log: how records lie one after the other in a segment.
+"""Says how records lie one after the other in a segment: RocketMQ's own framing, and DLedger's (dledger.md 1).
 
-A frame is a header of always the same length, if the framing has one, and a record of RocketMQ's own form. The record stores
-its own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment
-is a filler. All that walks a segment asks the framing of its `RecordCheck`.
+A frame is a header of always the same length, if the framing has one, and a record of RocketMQ's own form. The record stores its
+own physical offset; ConsumeQueues and the index name that, never the frame's. What may follow the last frame of a segment is a
+filler. All that walks a segment asks the framing of its `RecordCheck`. DLedger's data files have 48 bytes before each record, and
+a filler whose magic comes before its size.
 
 Another framing is a module and a line in `FRAMINGS`, and more: CONTRIBUTING.md, "add a framing of the log".
-
-DLedger's data files: 48 bytes before each record, and a filler whose magic comes before its size (dledger.md 1).
-
 Source: DLedgerCommitLog.checkMessageAndReturnSize (skips the header unread), DLedgerEntryCoder, MmapFileList.preAppend.
 """
 

@@ -1,9 +1,8 @@
-"""The columns that a decoder fills: one row per message, the (topic, queue id) pairs met, and the place at which it stopped.
+"""Holds the columns that a decoder fills, and works out the index entries of their messages (recovery.md 8.2).
 
-Two decoders share it: `commitlog_columns` (compiled, fast) and `commitlog_reader` (the readable reference). What the fast
-one does not accept is judged by `RecordCheck.verdict` and, where valid, appended with `append_message`.
-
-The index entries of the messages in `Columns`, for all rows at once (recovery.md 8.2).
+There is one row per message, the (topic, queue id) pairs met, and the place at which the decoder stopped. Two decoders share the
+columns: `commitlog_columns` (compiled, fast) and `commitlog_reader` (the readable reference). What the fast one does not accept
+is judged by `RecordCheck.verdict` and, if valid, appended with `append_message`. Index entries are made for all rows at once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Unusual headers of one segment's messages that pass every check: found in columns, judged one by one.
+"""Judges unusual headers of a segment's valid messages: found in columns, looked at one by one.
 
-Torn properties that the broker itself wrote again: the transaction check, the schedule and retry services put a message
-back or move it with the body, the born time and the properties that it has.
-
-So one damage is found as often as its message was written. The first one is the damage, the later ones are its consequences.
+Torn properties may be written again by the broker itself: the transaction check, the schedule and retry services put a message
+back or move it with the body, the born time and the properties that it has. So one damage is found as often as its message was
+written. The first one is the damage, the later ones are its consequences.
 Source: TransactionalMessageBridge.renewHalfMessageInner, DefaultTransactionalMessageCheckListener.toMessageExtBrokerInner,
 EndTransactionProcessor.endMessageTransaction, ScheduleMessageService.messageTimeup, PopReviveService.reviveRetry.
 """

@@ -1,10 +1,8 @@
 """Judges a place without a valid message: unwritten, a filler, or damage; finds where messages continue after it.
 
-No local check can prove a message's boundary, so all that is found after damage is plausible at best. Order of trust:
-the sizes that the broken frame itself gives, where something valid follows there; else the next magic whose frame passes
-every check, stores its own position and has a successor.
-
-A segment as `message_verdict.Frames` for places in damage where a message may begin: their properties cost little.
+No local check can prove a message's boundary, so all that is found after damage is plausible at best. Order of trust: the sizes
+that the broken frame itself gives, if something valid follows there; else the next magic whose frame passes every check, stores
+its own position and has a successor.
 
 The only question at such a place is whether a valid message begins there. A few properties decide that. Frames in damage may
 claim properties that overlap, up to 32 KB for every 90 bytes, so compiled code picks the parts that decide before any is read.

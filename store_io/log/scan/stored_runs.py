@@ -1,8 +1,7 @@
-"""Segment summaries whose runs lie in a temporary file: where neighbouring messages differ, each is a run of its own.
+"""Keeps the runs of segment summaries in a temporary file, and packs summaries for their way between processes.
 
-Segment summaries on their way from where they were made: small as pickles, and sharing what they have in common.
-
-A summary has a run per queue at least, of 113 bytes; ten million of them would exceed what Spark takes as a job's result.
+Where neighbouring messages differ, each is a run of its own. A summary has a run per queue at least, of 113 bytes; ten million of
+them would exceed what Spark takes as a job's result. So pickles are small, and summaries share what they have in common.
 """
 
 from __future__ import annotations

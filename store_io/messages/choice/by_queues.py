@@ -1,15 +1,15 @@
 """Chooses the parts of the log that hold the asked messages of some queues, as their ConsumeQueues say.
 
 Each entry must lead to a message that the audit accepts, of its topic, queue, queue offset and size, and further into the log
-than the one before. Where one does not, anything may be wrong, and the whole log is read. So it is where a queue has no files,
-or empty entries between others. What the entries do not reach is read, too: the log from the last one on where the question
-goes beyond it, and up to the first one where it begins before that. Entries that lead below the log's start say nothing, as
-messages that are gone and damage look alike: where the question begins with such, the first one after them that leads into
-the log counts as the queue's first. What is read is read from a segment's start, so a message's status is that of the whole
-log. A second message with a queue offset that an entry leads to can be anywhere, and so can one whose stored queue offset is
-damaged: the log alone shows them, so an answer that is narrowed down like this has to say so.
+than the one before. If one does not, anything may be wrong, and the whole log is read. So it is if a queue has no files, or empty
+entries between others. What the entries do not reach is read, too: the log from the last one on if the question goes beyond it,
+and up to the first one if it begins before that. Entries that lead below the log's start say nothing, as messages that are gone
+and damage look alike: if the question begins with such, the first one after them that leads into the log counts as the queue's
+first. What is read is read from a segment's start, so a message's status is that of the whole log. A second message with a queue
+offset that an entry leads to can be anywhere, and so can one whose stored queue offset is damaged: the log alone shows them, so
+an answer that is narrowed down like this has to say so.
 
-ConsumeQueue entries of a question that lead where this copy has no segment: their messages cannot be found in it.
+`entries_led_out` counts the entries that lead where this copy has no segment: their messages cannot be found in it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The progress of consumer groups and delay levels, as Arrow batches: the offsets that a start takes, beside the queues' ends.
+"""Makes rows on the progress of consumer groups and delay levels: a start's offsets, beside the queues' ends.
 
-They are read as the release reads them: from a file of config/, the .bak in its place, or a database (config.md). Offsets of
-groups without any commit are nowhere, so such groups have no row. Columns: `schemas.sources.OFFSETS`.
-
-The ends of a copy's queues on disk, as recovery finds them or a database says. Nothing is judged: a start may cut them.
+Offsets are read as the release reads them: from a file of config/, the .bak in its place, or a database (config.md). Groups
+without any commit have no offsets anywhere, so they have no row. The ends of queues are those on disk, as recovery finds them or
+a database says. Nothing is judged: a start may cut them. The rows are Arrow batches; columns: `schemas.sources.OFFSETS`.
 """
 
 from __future__ import annotations

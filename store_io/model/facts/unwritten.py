@@ -50,7 +50,7 @@ class Hole:
 
 
 def _holes(segments: Iterable[SegmentSummary]) -> list[Hole]:
-    """All of them, by physical offset. Trailing zeros of the last segment with data are not holes."""
+    """Return all holes, by physical offset. Trailing zeros of the last segment with data are not holes."""
     found: list[Hole] = []
     later, next_time = False, 0
     for segment in sorted(segments, key=lambda s: s.base_offset, reverse=True):

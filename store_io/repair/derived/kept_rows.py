@@ -1,11 +1,9 @@
-"""Keeps what an audit's scan has met in a segment beside the new store, so that a rebuild need not read the segment once more.
+"""Keeps what an audit's scan has met in a segment, beside the new store.
 
-The rows have the form in which a rebuild takes them: queue entries (`entry_rows.QUEUED_DTYPE`) and raw index entries, in the
-order of the log. They hold as long as the audit itself does: a change of the log leads to another audit.
-
-The parts of decoded messages that a rebuild keeps: rows for queue entries, queue by queue, and raw index entries.
-
-Compiled code goes from row to row by address: NumPy's copies of single fields took longer than decoding.
+So a rebuild need not read the segment once more. The rows have the form in which a rebuild takes them: queue entries
+(`QUEUED_DTYPE`), queue by queue, and raw index entries, in the order of the log. They hold as long as the audit itself does: a
+change of the log leads to another audit. Compiled code goes from row to row by address: NumPy's copies of single fields took
+longer than decoding.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One round of making anew what is derived: the queues and the index that an audit blames. Queues in RocksDB are made as a
-whole (`keyed_rebuild`); of queues that are written twice both kinds are, each where it is blamed.
+"""Rebuilds the queues and the index that an audit blames, in one round.
 
-One pass over the log writes the entries of both. Another round may follow: some findings appear only once the
-store counts as cleanly stopped.
+Queues in RocksDB are made as a whole (`rocksdb_queue_rebuild`); of a double write each kind of queues is, if it is blamed. One
+pass over the log writes the entries of both. Another round may follow: some findings appear only once the store counts as cleanly
+stopped.
 """
 
 from __future__ import annotations

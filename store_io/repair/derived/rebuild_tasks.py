@@ -1,8 +1,8 @@
-"""Queue and index entries written straight from the scan of a segment.
+"""Writes queue and index entries straight from the scan of a segment.
 
 A `BuildTask` reads one segment of the new store and writes the entries of its messages to where they belong: their places are
-known before, so that all segments can be done at once. An index entry is written raw (`index_link`), and so are entries of a
-database (`database_task`).
+known before, so that all segments can be done at once. An index entry is written raw (`index_rebuild` links it), and so are
+entries of a database (`database_task`).
 Source: ConsumeQueue.putMessagePositionInfo, BatchConsumeQueue.putBatchMessagePositionInfo.
 """
 

@@ -386,7 +386,7 @@ class StoreFileWriter:
             os.ftruncate(self.descriptor, size)
 
     def write(self, position: int, data: bytes | memoryview | np.ndarray) -> None:
-        """All of the bytes, from that position on."""
+        """Write all of the bytes, from that position on."""
         view = memoryview(data).cast("B")  # type: ignore[arg-type]  # of an array too
         with _write_errors(self.path):
             while len(view):

@@ -208,7 +208,7 @@ def test_the_packed_environment_works_wherever_it_is_unpacked(tmp_path: Path) ->
     )
     assert done.stdout.splitlines() == [
         f"{tmp_path}/some where/site-packages/pyarrow/__init__.py",
-        f"{environment.ROOT}/store_io/audit/loss.py",
+        f"{environment.ROOT}/store_io/model/loss.py",
     ], done.stderr
 
 

@@ -1,7 +1,7 @@
 """The logs of compacted topics, written byte by byte into a built store: a second witness of their form.
 
 As CompactionLog puts them: of each queue the records with KEYS, each with its place in this log as physical offset, and a
-46-byte entry in a file of the same name. `entries_file` and `log_file` are the lengths of the files.
+46-byte entry in a file of the same name. `ENTRIES_FILE` and `LOG_FILE` are the lengths of the files.
 Source: CompactionLog, SparseConsumeQueue and BatchConsumeQueue, 5.1.4 to 5.5.0.
 """
 

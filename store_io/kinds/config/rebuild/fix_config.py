@@ -1,11 +1,10 @@
 """Writes what the files of config/ lack, with --fix-config; without it says what that would write.
 
-The progress of each delay level, by the copies of delayed messages that the log holds in their real topics.
-
-A broker delivers the messages of a level in the order of its queue, and writes how far it came only every 10 s. So a copy that is
-in the log shows that its message and all before it were delivered. Message and copy have the same unique key, real topic and
-queue, born time, body and number of vain consumptions; the copy lies in its real topic. What was sent twice has two copies.
-With enableScheduleAsyncDeliver a few messages before the last copy may lack theirs, where a crash came between.
+The progress of each delay level follows from the copies of delayed messages that the log holds in their real topics. A broker
+delivers the messages of a level in the order of its queue, and writes how far it came only every 10 s. So a copy that is in the
+log shows that its message and all before it were delivered. Message and copy have the same unique key, real topic and queue, born
+time, body and number of vain consumptions; the copy lies in its real topic. What was sent twice has two copies. With
+enableScheduleAsyncDeliver a few messages before the last copy may lack theirs, where a crash came between.
 Source: ScheduleMessageService.DeliverDelayedMessageTimerTask.executeOnTimeUp, messageTimeup (config.md 9).
 """
 
