@@ -20,6 +20,8 @@ from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
 
+Files = list[CompactedFileSummary]
+
 
 @dataclass
 class CompactedStart:
@@ -58,9 +60,6 @@ def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary],
                 start.refusals.append(refusal)
     start.queues = queues
     return start
-
-
-Files = list[CompactedFileSummary]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ from store_io.kinds.dledger.ledger_walks import DataWalk, Stretch
 from store_io.source.byte_source import ByteSource
 
 NEAR = 64  # parts before one that are tried as the one that it continues
+MOST_BYTES = 1 << 24  # of one bridge; larger ones could be more than a broker reads at once
+HEADER, BRIDGE, FILLER = "header", "bridge", "filler"
+Sizes = Callable[[int, int], int]  # (base of a file, position) -> bytes of the valid message there, 0 where there is none
 
 
 @dataclass(frozen=True)
@@ -117,15 +120,6 @@ def without_end(files: Iterable[DataFile], limit: int | None, ends: Mapping[str,
 def moved_first(part: Part, count: int) -> Part:
     """The part with that many entries more before it."""
     return replace(part, first_index=part.first_index - count)
-
-
-MOST_BYTES = 1 << 24  # of one bridge; larger ones could be more than a broker reads at once
-
-
-HEADER, BRIDGE, FILLER = "header", "bridge", "filler"
-
-
-Sizes = Callable[[int, int], int]  # (base of a file, position) -> bytes of the valid message there, 0 where there is none
 
 
 @dataclass(frozen=True)

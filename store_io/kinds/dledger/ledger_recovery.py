@@ -22,6 +22,8 @@ from store_io.broker.prediction import LogFile, Refused, cut_files
 from store_io.broker.settings.ledger_files import LedgerFiles
 from store_io.kinds.dledger.ledger_walks import CHAIN, FILE_END, FILLER, DataWalk, LedgerTexts, Stretch
 
+READ_AT_LEAST = 3  # data files from the end on that recovery reads
+
 
 @dataclass
 class UnitFile:
@@ -103,9 +105,6 @@ class UnitList:
                 file.begin = position % SIZE
             kept.append(file)
         self._keep(kept)
-
-
-READ_AT_LEAST = 3  # data files from the end on that recovery reads
 
 
 class LedgerEnd(NamedTuple):

@@ -49,7 +49,6 @@ NEED_EXPECTED, NEED_FOUND, DISAGREE = 0, 1, 2
 
 _EXACT, _HALF, _NEITHER, _SKIP = 5, 2, -1, -1
 
-
 EXPECTED_DTYPE = np.dtype(
     [
         ("phy_offset", "i8"),

@@ -31,8 +31,6 @@ from store_io.source.piece_digest import PieceDigest
 WINDOW_BYTES = 1 << 20
 _LOOKED_AT_BYTES = 1 << 14
 MAX_FINDINGS = 1000
-
-
 TIME_DIFFERENCE = "the time difference of index entries does not fit their messages"  # message of an INDEX_WRONG about this alone
 
 

@@ -21,8 +21,6 @@ from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDa
 from store_io.source.byte_source import ByteSource
 
 FETCHED_ENTRIES = 8192  # of one queue: each read asks another process, or another machine
-
-
 LAST_NUMBER = (1 << 63) - 1
 
 

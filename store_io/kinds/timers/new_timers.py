@@ -21,6 +21,8 @@ from store_io.base.fingerprints import among
 from store_io.kinds.timers.timer_fates import TimerMessages
 
 OVERDUE_OF_SLOT = 10_000  # units: a broker holds all of a slot at once
+_ROOM = layout.UNIT_BYTES + layout.UNIT_HEAD_BYTES  # a unit is put where a filler's head has room after it
+WHEEL_PIECE = 2048  # slots written at once
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,6 @@ def unit_times(out_time: np.ndarray, deletes: np.ndarray, clock: Clock) -> UnitT
     magic[far] |= layout.MAGIC_ROLL
     magic[deletes] |= layout.MAGIC_DELETE
     return UnitTimes(time, magic, read_slot)
-
-
-_ROOM = layout.UNIT_BYTES + layout.UNIT_HEAD_BYTES  # a unit is put where a filler's head has room after it
-
-
-WHEEL_PIECE = 2048  # slots written at once
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from store_io.model import log_map as lm
 from store_io.model.log_map import LogMap
 
 MOST_WRONG = 100
+MOST_WRONG_ENTRIES = 100
+NO_POSITION = -1  # of what lies in no timer log
 
 
 @dataclass(frozen=True)
@@ -114,12 +116,6 @@ def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int
             actual = f"{what} {units[unit_name][i]}" if name else f"magic {units['magic'][i]}" if chosen is flag else "none there"
             found.wrong.append(WrongUnit(int(units["position"][i]), expected, actual))
     return found
-
-
-MOST_WRONG_ENTRIES = 100
-
-
-NO_POSITION = -1  # of what lies in no timer log
 
 
 @dataclass(frozen=True)

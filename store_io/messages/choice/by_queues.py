@@ -36,6 +36,15 @@ from store_io.messages.open_store import OpenStore, QueueFiles
 from store_io.source.byte_source import ByteSource, OpenFiles
 
 MOST_LED_OUT = 1 << 17  # that are looked at, of each queue
+SMALL_LOG_BYTES = 128 << 20  # read in less time than it takes to look at entries
+ENTRY_BYTES = 1 << 19  # of a log that are read in the time that it takes to look at an entry
+MOST_ENTRIES = 8192  # that are looked at, of all queues
+MOST_BYTES = 32 << 20  # of messages of which only the first few are wanted
+WINDOW_ENTRIES = 1 << 15
+MOST_WINDOWS = 128  # of entries that a look for the queue's first or last one takes
+LARGEST_OFFSET = (1 << 63) - 1
+WORTH_IT = 0.75  # of a log, where so much is to be read it may be all
+_UNREAD = -1
 
 
 def entries_led_out(store: OpenStore, wanted: MessageFilter) -> int:
@@ -69,33 +78,6 @@ def _led_out(store: OpenStore, files: tuple[MappedFile, ...], wanted: MessageFil
     for file in segments:
         held |= (places >= file.start) & (places < file.start + file.size)
     return int((~held).sum())
-
-
-SMALL_LOG_BYTES = 128 << 20  # read in less time than it takes to look at entries
-
-
-ENTRY_BYTES = 1 << 19  # of a log that are read in the time that it takes to look at an entry
-
-
-MOST_ENTRIES = 8192  # that are looked at, of all queues
-
-
-MOST_BYTES = 32 << 20  # of messages of which only the first few are wanted
-
-
-WINDOW_ENTRIES = 1 << 15
-
-
-MOST_WINDOWS = 128  # of entries that a look for the queue's first or last one takes
-
-
-LARGEST_OFFSET = (1 << 63) - 1
-
-
-WORTH_IT = 0.75  # of a log, where so much is to be read it may be all
-
-
-_UNREAD = -1
 
 
 @dataclass(frozen=True)

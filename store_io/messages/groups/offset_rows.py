@@ -36,6 +36,10 @@ from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_cause
 
 LARGEST = (1 << 63) - 1  # that a column can hold; damaged entries say more
+CONSUMER, DELAY = "consumer", "delay"
+BATCH_ROWS = 1 << 14
+_COLUMNS = {column.name: column for column in OFFSETS}
+_OF_ENDS = {"queue_end", "lag", "status"}  # columns for which the queues are looked at
 
 
 class QueueEnds:
@@ -80,18 +84,6 @@ def queue_end(source: ByteSource, queue: QueueFiles) -> int:
         (last,) = read_entries(source, files, end - 1, end, batch=True)
         end = int(last["base"]) + int(last["count"])
     return min(end, LARGEST)
-
-
-CONSUMER, DELAY = "consumer", "delay"
-
-
-BATCH_ROWS = 1 << 14
-
-
-_COLUMNS = {column.name: column for column in OFFSETS}
-
-
-_OF_ENDS = {"queue_end", "lag", "status"}  # columns for which the queues are looked at
 
 
 @dataclass(frozen=True)
