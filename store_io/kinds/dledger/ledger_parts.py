@@ -123,7 +123,7 @@ def moved_first(part: Part, count: int) -> Part:
 
 
 @dataclass(frozen=True)
-class Room:
+class GapBytes:
     """Bytes [start, end) of the data file that begins at `base`. exact: an entry follows at once; else the file ends there."""
 
     base: int
@@ -149,7 +149,7 @@ class Piece:
     end: int
 
 
-def fill_gap(rooms: Sequence[Room], entries: int, least: int, message_at: Sizes) -> list[Piece] | None:
+def fill_gap(rooms: Sequence[GapBytes], entries: int, least: int, message_at: Sizes) -> list[Piece] | None:
     """Return pieces with that many entries that fill the rooms, or None.
 
     least: bytes of an entry with a bridge.
@@ -166,14 +166,14 @@ def fill_gap(rooms: Sequence[Room], entries: int, least: int, message_at: Sizes)
                 break
             kept.append(Piece(HEADER, first.base, at, end))
             at = end
-        rest[0] = Room(first.base, at, first.end, first.exact)
+        rest[0] = GapBytes(first.base, at, first.end, first.exact)
     bridged = _bridge(rest, entries - len(kept), least)
     if bridged is not None:
         return [*kept, *bridged]
     return _bridge(rooms, entries, least) if kept else None
 
 
-def _bridge(rooms: Sequence[Room], entries: int, least: int) -> list[Piece] | None:
+def _bridge(rooms: Sequence[GapBytes], entries: int, least: int) -> list[Piece] | None:
     needs = [1 if room.size and (room.exact or room.start == 0) else 0 for room in rooms]
     most = [(room.size - (0 if room.exact else layout.MIN_BLANK_BYTES)) // least for room in rooms]
     spare = entries - sum(needs)
@@ -195,7 +195,7 @@ def _bridge(rooms: Sequence[Room], entries: int, least: int) -> list[Piece] | No
     return pieces
 
 
-def _in_room(room: Room, count: int, least: int) -> list[Piece] | None:
+def _in_room(room: GapBytes, count: int, least: int) -> list[Piece] | None:
     pieces, at = [], room.start
     for number in range(count):
         if not room.exact:

@@ -119,7 +119,7 @@ class LedgerEnd(NamedTuple):
 
 
 @dataclass
-class Ledger:
+class LedgerMemory:
     """A group's log in the broker's memory. Indexes and committed_pos are -1 without one, divided without a log.
 
     start_file, stop_file: places in the list of data files, of those that recovery reads.
@@ -158,7 +158,7 @@ class Ledger:
         }
 
 
-def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: LedgerTexts) -> Ledger:
+def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: LedgerTexts) -> LedgerMemory:
     """Return the ledger after recovery of a log that has data files. Raises Refused if the process ends or load() throws."""
     if files.misfit:
         raise Refused(files.misfit)
@@ -185,13 +185,13 @@ def recovered_end(files: LedgerFiles, walk_of: Callable[[MappedFile], DataWalk])
 class _Recovery:
     def __init__(self, files: list[MappedFile], walks: list[DataWalk], units: UnitList):
         self.files, self.walks, self.units = files, walks, units
-        self.ledger = Ledger([LogFile(f, f.size) for f in files], units)
+        self.ledger = LedgerMemory([LogFile(f, f.size) for f in files], units)
         self.first: int | None = None  # index of the first entry that is read
         self.last: Stretch | None = None
         self.last_file = 0
         self.rewriting = False  # units, from the first entry on whose unit differs
 
-    def run(self, texts: LedgerTexts) -> Ledger:
+    def run(self, texts: LedgerTexts) -> LedgerMemory:
         ledger = self.ledger
         ledger.divided = self.files[0].start
         end = self.read()

@@ -10,7 +10,7 @@ from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile
 from store_io.broker.prediction import Refused
 from store_io.broker.settings.ledger_files import LedgerFiles
-from store_io.kinds.dledger.ledger_recovery import Ledger, recover_ledger
+from store_io.kinds.dledger.ledger_recovery import LedgerMemory, recover_ledger
 from store_io.kinds.dledger.ledger_walks import FILLER, HEADER, UNWRITTEN, DataWalk, EntryPlace, LedgerTexts, Stretch
 
 SIZE, EACH = 1000, 10
@@ -33,7 +33,7 @@ def walks(count: int, term: int = 0) -> list[DataWalk]:
 NOTHING = LedgerTexts()
 
 
-def recovered(given: list[DataWalk], texts: LedgerTexts = NOTHING) -> Ledger:
+def recovered(given: list[DataWalk], texts: LedgerTexts = NOTHING) -> LedgerMemory:
     data = [MappedFile(w.path, w.start, w.size) for w in given]
     files = LedgerFiles("dledger-n0", data, [MappedFile("dledger-n0/index/0", 0, 167_772_160)])
     return recover_ledger(files, {w.path: w for w in given}, texts)
