@@ -70,7 +70,7 @@ class LedgerFold(Fold):
             raise Refused(files.refusal)
         m = self._with_marks(self.max_cq_phy())
         if files.data:
-            self.ledger = recover_ledger(files, self.read.walks, self.read.texts)
+            self.ledger = recover_ledger(files, self.read.walks, self.read.texts, self.rules)
             self._say_where()
             self.log[:] = [*self.old, *self.ledger.data]
             self.deleted += self.ledger.deleted
