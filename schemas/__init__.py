@@ -5,9 +5,8 @@
 * `entries`: entries of derived files, units and slots of timers as numpy dtypes.
 * `store_names`: names of folders below a store's root.
 * `rows`: the dataclasses that travel between the packages.
-* `severities`: note, rebuildable, loss.
 * `advice`: why a broker refuses a store; what to do next; why an audit is incomplete, and what that means for the exit code.
-* `finding_codes`: the catalogue of findings: code, severity, what it is about, cure, meaning, next step.
+* `finding_codes`: severities, and the catalogue of findings: code, severity, what it is about, cure, meaning, next step.
 * `severity_cases`: circumstances in which a finding weighs otherwise than its code.
 * `sources`: the columns of the Spark data sources.
 * `arrow`: Arrow schemas of the record-level datasets (messages, rebuilt ConsumeQueue and Index entries).

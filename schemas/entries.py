@@ -13,7 +13,6 @@ import numpy as np
 
 ENTRY_DTYPE = np.dtype([("phy_offset", "i8"), ("size", "i4"), ("tags_code", "i8")])
 
-
 BATCH_DTYPE = np.dtype(
     [
         ("phy_offset", "i8"),
@@ -27,24 +26,12 @@ BATCH_DTYPE = np.dtype(
     ]
 )
 
-
 KEYED_ENTRY_DTYPE = np.dtype([("phy_offset", "i8"), ("size", "i4"), ("tags_code", "i8"), ("store_time", "i8")])  # in RocksDB
-
-
 INDEX_DTYPE = np.dtype([("key_hash", "i4"), ("phy_offset", "i8"), ("time_difference", "i4"), ("previous", "i4")])
-
-
 STORED_ENTRY_DTYPE = ENTRY_DTYPE.newbyteorder(">")
-
-
 STORED_KEYED_ENTRY_DTYPE = KEYED_ENTRY_DTYPE.newbyteorder(">")
-
-
 STORED_BATCH_DTYPE = BATCH_DTYPE.newbyteorder(">")
-
-
 STORED_INDEX_DTYPE = INDEX_DTYPE.newbyteorder(">")
-
 
 UNIT_DTYPE = np.dtype(
     [
@@ -59,7 +46,6 @@ UNIT_DTYPE = np.dtype(
         ("reserved", ">i8"),
     ]
 )
-
 
 SLOT_DTYPE = np.dtype(
     [

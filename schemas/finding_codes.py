@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from enum import Enum, Flag, StrEnum, auto
 
 from schemas.advice import Advice, Step
-from schemas.severities import LOSS, NOTE, REBUILDABLE
+
+NOTE, REBUILDABLE, LOSS = "note", "rebuildable", "loss"  # the severities
 
 
 class Code(StrEnum):

@@ -14,9 +14,9 @@ import numpy as np
 
 from schemas.advice import Advice, Gap, Refusal
 from schemas.finding_codes import CATALOGUE, Code
-from schemas.severities import LOSS as LOSS
-from schemas.severities import NOTE as NOTE
-from schemas.severities import REBUILDABLE as REBUILDABLE
+from schemas.finding_codes import LOSS as LOSS
+from schemas.finding_codes import NOTE as NOTE
+from schemas.finding_codes import REBUILDABLE as REBUILDABLE
 
 QueueKey = tuple[str, int]  # (topic, queue id)
 Row = dict[str, Any]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum, auto
 
-from schemas.finding_codes import Code
-from schemas.severities import LOSS, NOTE, REBUILDABLE
+from schemas.finding_codes import LOSS, NOTE, REBUILDABLE, Code
 
 
 class Case(Enum):

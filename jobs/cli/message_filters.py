@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from jobs.cli.argument_places import read_topic
 from jobs.cli.parser import Option
 from store_io.base.errors import UsageError
+from store_io.base.java_compat import MAX_LONG
 from store_io.messages.message_filter import MessageFilter, Range
 
 FILTER_OPTIONS = (
@@ -32,7 +33,6 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _GROUPED = re.compile(r"[0-9]{1,3}(,[0-9]{3}){1,6}")
 _MILLISECONDS = re.compile(r"-?[0-9]{5,19}")  # four digits are a year
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LARGEST = (1 << 63) - 1
 
 
 def read_filter(options: Mapping[str, str]) -> MessageFilter:
@@ -98,7 +98,7 @@ def read_time(text: str, option: str) -> int:
     """A moment in ms since 1970; what is finer than a ms is cut off. Raises UsageError, naming the option."""
     text = text.strip()
     if _MILLISECONDS.fullmatch(text):
-        if abs(int(text)) > _LARGEST:
+        if abs(int(text)) > MAX_LONG:
             raise UsageError(f"{option} {text}: larger than 63 bits")
         return int(text)
     try:

@@ -10,6 +10,7 @@ from jobs.messages.message_query import Query, say
 from jobs.runtime.spark_start import LazySpark
 from schemas.rows import QueueKey, Row
 from store_io.base.errors import StoreError
+from store_io.base.java_compat import MAX_LONG
 from store_io.messages.message_filter import ALL, MessageFilter, Range
 from store_io.messages.message_search import in_body
 from store_io.messages.scans import MAX_BODY_BYTES
@@ -49,7 +50,7 @@ def _served(view: BrokerView, query: Query, key: str | None) -> Iterator[Served]
     if key is not None and wanted.topics is not None:
         low, high = wanted.store_times
         most = min(query.limit or 1 << 31, 64)
-        found = view.by_key(next(iter(wanted.topics)), key, most, low or 0, (1 << 63) - 1 if high is None else high - 1)
+        found = view.by_key(next(iter(wanted.topics)), key, most, low or 0, MAX_LONG if high is None else high - 1)
         yield from found
         if len(found) == most:
             say(f"a lookup by key gives at most {most} messages")

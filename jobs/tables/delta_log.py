@@ -29,7 +29,7 @@ from pyspark.sql.types import StructType
 
 from jobs.runtime.faults import reason
 from jobs.tables.delta_rs_log import DeltaRsLog, Raced, is_from_delta_rs
-from jobs.tables.table_files import Bounds, DataFile, LiveFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local
+from jobs.tables.table_files import Bounds, DataFile, LiveFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local, of_table
 from schemas.rows import Row
 from schemas.tables import MONTH, RUN_ID, RUN_STARTED, Column, Table, struct_of
 
@@ -65,7 +65,7 @@ class DeltaLog:
     def _open(self) -> DeltaRsLog | None:
         """Open the log by delta-rs; None if the kernel has to do it. Makes the address whole."""
         if not self.uri.startswith("file:"):
-            self.uri = str(self._call(lambda: self._files.makeQualified(self._path(self.uri)).toString()))
+            self.uri = str(of_table(self.uri, lambda: self._files.makeQualified(self._path(self.uri)).toString()))
             return None
         return None if delta_rs_misreads(self.uri) else self._rs_log(hadoop_path(self.uri))
 
@@ -136,8 +136,8 @@ class DeltaLog:
         TablesFailed.
         """
         found: list[Row] = []
-        for file in self._call(lambda: self._live_files(run_id)):
-            rows: list[Row] = self._call(partial(self._parquet, file, (RUN_ID.name, *columns)))
+        for file in of_table(self.uri, lambda: self._live_files(run_id)):
+            rows: list[Row] = of_table(self.uri, partial(self._parquet, file, (RUN_ID.name, *columns)))
             found += [row for row in rows if run_id in (None, row[RUN_ID.name])]
         return found
 
@@ -185,7 +185,7 @@ class DeltaLog:
 
     def exists(self) -> bool:
         """Whether the table has a version. Raises TablesFailed."""
-        return bool(self._call(lambda: self._by_either(DeltaRsLog.exists, lambda: self._snapshot() is not None)))
+        return bool(of_table(self.uri, lambda: self._by_either(DeltaRsLog.exists, lambda: self._snapshot() is not None)))
 
     def _by_either(self, by_delta_rs: Callable[[DeltaRsLog], _Found], by_kernel: Callable[[], _Found]) -> _Found:
         """By delta-rs as long as it can; what the kernel then says counts."""
@@ -211,7 +211,7 @@ class DeltaLog:
         """Whether a run of this id may have rows here."""
         if is_local(self.uri) and RUN_ID in self._partition:  # its tasks write there: quicker than a look into the log
             return os.path.exists(hadoop_path(f"{self.uri}/{RUN_ID.name}={run_id}"))
-        return bool(self._call(lambda: self._live_files(run_id)))
+        return bool(of_table(self.uri, lambda: self._live_files(run_id)))
 
     def replace_run(self, run_id: str, files: Sequence[DataFile]) -> None:
         """Replace the run's files by these, perhaps none, in one commit; other runs stay.
@@ -360,12 +360,6 @@ class DeltaLog:
             simple = spark_schema([column])[0].dataType.simpleString()
             listed.append(f"`{column.name}` {simple} COMMENT '{_quoted(column.comment)}'")
         self._started.spark.sql(f"ALTER TABLE delta.`{self.uri}` ADD COLUMNS ({', '.join(listed)})")
-
-    def _call(self, action: Callable[[], Any]) -> Any:
-        try:
-            return action()
-        except Exception as problem:
-            raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
 
 
 def _quoted(text: str) -> str:

@@ -7,13 +7,12 @@ needs 25: it begins with a JVM, and reads each run's small file in a task. The a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from jobs.runtime.faults import reason
-from jobs.tables.table_files import TablesFailed, delta_rs_misreads, delta_rs_options, hadoop_path, is_local
+from jobs.tables.table_files import TablesFailed, delta_rs_misreads, delta_rs_options, hadoop_path, is_local, of_table
 from schemas.rows import Row
 
 
@@ -25,7 +24,7 @@ class DeltaQuery:
 
     def __init__(self, uri: str):
         self.uri = uri
-        self._table: Any = self._call(self._open)
+        self._table: Any = of_table(self.uri, self._open)
         self._names = {field.name for field in self._table.schema().fields} if self._table is not None else set()
 
     def exists(self) -> bool:
@@ -39,7 +38,7 @@ class DeltaQuery:
         The table must exist. Raises TablesFailed.
         """
         what = ", ".join(self._column(item) if item.isidentifier() else item for item in select)
-        return list(self._call(lambda: self._arrow(f"SELECT {what} FROM asked {rest}").to_pylist()))
+        return list(of_table(self.uri, lambda: self._arrow(f"SELECT {what} FROM asked {rest}").to_pylist()))
 
     def _column(self, name: str) -> str:
         return f'"{name}"' if name in self._names else f'NULL AS "{name}"'
@@ -71,14 +70,6 @@ class DeltaQuery:
             if "scheme" in str(problem):  # of an address that delta-rs does not know at all
                 raise
             return None
-
-    def _call(self, action: Callable[[], Any]) -> Any:
-        try:
-            return action()
-        except TablesFailed:
-            raise
-        except Exception as problem:  # its library's errors have no common kind
-            raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
 
 
 def text(value: str) -> str:

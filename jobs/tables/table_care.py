@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -27,7 +27,16 @@ from jobs.runtime.faults import reason
 from jobs.runtime.remote_files import HdfsFiles, S3Files
 from jobs.tables.delta_query import DeltaQuery, one_of
 from jobs.tables.delta_rs_log import DeltaRsLog, no_cleaning, panics_as_errors
-from jobs.tables.table_files import LiveFile, TablesFailed, delta_rs_misreads, hadoop_path, is_local, is_remote, refuse_links
+from jobs.tables.table_files import (
+    LiveFile,
+    TablesFailed,
+    delta_rs_misreads,
+    hadoop_path,
+    is_local,
+    is_remote,
+    of_table,
+    refuse_links,
+)
 from schemas.tables import DATASETS, MONTH, RUN_ID, TABLES
 from store_io.base.paths import is_hdfs, is_s3
 
@@ -38,7 +47,6 @@ _GROUP_ROWS = 100_000  # of a Parquet row group: bounds what a writer of many mo
 _IDS = 500  # of one statement
 _ATTEMPTS = 10
 _HOUR = 3600
-_Found = TypeVar("_Found")
 LOG = "_delta_log"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -65,15 +73,15 @@ class TableCare:
 
     def exists(self) -> bool:
         """Whether the table has a version."""
-        return self._call(self._log.exists)
+        return of_table(self.uri, self._log.exists)
 
     def live(self) -> list[LiveFile]:
         """The files of the newest version."""
-        return self._call(self._log.files)
+        return of_table(self.uri, self._log.files)
 
     def stored(self) -> list[StoredFile]:
         """All files in the folder, those of the log too."""
-        return self._call(self._folder.files)
+        return of_table(self.uri, self._folder.files)
 
     def rows_of(self, run_ids: Sequence[str]) -> int:
         """How many rows these runs have."""
@@ -83,7 +91,7 @@ class TableCare:
 
     def refuse_links(self) -> None:
         """Raise TablesFailed if a link is in the table's folder, or the folder is one: changes could be made elsewhere."""
-        self._call(lambda: refuse_links(self._log.place))
+        of_table(self.uri, lambda: refuse_links(self._log.place))
 
     # ---- runs --------------------------------------------------------------------------------------------------
 
@@ -99,7 +107,7 @@ class TableCare:
 
     def remove_runs(self, run_ids: Sequence[str], months: Sequence[str] = ()) -> None:
         """Take the rows of these runs out. months: of which all runs go; none may have a run that is still being written."""
-        partition = self._call(lambda: self._log.newest().metadata().partition_columns)
+        partition = of_table(self.uri, lambda: self._log.newest().metadata().partition_columns)
         if months and MONTH.name in partition:  # whole files, without a look into them
             self._change(partial(_delete, one_of(MONTH.name, months)))
             left = {file.values.get(MONTH.name) for file in self.live()}
@@ -119,7 +127,7 @@ class TableCare:
 
         months: run -> month, by `runs`.
         """
-        if self._call(lambda: self._log.newest().metadata().partition_columns) == [RUN_ID.name]:
+        if of_table(self.uri, lambda: self._log.newest().metadata().partition_columns) == [RUN_ID.name]:
             self._change(lambda table: _by_month(table, months))
         self._change(_compact)
         self._change(lambda table: table.create_checkpoint())
@@ -129,7 +137,7 @@ class TableCare:
 
         For the end of an audit: one try, which another writer's commit ends without a change, and bounded work.
         """
-        partition = self._call(lambda: self._log.newest().metadata().partition_columns)
+        partition = of_table(self.uri, lambda: self._log.newest().metadata().partition_columns)
         if not self.can_compact() or partition != [MONTH.name]:
             return False
         small = [f for f in self.live() if f.values.get(MONTH.name) == month and f.size_bytes < TARGET_BYTES]
@@ -145,8 +153,8 @@ class TableCare:
 
         hours: a week at most, as Delta's log forgets then which files it has taken out (`delta.deletedFileRetentionDuration`).
         """
-        listed = self._call(
-            lambda: self._log.newest().vacuum(int(hours), dry_run=True, enforce_retention_duration=False, full=True)
+        listed = of_table(
+            self.uri, lambda: self._log.newest().vacuum(int(hours), dry_run=True, enforce_retention_duration=False, full=True)
         )
         before, names = time.time() - hours * _HOUR, set(listed)
         return [
@@ -161,9 +169,9 @@ class TableCare:
     def vacuum(self, files: Sequence[StoredFile]) -> None:
         """Remove these files, and versions of the log that are over 30 days old (`delta.logRetentionDuration`)."""
         self.refuse_links()
-        self._call(lambda: self._folder.remove([file.path for file in files]))
+        of_table(self.uri, lambda: self._folder.remove([file.path for file in files]))
         self._change(lambda table: table.create_checkpoint())
-        self._call(lambda: self._log.clean(self._log.newest()))
+        of_table(self.uri, lambda: self._log.clean(self._log.newest()))
 
     # ---- calls -------------------------------------------------------------------------------------------------
 
@@ -173,26 +181,18 @@ class TableCare:
 
         self.refuse_links()
         for attempt in range(_ATTEMPTS):
-            newest = self._call(self._log.newest)
+            newest = of_table(self.uri, self._log.newest)
             try:
                 with panics_as_errors():
                     change(newest)
                 return
             except CommitFailedError as problem:
-                if self._call(self._log.newest).version() == newest.version():
+                if of_table(self.uri, self._log.newest).version() == newest.version():
                     raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
                 time.sleep(0.05 * (attempt + 1) * random.uniform(0.5, 1))
             except Exception as problem:  # its library's errors have no common kind
                 raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
         raise TablesFailed(f"table {self.uri}: other writers were quicker {_ATTEMPTS} times: repeat the command once fewer write")
-
-    def _call(self, action: Callable[[], _Found]) -> _Found:
-        try:
-            return action()
-        except TablesFailed:
-            raise
-        except Exception as problem:
-            raise TablesFailed(f"table {self.uri}: {reason(problem)}") from None
 
 
 def _delete(condition: str, table: Any) -> None:

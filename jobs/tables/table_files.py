@@ -8,21 +8,34 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
+from jobs.runtime.faults import reason
 from schemas.tables import RUN_ID
 from store_io.base.errors import StoreError
 from store_io.base.paths import bucket_and_key, is_hdfs, is_s3, name_node_and_path
 from store_io.source.hdfs_client import client, failing
 from store_io.source.s3_client import delta_options
 
+_Found = TypeVar("_Found")
 Bounds = tuple[tuple[str, int | str | datetime, int | str | datetime], ...]
 
 
 class TablesFailed(StoreError):
     """The result tables cannot be read or written."""
+
+
+def of_table(uri: str, action: Callable[[], _Found]) -> _Found:
+    """Return the result of an action on a table. Raises TablesFailed, which names the table, for any error."""
+    try:
+        return action()
+    except TablesFailed:
+        raise
+    except Exception as problem:  # delta-rs's errors have no common kind
+        raise TablesFailed(f"table {uri}: {reason(problem)}") from None
 
 
 def is_local(uri: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from schemas.advice import MEANINGS, USUAL, Gap
-from schemas.severities import LOSS, NOTE, REBUILDABLE
+from schemas.finding_codes import LOSS, NOTE, REBUILDABLE
 
 CONSISTENT, DERIVED, INCOMPLETE, LOST = 0, 10, USUAL.exit_code, 20
 # Those that say that an audit is incomplete: the usual one, and what single causes of gaps earn instead.

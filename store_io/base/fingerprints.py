@@ -12,8 +12,6 @@ import numpy as np
 from store_io.base.compiled.native import kept
 
 SEED = np.uint64(0xCBF29CE484222325)
-
-
 _FACTOR = np.uint64(0x100000001B3)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+MAX_LONG = (1 << 63) - 1  # Long.MAX_VALUE: no offset and no time is larger
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 
 

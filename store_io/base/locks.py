@@ -16,6 +16,10 @@ from functools import lru_cache, update_wrapper
 from typing import Generic, TypeVar
 
 _T = TypeVar("_T")
+FIRST_SECONDS = 0.1  # of the pauses between the attempts of one thing: each is twice as long as the one before
+LONGEST_SECONDS = 20.0
+_LOOK_SECONDS = 0.2
+_looks: list[Callable[[], None]] = []
 
 
 class ProcessLock:
@@ -66,18 +70,6 @@ def lock_named(handle: int, path: str, wait: bool = False) -> bool:
     except OSError:
         return False
     return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
-
-
-FIRST_SECONDS = 0.1  # of the pauses between the attempts of one thing: each is twice as long as the one before
-
-
-LONGEST_SECONDS = 20.0
-
-
-_LOOK_SECONDS = 0.2
-
-
-_looks: list[Callable[[], None]] = []
 
 
 def look_with(look: Callable[[], None]) -> None:

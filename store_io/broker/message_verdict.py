@@ -19,7 +19,7 @@ from store_io.broker.releases import AUDIT_RELEASE, BrokerRules, broker_rules
 
 VALID, END, BAD, HALF = "valid", "end", "bad", "half"
 AUDIT, BROKER, REPUT = "audit", "broker", "reput"  # who checks a record
-HEAD_BYTES = layout.BODY_POSITION + 2 * layout.IPV6_EXTRA_BYTES  # up to the body, with hosts of whichever length
+FIXED_PART_BYTES = layout.BODY_POSITION + 2 * layout.IPV6_EXTRA_BYTES  # up to the body, with hosts of whichever length
 
 
 class Frames(Protocol):
@@ -190,11 +190,11 @@ def check_frame(
         at += count
         return at - count
 
-    head = frames.read(position, position + HEAD_BYTES)  # its fields are read one by one below, as the broker does
+    head = frames.read(position, position + FIXED_PART_BYTES)  # its fields are read one by one below, as the broker does
 
     def number(size: int) -> int:
         start = take(size)
-        data = head[start - position : at - position] if at - position <= HEAD_BYTES else frames.read(start, at)
+        data = head[start - position : at - position] if at - position <= FIXED_PART_BYTES else frames.read(start, at)
         if len(data) < size:
             raise _Refused("field_beyond_file", f"{size} bytes", f"{len(data)} left")
         return int.from_bytes(data, "big", signed=True)

@@ -38,7 +38,7 @@ class StartSearch:
             return self._place_by_record(m)
         if not self.unclean:
             if not rules.clean_start_by_queues:
-                return max(0, count - 3)
+                return rules.first_recovered(count)
             i = count - 1
             while i > 0 and self.segments[i].start > m:
                 i -= 1

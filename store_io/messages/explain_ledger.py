@@ -68,7 +68,7 @@ def ledger_start(copy: OpenedCopy, location: StoreLocation, file: MappedFile, ph
     refusal, end = files.refusal, None
     if files.data and not refusal:
         try:
-            end = recovered_end(files, walk_of)
+            end = recovered_end(files, walk_of, copy.rules)
         except Refused as refused:
             refusal = refused.refusal
     if refusal:

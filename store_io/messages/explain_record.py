@@ -16,6 +16,7 @@ import zstandard
 from schemas import commitlog_layout as layout
 from store_io.base.java_compat import decode_utf8, string_hash
 from store_io.base.times import iso_time
+from store_io.broker.header_faults import KNOWN_FLAGS
 from store_io.broker.message_verdict import VALID, Frames, Message, Verdict, property_crc_value, tags_code_of
 from store_io.broker.releases import BrokerRules
 from store_io.log.records.message_decode import fixed_fields, host_text
@@ -82,7 +83,6 @@ _BLAME = {
 }
 
 _COMPRESSIONS = {0: "zlib", 1: "LZ4", 2: "ZSTD", 3: "zlib"}
-_KNOWN_FLAGS = 0x7FF
 _TRANSACTIONS = {0: "none", layout.SYS_PREPARED: "prepared", layout.SYS_COMMIT: "commit", layout.SYS_ROLLBACK: "rollback"}
 
 
@@ -290,7 +290,7 @@ def _properties(data: bytes, at: int, redaction: Redaction) -> Iterator[Field]:
 def sys_flag_text(flag: int) -> str:
     """SYSFLAG in words."""
     kind = (flag & layout.SYS_COMPRESSION_MASK) >> layout.SYS_COMPRESSION_SHIFT
-    unknown = flag & ~_KNOWN_FLAGS & 0xFFFFFFFF
+    unknown = flag & ~KNOWN_FLAGS & 0xFFFFFFFF
     words = (
         (flag & layout.SYS_COMPRESSED, f"body compressed ({_COMPRESSIONS.get(kind, f'unknown type {kind}')})"),
         (flag & layout.SYS_MULTI_TAGS, "multi tags"),

@@ -21,7 +21,7 @@ from schemas.rows import QueueKey
 from store_io.base.compiled.native import kept
 from store_io.base.java_compat import decode_utf8, parse_number
 from store_io.base.times import timestamps
-from store_io.broker.message_verdict import parse_properties
+from store_io.broker.message_verdict import FIXED_PART_BYTES, parse_properties
 from store_io.log.records.message_bodies import STATUS_NAMES
 from store_io.log.records.message_decode import host_text
 from store_io.log.scan.row_texts import gather_bytes, gather_texts, queue_ids, record_bytes, topic_texts
@@ -31,7 +31,6 @@ from store_io.source.segment_window import SegmentWindow
 TRANSACTIONS = ("none", "prepared", "commit", "rollback")
 COMPRESSIONS = ("none", "zlib", "lz4", "zstd", "zlib", "unknown", "unknown", "unknown", "unknown")  # 0, then type + 1
 _HEX_PAIRS = np.frombuffer("".join(f"{byte:02X}" for byte in range(256)).encode(), np.uint16)
-_HEAD_BYTES = layout.BODY_POSITION + 2 * layout.IPV6_EXTRA_BYTES
 
 Pieces = tuple[np.ndarray, np.ndarray, np.ndarray]  # (bytes, where each row's piece begins in them, its size)
 
@@ -81,7 +80,7 @@ class MessageBatch:
     @cached_property
     def heads(self) -> tuple[np.ndarray, np.ndarray]:
         """(bytes, start) of each record's fixed part, with its hosts."""
-        size = np.minimum(self.rows["total_size"], _HEAD_BYTES).astype(np.int64)
+        size = np.minimum(self.rows["total_size"], FIXED_PART_BYTES).astype(np.int64)
         return record_bytes(self.window, self.rows, 0, size)
 
     def hosts(self, store: bool) -> Pieces:

@@ -19,7 +19,7 @@ from schemas import rocksdb_layout
 from schemas.arrow import arrow_schema
 from schemas.sources import BODY_COLUMNS
 from store_io.base.errors import StoreChanged, UsageError
-from store_io.base.java_compat import decode_utf8
+from store_io.base.java_compat import MAX_LONG, decode_utf8
 from store_io.base.ranges import inside
 from store_io.broker.message_verdict import parse_properties
 from store_io.log.records.message_bodies import STORED, TOO_LARGE, decode_body, inner_messages
@@ -294,7 +294,7 @@ class _Inner:
         for number, message in enumerate(messages):
             own = body[slice(*message.body)]
             properties = body[slice(*message.properties)]
-            offset = min(int(r["batch_base"]) + number, (1 << 63) - 1)
+            offset = min(int(r["batch_base"]) + number, MAX_LONG)
             self._put(_InnerMessage(row, number, offset, message.flag, properties, (own, status), len(own)))
 
     def _put(self, inner: _InnerMessage) -> None:

@@ -38,9 +38,9 @@ from store_io.source.byte_source import ByteSource, open_source
 from store_io.source.segment_window import SegmentWindow
 
 SEARCHED_BYTES = 4 << 20
-
-
 PART_BYTES = 64 << 20  # of a file that a thread of its own is worth
+WINDOW_BYTES = 1 << 16
+SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
 
 
 def last_place(file: ByteFile, needle: bytes) -> int:
@@ -92,12 +92,6 @@ def _is_in(buffer: bytearray, size: int, needle: bytes) -> bool:
         return buffer.find(needle, 0, size) >= 0
     start = (ctypes.c_char * len(buffer)).from_buffer(buffer)
     return _SEARCH(ctypes.addressof(start), size, needle, len(needle)) is not None
-
-
-WINDOW_BYTES = 1 << 16
-
-
-SHARED_BYTES = 1 << 13  # that a window must still hold of a message, or the window moves on to it
 
 
 def mask(contents: Contents, batch: pa.RecordBatch, max_body_bytes: int) -> pa.Array:
@@ -276,8 +270,6 @@ def run_search(task: SearchTask) -> SearchResult:
 
 
 PLACE = "phy_offset"
-
-
 INNER_MOST = 1 << 15  # messages of an inner batch, which share its place
 
 

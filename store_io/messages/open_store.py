@@ -10,6 +10,7 @@ from schemas.rows import MappedFile, QueueKey, StoreFile
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError, Unreadable
 from store_io.base.failed_reads import can_do_without, every_read
+from store_io.base.java_compat import MAX_LONG
 from store_io.broker.loading import Tree, numbered_files, queue_folders, segments_of
 from store_io.broker.releases import NEWEST_RELEASE, ROCKSDB_STORE_TYPE, BrokerRules, broker_rules
 from store_io.broker.settings.read_settings import read_settings
@@ -22,7 +23,6 @@ from store_io.source.store_dir import StoreListing, check_names, check_roots, li
 from store_io.wording.gaps import gap_text
 
 CLOCK_MARGIN_MS = 3_600_000
-_LARGEST_OFFSET = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class OpenStore:
     def segments(self) -> list[MappedFile]:
         """Return the CommitLog's segments by name. Raises StoreError if one cannot be read, or the log is of another kind."""
         self._readable(COMMITLOG)
-        found = [f for f in segments_of(self._tree(), self.rules) if f.start + f.size <= _LARGEST_OFFSET]
+        found = [f for f in segments_of(self._tree(), self.rules) if f.start + f.size <= MAX_LONG]
         other = [] if found else unmodelled(self.listing, self.rules)
         if other:
             raise StoreError(gap_text(other[0]))

@@ -12,8 +12,6 @@ from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
 from store_io.model.opened_copy import OpenedCopy
 
-RECOVERED_SEGMENTS = 3  # at the log's end, where recovery after a clean stop begins
-
 
 class ReadSoFar(Protocol):
     """What this run has read so far, by path or queue."""
@@ -60,7 +58,8 @@ class EarlierSegments:
         """
         if self._request.quick:
             return []
-        newest = {f.path for f in self._copy.loaded.segments[-RECOVERED_SEGMENTS:]}
+        segments = self._copy.loaded.segments
+        newest = {f.path for f in segments[self._copy.rules.first_recovered(len(segments)) :]}
 
         def rank(file: MappedFile) -> tuple[int, float, int, str]:
             known = self.unchanged(file.path)

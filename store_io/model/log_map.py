@@ -13,9 +13,9 @@ import numpy as np
 
 from schemas.rows import EXTENT_DAMAGED, EXTENT_FILLER, EXTENT_MESSAGE, EXTENT_UNWRITTEN, MappedFile, SegmentSummary
 from schemas.store_names import COMMITLOG
+from store_io.base.java_compat import MAX_LONG
 from store_io.source.byte_source import folder_of
 
-LARGEST_OFFSET = (1 << 63) - 1
 EXPIRED, MESSAGE, DAMAGED, UNWRITTEN, FILLER, MISSING, BEYOND, UNREAD = range(8)
 _OF_EXTENT = {EXTENT_MESSAGE: MESSAGE, EXTENT_DAMAGED: DAMAGED, EXTENT_UNWRITTEN: UNWRITTEN, EXTENT_FILLER: FILLER}
 
@@ -73,7 +73,7 @@ def log_map(segments: Sequence[SegmentSummary], segment_bytes: int, unread: Sequ
     """
     unknown = {file.path for file in unread}
     segments = [*segments, *(SegmentSummary(file.path, file.start, file.size) for file in unread)]
-    segments = [s for s in segments if s.base_offset + s.size <= LARGEST_OFFSET]
+    segments = [s for s in segments if s.base_offset + s.size <= MAX_LONG]
     starts: list[int] = []
     kinds: list[int] = []
     position, data_end = None, 0

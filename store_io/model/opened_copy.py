@@ -9,6 +9,7 @@ from typing import Any
 
 from schemas.advice import Gap
 from schemas.rows import MappedFile, QueueKey
+from store_io.base.java_compat import MAX_LONG
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree
@@ -26,7 +27,7 @@ from store_io.model.kind import Facts, Kind
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
-MAX_PHY_OFFSET = (1 << 63) - 1
+MAX_PHY_OFFSET = MAX_LONG
 
 
 @dataclass(frozen=True)

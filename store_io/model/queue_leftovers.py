@@ -107,7 +107,7 @@ def classify_leftovers(task: LeftoverTask, source: ByteSource | None = None) -> 
     """
     try:
         own = source or open_source(task.location)
-        entries: Entries = FileEntries(own, task) if task.database is None else KeyedEntries(own, task.database, task)
+        entries: Entries = FileEntries(own, task) if task.database is None else DatabaseEntries(own, task.database, task)
         try:
             return _classified(task, entries)
         finally:
@@ -298,7 +298,7 @@ class FileEntries:
     def close(self) -> None: ...
 
 
-class KeyedEntries:
+class DatabaseEntries:
     """The entries of a queue in RocksDB.
 
     A finding's file is the database's folder; its topic, queue id and queue offset name the key.

@@ -32,12 +32,9 @@ from schemas.rows import (
 from store_io.base.spill import Spilled, part_of, spill
 
 FAR = 1 << 61  # numbers of such size come from damage; sums of smaller ones fit into 64 bits
-
-
 BLOCK_QUEUES = 64
-
-
 NO_RUNS = np.zeros(0, RUN_DTYPE)
+BLOCK_RUNS = 1 << 17  # read together, or those of one queue that has more
 
 
 def message_runs(segment: SegmentSummary, start: int = 0) -> np.ndarray:
@@ -273,9 +270,6 @@ def stretches(first: np.ndarray, count: np.ndarray) -> list[tuple[int, int]]:
     total = np.concatenate(([0], np.cumsum(count)))
     lengths = total[ends] - total[starts]
     return [(a, a + n) for a, n in zip(first[starts].tolist(), lengths.tolist(), strict=True)]
-
-
-BLOCK_RUNS = 1 << 17  # read together, or those of one queue that has more
 
 
 @dataclass(frozen=True)

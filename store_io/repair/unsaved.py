@@ -36,6 +36,8 @@ from store_io.repair.repair_work import Beyond
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 
+MOST_HASHES = 100  # of one message, which rarely has more than a few keys
+
 
 def given_up(
     leftovers: Mapping[QueueKey, LeftoverResult],
@@ -83,9 +85,6 @@ def missing_offsets(answered: Sequence[Row], dropped: Sequence[Row]) -> dict[Que
     for row in dropped:
         found[row["topic"], row["queue_id"]].append((row["queue_offset"], row["queue_offset"] + 1))
     return {key: union(ranges) for key, ranges in found.items()}
-
-
-MOST_HASHES = 100  # of one message, which rarely has more than a few keys
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from schemas.advice import Gap
 from schemas.rows import QueueKey
+from store_io.base.java_compat import MAX_LONG
 
 MAX_COPIES = 16  # of one group
 MAX_PIECES = 1000  # of one segment; later ones are only counted
@@ -91,9 +92,9 @@ class QueueTotal:
 
     messages: int = 0
     bytes: int = 0
-    first_queue_offset: int = (1 << 63) - 1
+    first_queue_offset: int = MAX_LONG
     last_queue_offset: int = -(1 << 63)
-    first_store_time: int = (1 << 63) - 1
+    first_store_time: int = MAX_LONG
     last_store_time: int = -(1 << 63)
 
     def add(self, other: QueueTotal) -> None:

@@ -24,6 +24,8 @@ from store_io.replicas.compared_copies import ComparedCopies, Copy
 from store_io.replicas.replica_parts import GAPS, LACKING, QueueTotal, ReplicaRange, State, state_name
 
 COPIED = "A damaged node's log is not repaired: empty its store, and let it copy the log from the others."
+COPIES, CUTS, REFUSED, KEEPS = "copies", "cuts", "refused", "keeps_its_log"
+MAX_RANGES = 1000  # shown of what one copy has and another lacks
 
 
 def ledger_of(audit: StoreAudit) -> Row | None:
@@ -49,9 +51,6 @@ def quorum_sentence(copies: Sequence[Row]) -> str:
     if committed < 0:
         return f"{sentence}; no copy proves a quorum. {COPIED}"
     return f"{sentence}; {proof['store']} proves a quorum for entries up to {committed:,}. {COPIED}"
-
-
-COPIES, CUTS, REFUSED, KEEPS = "copies", "cuts", "refused", "keeps_its_log"
 
 
 def rejoin_rows(compared: ComparedCopies, left: int, right: int, same_until: int | None) -> list[Row] | None:
@@ -111,9 +110,6 @@ def _between_records(copy: Copy, point: int) -> bool:
     place = EpochPlace(point, MappedFile(segment.path, segment.base_offset, segment.size))
     request = copy.audit.request
     return not look_up(EpochStartsTask(request.store, request.location, copy.audit.rules, (place,))).no_record
-
-
-MAX_RANGES = 1000  # shown of what one copy has and another lacks
 
 
 class _First(NamedTuple):

@@ -36,7 +36,6 @@ BANNED = {
     "1 messages": r"(?<!- )\b1 (messages|segments|files|entries|bytes|stores|queues|findings|damaged ranges)\b",
 }
 
-
 # Further turns: banned where whole texts are read, docstrings and comments too.
 FURTHER = {
     "tells": r"\b(tells?|telling)\b",  # shows, says, decides

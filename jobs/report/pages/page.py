@@ -31,6 +31,7 @@ from store_io.base.exit_codes import GAP_CODES, LOST
 View = dict[str, object]
 """What a template shows, by the names that it uses."""
 MAX_ROWS = 300  # of a table
+MOST_SHOWN = 100  # of a list
 TOOLS_FROM = 12  # rows from which a table of stores gets a filter and sorting
 _MARKS = {"#": Markup(' class="n"'), "~": Markup(' class="t"'), "+": Markup(' class="r"')}  # numbers, one line, room
 _WHOLE = re.compile(

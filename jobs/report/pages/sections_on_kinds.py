@@ -10,14 +10,13 @@ from itertools import islice
 
 from markupsafe import Markup
 
-from jobs.report.pages.page import MAX_ROWS, View, name_of, number_text
+from jobs.report.pages.page import MAX_ROWS, MOST_SHOWN, View, name_of, number_text
 from jobs.report.texts.safety_text import timer_words
 from jobs.report.texts.text import printable
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import NOTE, AuditOutcome, ConfigTables, Row
 
 _COUNTS = {"missing": "entry missing", "wrong": "entry wrong", "shifted": "entry shifted", "unexpected": "entry unexpected"}
-MOST_SHOWN = 100
 
 
 def queues_view(outcome: AuditOutcome) -> View:

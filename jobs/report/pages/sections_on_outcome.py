@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import groupby
 
-from jobs.report.pages.page import MAX_ROWS, View
+from jobs.report.pages.page import MAX_ROWS, MOST_SHOWN, View
 from jobs.report.texts.commands import closer_look, closer_withheld, not_shown, queue_query, repair_commands, repair_withheld
 from jobs.report.texts.comparison_words import (
     choice_words,
@@ -30,7 +30,6 @@ from store_io.repair.proposals import proposals
 MAX_COMMANDS = 5
 MAX_RUNS = 500
 _QUEUE_FOLDERS = {"consumequeue", "batchconsumequeue"}
-MOST_SHOWN = 100
 
 
 def findings_view(outcome: AuditOutcome, words: Sequence[str]) -> View:

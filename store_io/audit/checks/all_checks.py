@@ -30,7 +30,6 @@ _NO_MESSAGE, _NO_ENTRY = (
     (Code.INDEX_ENTRY_MISSING,),
 )  # say that something is not there
 
-
 UNSETTLED_SEGMENTS = 2  # the newest, whose first record may be torn
 
 
@@ -73,7 +72,6 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
     lost_messages,
     *chain.from_iterable(room.log_checks for room in ROOMS),
 )
-
 
 REST: tuple[Check, ...] = (
     *chain.from_iterable(room.checks for room in ROOMS),

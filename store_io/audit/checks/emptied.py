@@ -36,7 +36,7 @@ from schemas.rows import (
     StoreFile,
 )
 from schemas.severity_cases import Case, severity_in
-from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
+from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
 from store_io.kinds.config.config_reader import StoreConfig
@@ -44,8 +44,6 @@ from store_io.model.evidence import Evidence
 from store_io.model.facts.missing_messages import missing_text, of_an_empty_log
 from store_io.source.byte_source import name_of, shown
 from store_io.source.store_dir import is_foreign
-
-TIMER_LOG = "timerlog"
 
 
 def log_end(segments: Sequence[SegmentSummary], kinds: Sequence[str] = (EXTENT_MESSAGE,)) -> int | None:

@@ -27,6 +27,8 @@ from store_io.model.premises import heads_of
 from store_io.model.written_by import WrittenBy, written_by
 from store_io.source.byte_source import StoreLocation
 
+MOST_AT_ONCE = 200_000  # runs, damaged ranges and queues that are folded at once, counted once for each audit
+
 
 def compare(request: AuditRequest) -> Comparison | None:
     """Compare the request's releases in this process; None if the copy cannot be opened."""
@@ -38,9 +40,6 @@ def run_compared(request: AuditRequest) -> ComparedAudit:
     audit = ComparedAudit(request)
     run_rounds([(audit, audit.first_tasks())], lambda tasks: [run_task(task) for task in tasks])
     return audit
-
-
-MOST_AT_ONCE = 200_000  # runs, damaged ranges and queues that are folded at once, counted once for each audit
 
 
 class ComparedAudit(StoreAudit):

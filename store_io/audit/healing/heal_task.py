@@ -26,6 +26,13 @@ from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
 
 _BITS = 32  # the field that is right
+MOST_PLACES = 1000  # of one store
+MOST_RECORDS = 50  # in one damaged range: records beside one another, each with a fault of its own
+_WINDOW_BYTES = 1 << 16
+NO_CHANGE = "no single changed field or byte makes this record whole"
+_TOO_LONG = f"a range of more than {MOST_RECORD_BYTES >> 20} MiB is not searched"
+_LED_HERE = "its ConsumeQueue entry leads here, with its size"
+_TAGGED, _BY_EXT = " and tags code", "; an ext unit has its tags code, which is not compared"
 
 
 def filler_changes(window: SegmentWindow, place: Place) -> list[Candidate]:
@@ -41,9 +48,6 @@ def filler_changes(window: SegmentWindow, place: Place) -> list[Candidate]:
         change = Change("filler TOTALSIZE", place.start, size, right_size)
     agrees = (f"{left:,} bytes are left in the segment", "the next segment begins with a valid message")
     return [Candidate(change.narrowed, place.start, left, 1, _BITS, True, True, agrees=agrees)]
-
-
-MOST_PLACES = 1000  # of one store
 
 
 def places_of(summary: SegmentSummary, next_begins: bool, misplaced: Iterable[Misplaced] = ()) -> list[Place]:
@@ -96,24 +100,6 @@ def all_places(summaries: Sequence[SegmentSummary], order: LogOrder) -> tuple[di
 def begins_with_message(summary: SegmentSummary) -> bool:
     """Whether a valid message lies at the segment's first byte."""
     return bool(summary.extents) and summary.extents[0].kind == EXTENT_MESSAGE and summary.extents[0].start == 0
-
-
-MOST_RECORDS = 50  # in one damaged range: records beside one another, each with a fault of its own
-
-
-_WINDOW_BYTES = 1 << 16
-
-
-NO_CHANGE = "no single changed field or byte makes this record whole"
-
-
-_TOO_LONG = f"a range of more than {MOST_RECORD_BYTES >> 20} MiB is not searched"
-
-
-_LED_HERE = "its ConsumeQueue entry leads here, with its size"
-
-
-_TAGGED, _BY_EXT = " and tags code", "; an ext unit has its tags code, which is not compared"
 
 
 @dataclass(frozen=True)

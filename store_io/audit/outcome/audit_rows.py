@@ -37,7 +37,6 @@ from store_io.wording.gaps import gap_text
 
 _EXTENT = tuple(one.name for one in fields(Extent))  # `asdict` copies values deeply: of a hundred thousand that takes seconds
 
-
 _OF_INDEX = {
     "begin_time_ms": "begin_timestamp",
     "end_time_ms": "end_timestamp",

@@ -20,6 +20,12 @@ from schemas.rows import QueueKey
 from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, subtract, union
 
+PUT_DTYPE = np.dtype([("first", "i8"), ("count", "i8"), ("first_phy", "i8"), ("last_phy", "i8"), ("scan", "i4")])
+"""Runs that dispatch put: number of the first entry, how many, physical offsets of the first and the last record, the scan's
+number."""
+NO_PUTS = np.zeros(0, PUT_DTYPE)
+NONE = -1
+
 
 class QueueEnd(NamedTuple):
     """A stored maximum or minimum: the record's physical offset, and the queue offset."""
@@ -69,19 +75,6 @@ class BadEnds(Protocol):
 
     def hidden(self) -> Iterable[QueueKey]:
         """Queues with entries, whose maximum the bad bytes may hold."""
-
-
-PUT_DTYPE = np.dtype([("first", "i8"), ("count", "i8"), ("first_phy", "i8"), ("last_phy", "i8"), ("scan", "i4")])
-
-
-NO_PUTS = np.zeros(0, PUT_DTYPE)
-
-
-"""Runs that dispatch put: number of the first entry, how many, physical offsets of the first and the last record, the scan's
-number."""
-
-
-NONE = -1
 
 
 @dataclass

@@ -19,6 +19,17 @@ from store_io.broker.loading import Tree
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import config_rules
 
+FOLDER, MARK_KEY = layout.TABLES_FOLDER, layout.TABLE_MARK
+INDEX_FAMILY, TRANSACTION_FAMILY = layout.INDEX_FAMILY, layout.TRANSACTION_FAMILY
+_AUTH_PROVIDERS = {USERS: "authenticationMetadataProvider", ACLS: "authorizationMetadataProvider"}
+_LOCAL = "org.apache.rocketmq.auth.{}.provider.Local{}MetadataProvider"
+_LOCAL_PROVIDERS = {
+    USERS: _LOCAL.format("authentication", "Authentication"),
+    ACLS: _LOCAL.format("authorization", "Authorization"),
+}
+_POP_STATE = "popState"
+_ENTRIES = {POP_RECORDS: "messages that consumers popped and did not acknowledge", USERS: "users", ACLS: "access rules"}
+
 
 def database_folder(rules: BrokerRules) -> str:
     """The folder, below the store root, of the database with the ConsumeQueues."""
@@ -37,12 +48,6 @@ def folder_refusal(tree: Tree, rules: BrokerRules) -> Refusal | None:
     return Refusal(RefusalKind.QUEUE_DATABASE_ELSEWHERE, path, setting)
 
 
-FOLDER, MARK_KEY = layout.TABLES_FOLDER, layout.TABLE_MARK
-
-
-INDEX_FAMILY, TRANSACTION_FAMILY = layout.INDEX_FAMILY, layout.TRANSACTION_FAMILY
-
-
 def keeps_other_tables(rules: BrokerRules) -> bool:
     """Whether index or transactions are in rocksdbstore/."""
     return rules.knows_rocksdb and any(rules.value(name) for name in ("indexRocksDBEnable", "transRocksDBEnable"))
@@ -57,24 +62,6 @@ def marked_families(rules: BrokerRules) -> tuple[str, ...]:
     if rules.value("transRocksDBEnable") and (rules.dispatches_from_marks or not rules.value("transWriteOriginTransHalfEnable")):
         found.append(TRANSACTION_FAMILY)
     return tuple(found)
-
-
-_AUTH_PROVIDERS = {USERS: "authenticationMetadataProvider", ACLS: "authorizationMetadataProvider"}
-
-
-_LOCAL = "org.apache.rocketmq.auth.{}.provider.Local{}MetadataProvider"
-
-
-_LOCAL_PROVIDERS = {
-    USERS: _LOCAL.format("authentication", "Authentication"),
-    ACLS: _LOCAL.format("authorization", "Authorization"),
-}
-
-
-_POP_STATE = "popState"
-
-
-_ENTRIES = {POP_RECORDS: "messages that consumers popped and did not acknowledge", USERS: "users", ACLS: "access rules"}
 
 
 @dataclass(frozen=True)

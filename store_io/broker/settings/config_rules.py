@@ -15,15 +15,14 @@ from schemas.timer_layout import TIMER_CHECK
 from store_io.broker.releases import KNOWN_RELEASES, BrokerRules, Version, changed_until, parse_known
 
 TABLES_IN_ROCKSDB = "defaultrocksdb"
-
-
 SECOND_VERSION, SECOND_VERSION_FOLDER = "v2", "config/rdb"
-
-
 SINGLE_FOLDER = "config/metadata"
-
-
 OLDEST = parse_known(KNOWN_RELEASES[0])
+TOPICS = "config/topics.json"
+GROUPS = "config/subscriptionGroup.json"
+DELAY_OFFSETS = "config/delayOffset.json"
+CONSUMER_OFFSETS = "config/consumerOffset.json"
+LMQ_OFFSETS = "config/lmqConsumerOffset.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +95,6 @@ CHANGES: dict[str, dict[str, bool]] = {
     "5.5.1": {"skips_numbers_as_names": True, "pull_offsets": False},
 }  # fmt: skip
 
-
 _PARSER = (
     "blank_is_nothing", "bare_names", "names_by_likeness", "fastjson2", "long_wraps", "hash_map_type", "ignores_types",
     "blank_offsets_refused", "empty_text_offsets_refused", "booleans_are_longs", "skips_numbers_as_names",
@@ -148,21 +146,6 @@ class ConfigFile:
     stops: bool = True
     late: bool = False
     timers: bool = False
-
-
-TOPICS = "config/topics.json"
-
-
-GROUPS = "config/subscriptionGroup.json"
-
-
-DELAY_OFFSETS = "config/delayOffset.json"
-
-
-CONSUMER_OFFSETS = "config/consumerOffset.json"
-
-
-LMQ_OFFSETS = "config/lmqConsumerOffset.json"
 
 
 CONFIG_FILES = (  # in the order in which they are loaded

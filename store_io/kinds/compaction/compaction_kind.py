@@ -14,11 +14,13 @@ from store_io.broker.releases import BrokerRules
 from store_io.kinds.compaction.compacted_file import CompactedFileSummary, CompactedFileTask
 from store_io.kinds.compaction.compacted_queues import CompactedStore, compacted_queues
 from store_io.kinds.compaction.log_messages import LogFiles
-from store_io.kinds.compaction.sparse_recovery import RECOVERED_FILES, SparseRecovery, recovered
+from store_io.kinds.compaction.sparse_recovery import SparseRecovery, recovered
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
+
+Files = list[CompactedFileSummary]
 
 
 @dataclass
@@ -42,7 +44,7 @@ class CompactedStart:
 def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary], rules: BrokerRules) -> CompactedStart:
     """Return the effect of load() on the logs of compacted topics.
 
-    read: at least the last three files of each queue.
+    read: at least the files of each queue that recovery reads.
     """
     ends = {summary.entries_path: summary.ends for summary in read if summary.ends is not None}
     start = CompactedStart([store.refusal] if store.refusal else [])
@@ -58,9 +60,6 @@ def compacted_start(store: CompactedStore, read: Iterable[CompactedFileSummary],
                 start.refusals.append(refusal)
     start.queues = queues
     return start
-
-
-Files = list[CompactedFileSummary]
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
             log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
             names = sorted(log.keys() | entries.keys())
             queue_files = () if key[0] in copy.batch_topics else copy.queue_files.get(key, ())
-            for start in names[-RECOVERED_FILES:] if request.quick else names:
+            for start in names[copy.rules.first_recovered(len(names)) :] if request.quick else names:
                 yield CompactedFileTask(
                     request.store,
                     request.location,

@@ -28,9 +28,9 @@ from store_io.log.records.message_decode import decode_message
 from store_io.source.byte_source import ByteSource, OpenFiles
 
 WINDOW_ENTRIES = 1 << 10
-
-
 MAX_RECORD_BYTES = 64 << 20  # a larger record is not compared
+MAX_LOOKED_AT = 100_000  # messages of one queue
+KEYS = "KEYS"
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,6 @@ def same_but_place(one: bytes, other: bytes) -> bool:
     """Whether two records differ in nothing but the physical offset that each stores."""
     at = layout.PHY_OFFSET_POSITION
     return one[:at] == other[:at] and one[at + 8 :] == other[at + 8 :]
-
-
-MAX_LOOKED_AT = 100_000  # messages of one queue
-
-
-KEYS = "KEYS"
 
 
 def unput_messages(key: QueueKey, path: str, bases: np.ndarray, messages: LogMessages, unclean: bool) -> list[Finding]:

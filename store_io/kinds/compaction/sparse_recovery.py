@@ -17,8 +17,6 @@ from store_io.broker.releases import BrokerRules
 from store_io.kinds.compaction.compacted_queues import CompactedQueue
 from store_io.source.byte_source import name_of
 
-RECOVERED_FILES = 3  # from the end
-
 
 @dataclass(frozen=True)
 class SparseEntry:
@@ -61,7 +59,7 @@ class SparseRecovery:
 def recovered(queue: CompactedQueue, ends: Mapping[str, SparseEnds], rules: BrokerRules) -> SparseRecovery:
     """Return the state of a queue that load() opens after recovery.
 
-    ends: by path, of the last three files at least.
+    ends: by path, of the files that recovery reads at least.
     """
     done = SparseRecovery()
     entries, log = list(queue.entries), list(queue.log)

@@ -27,6 +27,7 @@ from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
 
 MAX_NARROW_TOPICS = 1000
+MAX_TOPICS = 1000  # each as a finding; the others are one together
 
 
 def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
@@ -48,9 +49,6 @@ def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[
             actual=f"{max(key[1] for key in keys) + 1} queues",
             message=f"topic {seen(name)}: {count_text(count, 'message')} in queues beyond its numbers of queues",
         )  # fmt: skip
-
-
-MAX_TOPICS = 1000  # each as a finding; the others are one together
 
 
 def against_queues(evidence: Evidence) -> list[Finding]:

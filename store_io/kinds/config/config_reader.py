@@ -42,6 +42,7 @@ from store_io.kinds.config.texts.fastjson import (
     OTHER_SHAPE,
     ConfigFault,
     Pairs,
+    most_values,
     never_closed,
     parse_tolerant,
     parse_written,
@@ -68,7 +69,6 @@ from store_io.source.store_dir import StoreListing
 # values, the offsets of a group in four queues of each of them some 110 MB and 10 million.
 MAX_FILE_BYTES = 256 << 20
 MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000
-_SEPARATORS = b",:{["  # one for each value
 BACKUP = ".bak"
 MAX_BACKUP_BYTES = 16 << 20  # of one that nobody needs
 _VERSION = re.compile(rb'"dataVersion"\s*:\s*\{[^{}]*?"counter"\s*:\s*([0-9]{1,18})\b')
@@ -218,7 +218,7 @@ _INTEGER_KEYS = {
 def read_bounded(source: ByteSource, name: str) -> bytes:
     """Return a file of config/, or a .bak. Raises StoreError, also if the file holds more than is read of such a file."""
     data = source.read_small(name, MAX_FILE_BYTES)
-    values = sum(data.count(separator) for separator in _SEPARATORS)
+    values = most_values(data)
     most = MAX_TOPIC_VALUES if name.removesuffix(BACKUP) == TOPICS else MAX_VALUES
     if values > most:
         raise StoreError(f"{name}: {values} values, more than the {most} that are read of such a file")

@@ -25,18 +25,11 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 EPOCH_FILE_BYTES = 1 << 20  # of one of the two files; a broker's has some twenty bytes for each master that there ever was
-
-
 FILES = (EPOCH_FILE, EPOCH_FILE + ".bak")
-
-
 CRC_MASK = 0x7FFFFFFF
-
-
 _BUFFER_BYTES = 8192  # of the JDK's reader: text that is no UTF-8 fails when its buffer is decoded
-
-
 _LINE_END = re.compile(r"\r\n|\r|\n")
+IDENTITY_BYTES = 4 << 10  # names of clusters and brokers have at most 255 characters
 
 
 @dataclass(frozen=True)
@@ -182,9 +175,6 @@ def _entry(line: _Line) -> EpochLine | None:
     if epoch is None or start is None:
         raise Fatal("a line of it has no number of an epoch, or no start")
     return EpochLine(Epoch(epoch, start), line.start, line.end)
-
-
-IDENTITY_BYTES = 4 << 10  # names of clusters and brokers have at most 255 characters
 
 
 @dataclass(frozen=True)

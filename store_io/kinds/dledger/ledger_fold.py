@@ -20,7 +20,7 @@ from store_io.broker.prediction import LogFile, Refused, ScanId
 from store_io.broker.recovery import Fold
 from store_io.broker.settings.ledger_files import LedgerFiles
 from store_io.broker.start_segment import StartSearch
-from store_io.kinds.dledger.ledger_recovery import Ledger, UnitList, recover_ledger
+from store_io.kinds.dledger.ledger_recovery import LedgerMemory, UnitList, recover_ledger
 from store_io.kinds.dledger.ledger_walks import DataWalk, LedgerTexts
 
 
@@ -46,7 +46,7 @@ class LedgerFold(Fold):
         assert self.loaded.ledger is not None
         self.files: LedgerFiles = self.loaded.ledger
         self.old = self.log[: self.files.old_segments]
-        self.ledger = Ledger([], UnitList(self.files.index))
+        self.ledger = LedgerMemory([], UnitList(self.files.index))
 
     # ---- what the broker answers ---------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class LedgerFold(Fold):
             raise Refused(files.refusal)
         m = self._with_marks(self.max_cq_phy())
         if files.data:
-            self.ledger = recover_ledger(files, self.read.walks, self.read.texts)
+            self.ledger = recover_ledger(files, self.read.walks, self.read.texts, self.rules)
             self._say_where()
             self.log[:] = [*self.old, *self.ledger.data]
             self.deleted += self.ledger.deleted

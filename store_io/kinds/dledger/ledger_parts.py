@@ -19,6 +19,9 @@ from store_io.kinds.dledger.ledger_walks import DataWalk, Stretch
 from store_io.source.byte_source import ByteSource
 
 NEAR = 64  # parts before one that are tried as the one that it continues
+MOST_BYTES = 1 << 24  # of one bridge; larger ones could be more than a broker reads at once
+HEADER, BRIDGE, FILLER = "header", "bridge", "filler"
+Sizes = Callable[[int, int], int]  # (base of a file, position) -> bytes of the valid message there, 0 where there is none
 
 
 @dataclass(frozen=True)
@@ -119,17 +122,8 @@ def moved_first(part: Part, count: int) -> Part:
     return replace(part, first_index=part.first_index - count)
 
 
-MOST_BYTES = 1 << 24  # of one bridge; larger ones could be more than a broker reads at once
-
-
-HEADER, BRIDGE, FILLER = "header", "bridge", "filler"
-
-
-Sizes = Callable[[int, int], int]  # (base of a file, position) -> bytes of the valid message there, 0 where there is none
-
-
 @dataclass(frozen=True)
-class Room:
+class GapBytes:
     """Bytes [start, end) of the data file that begins at `base`. exact: an entry follows at once; else the file ends there."""
 
     base: int
@@ -155,7 +149,7 @@ class Piece:
     end: int
 
 
-def fill_gap(rooms: Sequence[Room], entries: int, least: int, message_at: Sizes) -> list[Piece] | None:
+def fill_gap(rooms: Sequence[GapBytes], entries: int, least: int, message_at: Sizes) -> list[Piece] | None:
     """Return pieces with that many entries that fill the rooms, or None.
 
     least: bytes of an entry with a bridge.
@@ -172,14 +166,14 @@ def fill_gap(rooms: Sequence[Room], entries: int, least: int, message_at: Sizes)
                 break
             kept.append(Piece(HEADER, first.base, at, end))
             at = end
-        rest[0] = Room(first.base, at, first.end, first.exact)
+        rest[0] = GapBytes(first.base, at, first.end, first.exact)
     bridged = _bridge(rest, entries - len(kept), least)
     if bridged is not None:
         return [*kept, *bridged]
     return _bridge(rooms, entries, least) if kept else None
 
 
-def _bridge(rooms: Sequence[Room], entries: int, least: int) -> list[Piece] | None:
+def _bridge(rooms: Sequence[GapBytes], entries: int, least: int) -> list[Piece] | None:
     needs = [1 if room.size and (room.exact or room.start == 0) else 0 for room in rooms]
     most = [(room.size - (0 if room.exact else layout.MIN_BLANK_BYTES)) // least for room in rooms]
     spare = entries - sum(needs)
@@ -201,7 +195,7 @@ def _bridge(rooms: Sequence[Room], entries: int, least: int) -> list[Piece] | No
     return pieces
 
 
-def _in_room(room: Room, count: int, least: int) -> list[Piece] | None:
+def _in_room(room: GapBytes, count: int, least: int) -> list[Piece] | None:
     pieces, at = [], room.start
     for number in range(count):
         if not room.exact:

@@ -24,9 +24,9 @@ from store_io.kinds.dledger.ledger_parts import (
     FILLER,
     HEADER,
     DataFile,
+    GapBytes,
     Part,
     Piece,
-    Room,
     best_chain,
     fill_gap,
     follows,
@@ -141,14 +141,14 @@ class _LedgerRepair:
         """Return the pieces between the two parts in the new log."""
         entries = after.first_index - before.last_index - 1
         if before.base == after.base:
-            rooms = [Room(before.base, before.end, after.start, True)]
+            rooms = [GapBytes(before.base, before.end, after.start, True)]
         else:
             missing = (after.base - before.base) // self.size - 1
             if (after.base - before.base) % self.size or missing > MAX_NEW_FILES:
                 return None
-            rooms = [] if self._filled(before) and not entries else [Room(before.base, before.end, self.size, False)]
-            rooms += [Room(before.base + k * self.size, 0, self.size, False) for k in range(1, missing + 1)]
-            rooms.append(Room(after.base, 0, after.start, True))
+            rooms = [] if self._filled(before) and not entries else [GapBytes(before.base, before.end, self.size, False)]
+            rooms += [GapBytes(before.base + k * self.size, 0, self.size, False) for k in range(1, missing + 1)]
+            rooms.append(GapBytes(after.base, 0, after.start, True))
         rooms = [room for room in rooms if room.size]
         if not rooms:
             return [] if not entries else None
@@ -182,7 +182,7 @@ class _LedgerRepair:
         """Return the pieces before the first part in its file."""
         if not first.start:
             return []
-        rooms = [Room(first.base, 0, first.start, True)]
+        rooms = [GapBytes(first.base, 0, first.start, True)]
         most = max(1, first.start // self.least)  # one message with its header anew may be shorter than a bridge
         for entries in range(1, min(first.first_index, most) + 1):
             pieces = fill_gap(rooms, entries, self.least, self._message_bytes)

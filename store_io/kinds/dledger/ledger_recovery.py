@@ -17,6 +17,7 @@ from schemas.dledger_layout import INDEX_FILE_BYTES as SIZE
 from schemas.dledger_layout import UNIT_BYTES
 from schemas.rows import MappedFile, Row
 from store_io.broker.prediction import LogFile, Refused, cut_files
+from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import LedgerFiles
 from store_io.kinds.dledger.ledger_walks import CHAIN, FILE_END, FILLER, DataWalk, LedgerTexts, Stretch
 
@@ -103,9 +104,6 @@ class UnitList:
         self._keep(kept)
 
 
-READ_AT_LEAST = 3  # data files from the end on that recovery reads
-
-
 class LedgerEnd(NamedTuple):
     """The end of the entries, as a physical offset, with its reason.
 
@@ -118,7 +116,7 @@ class LedgerEnd(NamedTuple):
 
 
 @dataclass
-class Ledger:
+class LedgerMemory:
     """A group's log in the broker's memory. Indexes and committed_pos are -1 without one, divided without a log.
 
     start_file, stop_file: places in the list of data files, of those that recovery reads.
@@ -157,23 +155,23 @@ class Ledger:
         }
 
 
-def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: LedgerTexts) -> Ledger:
+def recover_ledger(files: LedgerFiles, walks: Mapping[str, DataWalk], texts: LedgerTexts, rules: BrokerRules) -> LedgerMemory:
     """Return the ledger after recovery of a log that has data files. Raises Refused if the process ends or load() throws."""
     if files.misfit:
         raise Refused(files.misfit)
-    recovery = _Recovery(files.data, [walks[f.path] for f in files.data], UnitList(files.index))
+    recovery = _Recovery(files.data, [walks[f.path] for f in files.data], UnitList(files.index), rules)
     return recovery.run(texts)
 
 
-def recovered_end(files: LedgerFiles, walk_of: Callable[[MappedFile], DataWalk]) -> LedgerEnd | None:
+def recovered_end(files: LedgerFiles, walk_of: Callable[[MappedFile], DataWalk], rules: BrokerRules) -> LedgerEnd | None:
     """Return the end of the log after recovery, by its last data files; None if recovery begins before these.
 
     Raises as `recover_ledger`.
     """
     if files.misfit:
         raise Refused(files.misfit)
-    data = files.data[-READ_AT_LEAST:]
-    recovery = _Recovery(data, [walk_of(f) for f in data], UnitList(files.index))
+    data = files.data[rules.first_recovered(len(files.data)) :]
+    recovery = _Recovery(data, [walk_of(f) for f in data], UnitList(files.index), rules)
     if len(files.data) > len(data) and not recovery.walks[0].sound_start:
         return None
     end, ledger = recovery.read(), recovery.ledger
@@ -182,15 +180,15 @@ def recovered_end(files: LedgerFiles, walk_of: Callable[[MappedFile], DataWalk])
 
 
 class _Recovery:
-    def __init__(self, files: list[MappedFile], walks: list[DataWalk], units: UnitList):
-        self.files, self.walks, self.units = files, walks, units
-        self.ledger = Ledger([LogFile(f, f.size) for f in files], units)
+    def __init__(self, files: list[MappedFile], walks: list[DataWalk], units: UnitList, rules: BrokerRules):
+        self.files, self.walks, self.units, self.rules = files, walks, units, rules
+        self.ledger = LedgerMemory([LogFile(f, f.size) for f in files], units)
         self.first: int | None = None  # index of the first entry that is read
         self.last: Stretch | None = None
         self.last_file = 0
         self.rewriting = False  # units, from the first entry on whose unit differs
 
-    def run(self, texts: LedgerTexts) -> Ledger:
+    def run(self, texts: LedgerTexts) -> LedgerMemory:
         ledger = self.ledger
         ledger.divided = self.files[0].start
         end = self.read()
@@ -216,11 +214,11 @@ class _Recovery:
         return end
 
     def _start(self) -> int:
-        """Return the newest of all but the last two files whose first entry is sound.
+        """Return the newest file whose first entry is sound, from the first that recovery reads on backwards.
 
         It is sound by its own header and its unit.
         """
-        for i in reversed(range(max(1, len(self.files) - 2))):
+        for i in reversed(range(self.rules.first_recovered(len(self.files)) + 1)):
             if self.walks[i].sound_start:
                 return i
         return 0

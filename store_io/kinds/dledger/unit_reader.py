@@ -26,9 +26,8 @@ from store_io.source.byte_source import ByteSource, OpenFiles, StoreLocation, op
 from store_io.source.store_dir import StoreListing
 
 WINDOW_UNITS = 1 << 15
-
-
 LARGEST_INDEX = np.iinfo(np.int64).max // layout.UNIT_BYTES  # units of larger ones would lie beyond any file
+MAX_TEXT_BYTES = 1 << 16
 
 
 class UnitReader:
@@ -172,9 +171,6 @@ class _Runs:
             else:
                 self.walk.runs_dropped += 1
         self.open = None
-
-
-MAX_TEXT_BYTES = 1 << 16
 
 
 def read_texts(source: ByteSource, listing: StoreListing, folder: str, index: tuple[MappedFile, ...]) -> LedgerTexts:

@@ -49,7 +49,6 @@ NEED_EXPECTED, NEED_FOUND, DISAGREE = 0, 1, 2
 
 _EXACT, _HALF, _NEITHER, _SKIP = 5, 2, -1, -1
 
-
 EXPECTED_DTYPE = np.dtype(
     [
         ("phy_offset", "i8"),
@@ -341,8 +340,7 @@ class IndexMerge:
         self._low_phy = min(self._first_phy(f) for f in files)
         self._high_phy = max(f.end_phy_offset for f in files)
         self._expected = np.zeros(0, EXPECTED_DTYPE)
-        self._at = 0
-        self._dropped = 0  # expected entries that are no longer in the array
+        self._at, self._dropped = 0, 0  # expected entries: the next one's place, and how many are no longer in the array
         self._outside = np.array([-1, -1, 0, 0], np.int64)
         self._state = np.zeros(_AGREED, np.int64)
         self._state[_LOW_PHY], self._state[_HIGH_PHY] = self._low_phy, self._high_phy
@@ -486,9 +484,8 @@ class IndexMerge:
         of, hashes = entries_in_order(rows, tag_index=True)
         of, hashes = of[first_key:], hashes[first_key:]
         made = np.zeros(len(of), EXPECTED_DTYPE)
-        made["phy_offset"], made["store_time"], made["position"] = (
-            rows[name][of] for name in ("phy_offset", "store_time", "position")
-        )
+        for name in ("phy_offset", "store_time", "position"):
+            made[name] = rows[name][of]
         made["end"] = made["position"] + rows["total_size"][of]
         made["key_hash"] = columns.key_hash[hashes]
         made["optional"] = hashes - rows["key_start"][of] == rows["key_count"][of]
@@ -565,8 +562,7 @@ class IndexMerge:
             self._no_pair()
             return
         j = found.at
-        for k in range(decided):
-            partner = int(partners[k])
+        for k, partner in enumerate(partners[:decided].tolist()):
             if partner < 0:
                 if not expected[k]["optional"]:
                     self._absent(at + k, at + k + 1)
@@ -643,9 +639,8 @@ class IndexMerge:
         if self._missing:
             _, _, start, end, keys, phy = self._missing
             text = f"{keys:,} keys of messages in this range have no index entry"
-            self._findings.add(
-                Finding(Code.INDEX_ENTRY_MISSING, self._path, start, end, phy_offset=phy, message=text, count=keys)
-            )
+            missing = Finding(Code.INDEX_ENTRY_MISSING, self._path, start, end, phy_offset=phy, message=text, count=keys)
+            self._findings.add(missing)
         self._missing = None
 
     def _too_many(self, low: int, high: int) -> None:
@@ -665,15 +660,13 @@ class IndexMerge:
         self._wrong_times.close()
         ref = self._refs[entry["file"]]
         start = ref.position(int(entry["number"]))
-        low = start + (PHY_OFFSET_POSITION if same_hash else 0)
-        high = start + (PHY_OFFSET_POSITION if same_phy else SECONDS_POSITION)
         expected, actual = (f"hash {row['key_hash']}, physical offset {row['phy_offset']}" for row in (wanted, entry))
         self._findings.add(
             Finding(
                 Code.INDEX_ENTRY_WRONG,
                 ref.path,
-                low,
-                high,
+                start + (PHY_OFFSET_POSITION if same_hash else 0),
+                start + (PHY_OFFSET_POSITION if same_phy else SECONDS_POSITION),
                 phy_offset=int(wanted["phy_offset"]),
                 expected=expected,
                 actual=actual,

@@ -30,6 +30,9 @@ from store_io.repair.repair_work import Work
 from store_io.repair.writing.store_writer import StoreWriter
 from store_io.source.byte_source import StoreLocation, name_of, open_source
 
+LINK_ENTRIES = 1 << 18
+SLOT_BLOCK = 1 << 18
+
 
 @dataclass(frozen=True)
 class IndexPlan:
@@ -105,12 +108,6 @@ def _milliseconds(name: str) -> int:
         return int(np.datetime64(text, "ms").astype(np.int64))
     except ValueError:
         return 0
-
-
-LINK_ENTRIES = 1 << 18
-
-
-SLOT_BLOCK = 1 << 18
 
 
 def link_index(work: Work, plan: IndexPlan) -> None:

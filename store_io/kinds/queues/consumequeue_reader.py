@@ -8,7 +8,7 @@ MappedFileQueue.truncateDirtyFiles and findMappedFileByOffset, read at 4.8.0, 4.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -28,7 +28,6 @@ FIRST_WINDOW_BYTES = 1 << 14
 MAX_RANGES = 1000
 MAX_FINDINGS = 1000
 MAX_UNIT_BYTES = 1 << 15
-RECOVERED_FILES = 3  # that recover() looks at, from the end
 
 
 def unit_bytes(batch: bool) -> int:
@@ -102,7 +101,8 @@ class QueueTask:
     audit_files: all files of the queue that can be read, in order of their names; empty: the same as `files`.
     ext_files: as load() maps them if enableConsumeQueueExt is on.
     log_min: the first physical offset of the CommitLog, -1 without one.
-    last_only: only the part that recover() reads, the last three files.
+    first_recovered: the place in `files` of the first file that recover() reads (`BrokerRules.first_recovered`).
+    last_only: only the part that recover() reads.
     known: (path, entries, digest) of the part that an earlier run has compared.
     """
 
@@ -110,6 +110,7 @@ class QueueTask:
     key: QueueKey
     location: StoreLocation
     files: tuple[MappedFile, ...]
+    first_recovered: int = field(kw_only=True)
     audit_files: tuple[MappedFile, ...] = ()
     ext_files: tuple[MappedFile, ...] = ()
     batch: bool = False
@@ -177,7 +178,7 @@ def scan_queue(task: QueueTask, source: ByteSource | None = None) -> QueueSummar
         own = source or open_source(task.location)
         facts = {}
         audit = _Audit(task, summary)
-        loaded = task.files[-RECOVERED_FILES:] if task.last_only else task.files
+        loaded = task.files[task.first_recovered :] if task.last_only else task.files
         for file in _distinct(loaded if task.last_only else task.audit_files or task.files):
             facts[file.path] = _scan_file(own, task, file, audit)
         for file in loaded:
@@ -366,12 +367,12 @@ def _extend_prefix(facts: _FileFacts, at: int, rows: np.ndarray, log_min: int) -
 
 
 def _recover(task: QueueTask, summary: QueueSummary, facts: dict[str, _FileFacts]) -> bool:
-    """recover() over the last three files, and its truncation. Says whether the queue had a file at all."""
+    """recover() over the files that it reads, and its truncation. Says whether the queue had a file at all."""
     files = task.files
     if not files:
         return False
     unit = unit_bytes(task.batch)
-    i = max(0, len(files) - RECOVERED_FILES)
+    i = task.first_recovered
     while True:
         file, fact = files[i], facts[files[i].path]
         entries = fact.prefix if fact.first_valid else 0

@@ -24,6 +24,7 @@ from store_io.repair.repair_work import Work
 from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import name_of
 
+ANOTHER_LOG = "the log, or how it ends, is another one"
 _STRAY = "no queue of the store"
 _STALE_DATABASE = "of a database that the release writes and never reads, and which knows another log"
 _ZERO = "a broker takes it for an entry of the log's first segment"

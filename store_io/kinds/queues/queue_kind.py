@@ -146,16 +146,18 @@ def _queue(
 ) -> QueueTask:
     loaded = copy.loaded.queues.get(key)
     mapped = loaded if loaded is not None and not copy.loaded.refusal else None
+    mapped_files = tuple(mapped.files) if mapped else ()
     return QueueTask(
         request.store,
         key,
         request.location,
-        tuple(mapped.files) if mapped else (),
+        mapped_files,
         files,
         tuple(mapped.ext_files) if mapped else (),
         folder.startswith(BATCH_QUEUES + "/"),
         bool(copy.rules.value("enableConsumeQueueExt")),
         log_min,
+        first_recovered=copy.rules.first_recovered(len(mapped_files)),
         last_only=request.quick,
         known=request.earlier.queues.get(key, ()) if request.earlier is not None else (),
     )

@@ -23,7 +23,7 @@ from schemas.rows import (
 )
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import decode_utf8, int64, string_hash
+from store_io.base.java_compat import MAX_LONG, decode_utf8, int64, string_hash
 from store_io.broker.releases import DEFAULT_DELAY_LEVELS, parse_delay_levels
 from store_io.kinds.queues.queue_store import ExtUnits, QueueEntries, QueueStore, is_used
 from store_io.log.records.message_columns import SCHEDULE
@@ -178,7 +178,7 @@ class QueueProbe:
         numbers, phy_offsets = self._sorted[ref]
         low, high = np.searchsorted(phy_offsets, [phy_offset, phy_offset + 1])
         if low == high:
-            state[MISSING_UNTIL] = phy_offsets[low] if low < len(phy_offsets) else (1 << 63) - 1
+            state[MISSING_UNTIL] = phy_offsets[low] if low < len(phy_offsets) else MAX_LONG
             return MATCH_MISSING, 0
         twins = numbers[low:high]
         number = int(twins[np.argmin(np.abs(twins - queue_offset))])

@@ -17,9 +17,10 @@ from schemas.advice import Gap
 from schemas.entries import ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
+from store_io.base.java_compat import MAX_LONG
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
 from store_io.kinds.queues.queue_store import FileQueueStore, QueuePaths, is_used
-from store_io.kinds.rocksdb_queues.stored_entries import LAST_NUMBER, EntryReader, plain_entries
+from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, plain_entries
 from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 
@@ -157,7 +158,7 @@ class _Comparison:
                 yield at, min(at + WINDOW_ENTRIES, end)
 
     def _in_rocksdb_alone(self, first: int, end: int) -> None:
-        for numbers, rows in self._reader.windows(self._queue.key, first, min(end, LAST_NUMBER)):
+        for numbers, rows in self._reader.windows(self._queue.key, first, min(end, MAX_LONG)):
             found = plain_entries(rows)
             there = found["phy_offset"] >= self._task.log_min
             self._meet(found[there])

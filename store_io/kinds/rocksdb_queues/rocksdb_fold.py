@@ -28,6 +28,8 @@ from store_io.broker.recovery import Fold
 from store_io.broker.start_segment import StartSearch
 from store_io.kinds.dledger.ledger_fold import LedgerFold
 
+COMPACTED_FROM = 2  # so many tables are compacted at once (RocksDBOptionsFactory.createCQCFOptions, createOffsetCFOptions)
+
 
 class RocksPuts:
     """Collects what is put; `settle` gives it to the queues.
@@ -71,9 +73,6 @@ class RocksPuts:
         keys = set(self._slots)
         self._slots, self._parts = {}, []
         return keys
-
-
-COMPACTED_FROM = 2  # so many tables are compacted at once (RocksDBOptionsFactory.createCQCFOptions, createOffsetCFOptions)
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from schemas.rows import RUN_UNQUEUED, WALK_AUDIT, QueueKey, Row, SegmentSummary
 from store_io.broker.loading import Tree
 from store_io.broker.queues.rocksdb_queue_state import StoredEnds
 from store_io.broker.queues.start_databases import database_folder
-from store_io.kinds.queues.queue_files import changes_log
+from store_io.kinds.queues.queue_files import ANOTHER_LOG, changes_log
 from store_io.kinds.queues.queue_plan import NewLog
 from store_io.kinds.rocksdb_queues.database_task import DatabaseTask, NewQueue
 from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan, plan_keyed_queue
@@ -28,7 +28,6 @@ from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import name_of
 
 ENTRY_ROOM = 200  # bytes of the medium for each entry while it is written: raw, in tables, and in those that are made of them
-ANOTHER_LOG = "the log, or how it ends, is another one"
 LIGHT_MISSING = "light queues, which are there alone, lack entries"  # a note where double write may have been switched on later
 
 

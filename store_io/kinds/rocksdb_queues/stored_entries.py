@@ -13,6 +13,7 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from schemas.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
+from store_io.base.java_compat import MAX_LONG
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd
 from store_io.kinds.rocksdb_queues.queue_keys import after, entry_key, offset_key, queue_prefix
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable
@@ -21,9 +22,6 @@ from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDa
 from store_io.source.byte_source import ByteSource
 
 FETCHED_ENTRIES = 8192  # of one queue: each read asks another process, or another machine
-
-
-LAST_NUMBER = (1 << 63) - 1
 
 
 def stored_rows(batch: Batch, key_bytes: int) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +117,7 @@ class EntryReader:
 
 def _stop(prefix: bytes, end: int) -> bytes:
     """The key before which the entries of that queue with numbers below `end` are."""
-    return entry_key(prefix, end) if end <= LAST_NUMBER else after(prefix)
+    return entry_key(prefix, end) if end <= MAX_LONG else after(prefix)
 
 
 class KnownEntries:
@@ -191,7 +189,7 @@ class KeyedEntries:
 
     def entries_within(self, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
         numbers, entries = [np.zeros(0, np.int64)], [np.zeros(0, STORED_ENTRY_DTYPE)]
-        for number, found in self._reader.windows(self._key, 0, LAST_NUMBER + 1):
+        for number, found in self._reader.windows(self._key, 0, MAX_LONG + 1):
             phy = found["phy_offset"]
             kept = np.flatnonzero((phy >= low) & (phy < high) & (found["size"] != 0))
             numbers.append(number[kept])

@@ -24,6 +24,10 @@ from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
 
+# Of the table of a message's keys: a power of two, at least twice as many as it can have different ones.
+_LEAST_SLOTS, _TABLE_SLOTS = 16, 1 << 15
+_NO_KEYS = commitlog_layout.SYS_TRANSACTION_MASK, commitlog_layout.SYS_ROLLBACK
+
 
 class IndexedMessage(NamedTuple):
     """The parts of a message from which `index_entries` makes its entries."""
@@ -68,13 +72,6 @@ def index_entries(
     for text in (*texts, f"U@{unique}"):
         middle = f"@{topic}@{text}@".encode("utf-8", "surrogatepass")
         yield struct.pack(">q", hour) + middle + struct.pack(">q", phy_offset), struct.pack(">q", store_time)
-
-
-# Of the table of a message's keys: a power of two, at least twice as many as it can have different ones.
-_LEAST_SLOTS, _TABLE_SLOTS = 16, 1 << 15
-
-
-_NO_KEYS = commitlog_layout.SYS_TRANSACTION_MASK, commitlog_layout.SYS_ROLLBACK
 
 
 class IndexPrints:

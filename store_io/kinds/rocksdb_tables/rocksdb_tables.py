@@ -31,26 +31,12 @@ from store_io.model import log_map as lm
 from store_io.model.evidence import Evidence
 
 LATE_MS = 60_000  # before the end of the log: transactions are stopped before the last messages are dispatched
-
-
 STEP = Advice(Step.REBUILD_TABLES)
-
-
 LOG_LACKS = Advice(Step.SEEK_INDEXED_MESSAGES)
-
-
 SWITCHED_ON = Advice(Step.SWITCHED_ON_LATER)
-
-
 ENDED_BY_PRODUCERS = Advice(Step.ENDED_BY_PRODUCERS)
-
-
 _UNWRITTEN = severity_in(Code.INDEX_ENTRY_MISSING, Case.NOT_WRITTEN_YET)
-
-
 _NOT_ASKED = severity_in(Code.TRANSACTION_ENTRY_MISSING, Case.NOT_ASKED)
-
-
 FIRST_WITH_TABLES = parse_known("5.4.0")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from schemas import rocksdb_layout as layout
 from schemas.finding_codes import CATALOGUE, Part
 from schemas.rows import Row
-from store_io.kinds.queues.queue_files import changes_log
+from store_io.kinds.queues.queue_files import ANOTHER_LOG, changes_log
 from store_io.kinds.rocksdb_tables.rocksdb_tables import given_up_halves
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_rebuild_tasks import SpoolTask, TablesTask
@@ -25,7 +25,6 @@ from store_io.rocksdb.private_folder import is_database_name
 from store_io.source.byte_source import name_of
 
 FOLDER = layout.TABLES_FOLDER
-ANOTHER_LOG = "the log, or how it ends, is another one"
 ROOM = 3  # times the bytes of the entries, which lie in a file, in tables, and in those that are made of these
 
 

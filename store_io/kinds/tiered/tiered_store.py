@@ -20,9 +20,8 @@ from store_io.model.evidence import Evidence
 from store_io.source.byte_source import ByteSource
 
 MAX_METADATA_BYTES = 64 << 20
-
-
 _INT64 = 1 << 63
+MAX_QUEUES_TOLD = 100
 
 
 @dataclass
@@ -71,9 +70,6 @@ def _rows(table: Any, found: TieredMetadata) -> list[tuple[str, Any]]:
 def _number(row: Any, name: str) -> int | None:
     value = row.get(name) if isinstance(row, dict) else None
     return value if type(value) is int and -_INT64 <= value < _INT64 else None
-
-
-MAX_QUEUES_TOLD = 100
 
 
 def tiered_store(evidence: Evidence) -> list[Finding]:

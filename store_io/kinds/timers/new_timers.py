@@ -18,6 +18,8 @@ from store_io.base.fingerprints import among
 from store_io.kinds.timers.timer_fates import TimerMessages
 
 OVERDUE_OF_SLOT = 10_000  # units: a broker holds all of a slot at once
+_UNIT_AND_HEAD_BYTES = layout.UNIT_BYTES + layout.UNIT_HEAD_BYTES  # a unit is put where a filler's head has room after it
+WHEEL_PIECE = 2048  # slots written at once
 
 
 @dataclass(frozen=True)
@@ -112,12 +114,6 @@ def unit_times(out_time: np.ndarray, deletes: np.ndarray, clock: Clock) -> UnitT
     return UnitTimes(time, magic, read_slot)
 
 
-_ROOM = layout.UNIT_BYTES + layout.UNIT_HEAD_BYTES  # a unit is put where a filler's head has room after it
-
-
-WHEEL_PIECE = 2048  # slots written at once
-
-
 @dataclass(frozen=True)
 class NewUnit:
     """Units to be made, as arrays of one length, in the order of the log.
@@ -136,7 +132,7 @@ class NewUnit:
 
 
 @dataclass(frozen=True)
-class NewLog:
+class NewTimerLog:
     """A new timer log with its wheel.
 
     units: UNIT_DTYPE.
@@ -158,10 +154,10 @@ class NewLog:
 
 def units_of_file(file_bytes: int) -> int:
     """How many units a file of the timer log takes."""
-    return max(0, (file_bytes - _ROOM) // layout.UNIT_BYTES + 1)
+    return max(0, (file_bytes - _UNIT_AND_HEAD_BYTES) // layout.UNIT_BYTES + 1)
 
 
-def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewLog:
+def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewTimerLog:
     """Return the timer log and the slots of new units.
 
     slotted: how many units, from the first on, lie in a slot; later ones are alone.
@@ -189,10 +185,10 @@ def new_log(new: NewUnit, slotted: int, file_bytes: int) -> NewLog:
         counts = np.where(new.magic[:slotted][order] & layout.MAGIC_DELETE, -1, 1)
         slots["time"], slots["first"], slots["last"] = ordered[at], places[at], places[ends]
         slots["number"] = np.add.reduceat(counts, at)
-    return NewLog(units, positions, slots, (slots["time"] % layout.SLOTS).astype(np.int64), file_bytes)
+    return NewTimerLog(units, positions, slots, (slots["time"] % layout.SLOTS).astype(np.int64), file_bytes)
 
 
-def log_pieces(log: NewLog) -> Iterator[tuple[int, bytes]]:
+def log_pieces(log: NewTimerLog) -> Iterator[tuple[int, bytes]]:
     """(start of a file in the log, its bytes up to the last unit or filler) of each file."""
     of_file, count = units_of_file(log.file_bytes), len(log.units)
     for number, first in enumerate(range(0, count, of_file)):
@@ -202,7 +198,7 @@ def log_pieces(log: NewLog) -> Iterator[tuple[int, bytes]]:
         yield number * log.file_bytes, data
 
 
-def wheel_pieces(log: NewLog) -> Iterator[tuple[int, bytes]]:
+def wheel_pieces(log: NewTimerLog) -> Iterator[tuple[int, bytes]]:
     """(position in the wheel, bytes) of the pieces of it that hold a slot; the others are zeros."""
     piece = log.index // WHEEL_PIECE
     for number in np.unique(piece).tolist():

@@ -15,9 +15,8 @@ from schemas.severity_cases import Case, severity_in
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
 from store_io.kinds.rocksdb_tables.table_kind import TABLES
-from store_io.kinds.timers.timer_findings import between
+from store_io.kinds.timers.timer_findings import between, too_far
 from store_io.kinds.timers.timer_kind import TIMERS
-from store_io.kinds.timers.timer_units_check import FarEntries
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
 
@@ -79,35 +78,18 @@ def _entries(view: TimerView, unclean: bool) -> Iterator[Finding]:
             message=f"the timer's entry in RocksDB that is due at {time_text(fault.time)} does not fit its message",
             count=1 + more,
         )
-    if faults.beyond.count:
-        yield _far(
-            faults.beyond,
-            view.log.data_end,
-            "the CommitLog's last message",
-            severity_in(Code.TIMER_UNIT_BEYOND_END, Case.AFTER_CRASH, unclean),
+    for far, end, where, severity in too_far(view, faults, unclean):
+        leads = "a timer's entry in RocksDB leads" if far.count == 1 else f"{far.count:,} entries of timers in RocksDB lead"
+        yield Finding(
+            Code.TIMER_UNIT_BEYOND_END,
+            TABLES_FOLDER,
+            severity=severity,
+            phy_offset=far.phy_offset,
+            expected=f"a message before {end}",
+            actual="none there",
+            message=f"{leads} beyond {where}; the first is due at {time_text(far.place)}",
+            count=far.count,
         )
-    if faults.stale.count > faults.beyond.count:
-        assert view.truncate_at is not None
-        yield _far(
-            faults.stale,
-            view.truncate_at,
-            "where a start ends the CommitLog",
-            severity_in(Code.TIMER_UNIT_BEYOND_END, Case.START_CUTS),
-        )
-
-
-def _far(entries: FarEntries, end: int, where: str, severity: str) -> Finding:
-    leads = "a timer's entry in RocksDB leads" if entries.count == 1 else f"{entries.count:,} entries of timers in RocksDB lead"
-    return Finding(
-        Code.TIMER_UNIT_BEYOND_END,
-        TABLES_FOLDER,
-        severity=severity,
-        phy_offset=entries.phy_offset,
-        expected=f"a message before {end}",
-        actual="none there",
-        message=f"{leads} beyond {where}; the first is due at {time_text(entries.time)}",
-        count=entries.count,
-    )
 
 
 def _offset(view: TimerView) -> Iterator[Finding]:

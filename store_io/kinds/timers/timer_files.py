@@ -25,6 +25,8 @@ from store_io.rocksdb.database import DatabaseDamaged, find_database
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
+_SNAPSHOT = re.compile(re.escape(layout.TIMER_WHEEL) + r"\.([0-9]{1,19})")
+
 
 @dataclass(frozen=True)
 class TimerCheck:
@@ -60,9 +62,6 @@ def read_timer_check(source: ByteSource, listing: StoreListing) -> TimerCheck:
         data = file.read(0, layout.CHECK_FIELDS_BYTES)
         size = file.size
     return TimerCheck(size, *struct.unpack(layout.CHECK_FIELDS_FORMAT, data.ljust(layout.CHECK_FIELDS_BYTES, b"\0")))
-
-
-_SNAPSHOT = re.compile(re.escape(layout.TIMER_WHEEL) + r"\.([0-9]{1,19})")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from store_io.base.wording import count_text
 from store_io.kinds.timers.timer_fates import TimerCount
 from store_io.kinds.timers.timer_files import unused_entries
 from store_io.kinds.timers.timer_kind import TIMERS
-from store_io.kinds.timers.timer_units_check import Beyond
+from store_io.kinds.timers.timer_units_check import EntryFaults, UnitFaults, UnitsBeyond
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
 from store_io.model.evidence import Evidence
 from store_io.source.byte_source import name_of
@@ -138,36 +138,28 @@ def _units(view: TimerView, unclean: bool) -> Iterator[Finding]:
             message="a unit of the timer log does not fit its message",
             count=1 + more,
         )
-    if faults.beyond.count:
-        yield _beyond(
-            view,
-            faults.beyond,
-            view.log.data_end,
-            "the CommitLog's last message",
-            severity_in(Code.TIMER_UNIT_BEYOND_END, Case.AFTER_CRASH, unclean),
+    for units, end, where, severity in too_far(view, faults, unclean):
+        yield Finding(
+            Code.TIMER_UNIT_BEYOND_END,
+            *_place(view, units.place),
+            severity=severity,
+            phy_offset=units.phy_offset,
+            expected=f"a message before {end}",
+            actual="none there",
+            message=f"{count_text(units.count, 'unit')} of the timer log lead beyond {where}",
+            count=units.count,
         )
+
+
+def too_far(view: TimerView, faults: UnitFaults | EntryFaults, unclean: bool) -> Iterator[tuple[UnitsBeyond, int, str, str]]:
+    """Yield units that lead beyond an end of the log, with that end, its words, and the severity."""
+    if faults.beyond.count:
+        severity = severity_in(Code.TIMER_UNIT_BEYOND_END, Case.AFTER_CRASH, unclean)
+        yield faults.beyond, view.log.data_end, "the CommitLog's last message", severity
     if faults.stale.count > faults.beyond.count:
         assert view.truncate_at is not None
-        yield _beyond(
-            view,
-            faults.stale,
-            view.truncate_at,
-            "where a start ends the CommitLog",
-            severity_in(Code.TIMER_UNIT_BEYOND_END, Case.START_CUTS),
-        )
-
-
-def _beyond(view: TimerView, units: Beyond, end: int, where: str, severity: str) -> Finding:
-    return Finding(
-        Code.TIMER_UNIT_BEYOND_END,
-        *_place(view, units.position),
-        severity=severity,
-        phy_offset=units.phy_offset,
-        expected=f"a message before {end}",
-        actual="none there",
-        message=f"{count_text(units.count, 'unit')} of the timer log lead beyond {where}",
-        count=units.count,
-    )
+        severity = severity_in(Code.TIMER_UNIT_BEYOND_END, Case.START_CUTS)
+        yield faults.stale, view.truncate_at, "where a start ends the CommitLog", severity
 
 
 def _check(view: TimerView, evidence: Evidence) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from store_io.kinds.rocksdb_tables.table_kind import TABLES
 from store_io.kinds.rocksdb_tables.table_rebuild import leave_timers_out
 from store_io.kinds.timers.new_timers import (
     Clock,
-    NewLog,
+    NewTimerLog,
     NewUnit,
     check_bytes,
     log_pieces,
@@ -33,7 +33,7 @@ from store_io.kinds.timers.new_timers import (
 )
 from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.kinds.timers.timer_view import TIMER_QUEUE, TimerView
-from store_io.kinds.timers.waiting_timers import Found, find_waiting
+from store_io.kinds.timers.waiting_timers import WaitingTimers, find_waiting
 from store_io.repair.derived.rebuild_round import Rebuilt
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_TIMERS
@@ -97,7 +97,7 @@ def _is_blamed(work: Work, audit: Audited) -> bool:
     return findings or any(is_timer_file(step.file) for step in work.steps.done)
 
 
-def _fits(view: TimerView, found: Found | str, slave: bool) -> bool:
+def _fits(view: TimerView, found: WaitingTimers | str, slave: bool) -> bool:
     """Whether a start with the files as they are delivers what waits, and nothing else. A slave's copies may follow later."""
     fates, stale = view.fates, view.faults.stale.count + view.entry_faults.stale.count
     if stale or fates is None or view.queue_max is None or isinstance(found, str):
@@ -115,12 +115,12 @@ def _impossible(view: TimerView | None) -> str:
     return ""
 
 
-def _row(rebuilt: bool, sentence: str, found: Found | None = None) -> Row:
+def _row(rebuilt: bool, sentence: str, found: WaitingTimers | None = None) -> Row:
     numbers = {"waiting": found.waiting, "overdue": found.overdue} if found is not None else {"waiting": None, "overdue": None}
     return {"rebuilt": rebuilt, **numbers, "sentence": sentence}
 
 
-def _counts(found: Found) -> str:
+def _counts(found: WaitingTimers) -> str:
     waits = f"{count_text(found.waiting, 'message')} {'waits' if found.waiting == 1 else 'wait'}"
     if not found.overdue:
         return waits
@@ -129,7 +129,7 @@ def _counts(found: Found) -> str:
     return f"{waits}; {found.overdue} of them {'was' if found.overdue == 1 else 'were'} due when the log ends: delivered at once"
 
 
-def _write(work: Work, view: TimerView, found: Found, clock: Clock) -> None:
+def _write(work: Work, view: TimerView, found: WaitingTimers, clock: Clock) -> None:
     """The files, each as a step of its own."""
     log, read_time = _new_log(view, found, clock)
     reason = "the timer's files do not fit the log"
@@ -172,7 +172,7 @@ def _left_with_them(work: Work, view: TimerView) -> str:
     return f"; its entries of {' and '.join(OTHER_TABLES[name] for name in filled)} are left out with it" if filled else ""
 
 
-def _new_log(view: TimerView, found: Found, clock: Clock) -> tuple[NewLog, int]:
+def _new_log(view: TimerView, found: WaitingTimers, clock: Clock) -> tuple[NewTimerLog, int]:
     """Return (log and slots, the time at which a start reads on).
 
     The log's last unit leads to the queue's last message, as a start takes the queue offset from there. If that message does not

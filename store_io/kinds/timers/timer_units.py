@@ -20,10 +20,7 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.piece_digest import PieceDigest
 
 WINDOW_UNITS = 40_000
-
-
 WINDOW_BYTES = WINDOW_UNITS * layout.UNIT_BYTES
-
 
 TIMER_UNIT = np.dtype(
     [
@@ -37,8 +34,11 @@ TIMER_UNIT = np.dtype(
     ]
 )
 
-
 NO_UNITS = np.zeros(0, TIMER_UNIT)
+SLOT_WINDOW_BYTES = 65_536 * layout.SLOT_BYTES
+WHEEL_SLOT = np.dtype(
+    [("index", "i4"), ("number", "i4"), ("time", "i8"), ("first", "i8"), ("last", "i8")]  # time in units of the precision
+)
 
 
 @dataclass(frozen=True)
@@ -108,14 +108,6 @@ def _units_of(file: MappedFile, at: int, data: np.ndarray) -> UnitWindow:
         magic = int.from_bytes(rest[layout.UNIT_HEAD_BYTES - 4 : layout.UNIT_HEAD_BYTES].tobytes(), "big", signed=True)
         return UnitWindow(file, units, broken, at + whole * layout.UNIT_BYTES, magic == layout.BLANK_MAGIC)
     return UnitWindow(file, units, broken, at + whole * layout.UNIT_BYTES if len(rest) else -1)
-
-
-SLOT_WINDOW_BYTES = 65_536 * layout.SLOT_BYTES
-
-
-WHEEL_SLOT = np.dtype(
-    [("index", "i4"), ("number", "i4"), ("time", "i8"), ("first", "i8"), ("last", "i8")]  # time in units of the precision
-)
 
 
 def read_slots(source: ByteSource, path: str, digest: PieceDigest) -> np.ndarray:

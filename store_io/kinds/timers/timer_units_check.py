@@ -17,6 +17,7 @@ from store_io.model import log_map as lm
 from store_io.model.log_map import LogMap
 
 MOST_WRONG = 100
+NO_POSITION = -1  # of what lies in no timer log
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,20 @@ class WrongUnit:
 
 
 @dataclass(frozen=True)
-class Beyond:
-    """Units that lead too far: how many, the position of the first, and the physical offset to which it leads."""
+class UnitsBeyond:
+    """Counts units, or entries, that lead too far, and names the first of them.
+
+    place: its position in the timer log, or the time in its key.
+    phy_offset: the physical offset to which it leads.
+    """
 
     count: int = 0
-    position: int = -1
+    place: int = -1
     phy_offset: int = -1
 
-    def __add__(self, other: Beyond) -> Beyond:
-        first = min((b for b in (self, other) if b.count), key=lambda b: b.position, default=self)
-        return Beyond(self.count + other.count, first.position, first.phy_offset)
+    def __add__(self, other: UnitsBeyond) -> UnitsBeyond:
+        first = min((b for b in (self, other) if b.count), key=lambda b: (b.place, b.phy_offset), default=self)
+        return UnitsBeyond(self.count + other.count, first.place, first.phy_offset)
 
 
 @dataclass
@@ -50,8 +55,8 @@ class UnitFaults:
     wrong: the first wrong ones; wrong_count: all.
     """
 
-    beyond: Beyond = field(default_factory=Beyond)
-    stale: Beyond = field(default_factory=Beyond)
+    beyond: UnitsBeyond = field(default_factory=UnitsBeyond)
+    stale: UnitsBeyond = field(default_factory=UnitsBeyond)
     wrong_count: int = 0
     wrong: list[WrongUnit] = field(default_factory=list)
 
@@ -60,11 +65,11 @@ class UnitFaults:
         return UnitFaults(self.beyond + other.beyond, self.stale + other.stale, self.wrong_count + other.wrong_count, wrong)
 
 
-def _beyond(units: np.ndarray, chosen: np.ndarray) -> Beyond:
+def _beyond(units: np.ndarray, chosen: np.ndarray, place: str) -> UnitsBeyond:
     if not chosen.any():
-        return Beyond()
+        return UnitsBeyond()
     first = units[chosen][0]
-    return Beyond(int(chosen.sum()), int(first["position"]), int(first["phy_offset"]))
+    return UnitsBeyond(int(chosen.sum()), int(first[place]), int(first["phy_offset"]))
 
 
 def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int, cut: tuple[int, int] | None) -> UnitFaults:
@@ -74,9 +79,9 @@ def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int
     """
     found = UnitFaults()
     beyond = units["phy_offset"] >= log.data_end
-    found.beyond = _beyond(units, beyond)
+    found.beyond = _beyond(units, beyond, "position")
     if cut is not None:
-        found.stale = _beyond(units, (units["phy_offset"] >= cut[0]) & (units["position"] < cut[1]))
+        found.stale = _beyond(units, (units["phy_offset"] >= cut[0]) & (units["position"] < cut[1]), "position")
     units = units[(units["phy_offset"] >= log.start) & ~beyond]
     messages = rows[rows["flags"] & DELIVERED == 0]
     messages = messages[np.argsort(messages["phy_offset"], kind="stable")]
@@ -112,12 +117,6 @@ def unit_faults(units: np.ndarray, rows: np.ndarray, log: LogMap, precision: int
     return found
 
 
-MOST_WRONG_ENTRIES = 100
-
-
-NO_POSITION = -1  # of what lies in no timer log
-
-
 @dataclass(frozen=True)
 class EntryFault:
     """One entry that does not fit its message.
@@ -132,19 +131,6 @@ class EntryFault:
     actual: str
 
 
-@dataclass(frozen=True)
-class FarEntries:
-    """Entries that lead too far: how many, and the first of them."""
-
-    count: int = 0
-    time: int = 0
-    phy_offset: int = -1
-
-    def __add__(self, other: FarEntries) -> FarEntries:
-        first = min((far for far in (self, other) if far.count), key=lambda far: (far.time, far.phy_offset), default=self)
-        return FarEntries(self.count + other.count, first.time, first.phy_offset)
-
-
 @dataclass
 class EntryFaults:
     """The faults of timers' entries.
@@ -154,13 +140,13 @@ class EntryFaults:
     wrong: the first wrong ones; wrong_count: all.
     """
 
-    beyond: FarEntries = field(default_factory=FarEntries)
-    stale: FarEntries = field(default_factory=FarEntries)
+    beyond: UnitsBeyond = field(default_factory=UnitsBeyond)
+    stale: UnitsBeyond = field(default_factory=UnitsBeyond)
     wrong_count: int = 0
     wrong: list[EntryFault] = field(default_factory=list)
 
     def __add__(self, other: EntryFaults) -> EntryFaults:
-        wrong = sorted(self.wrong + other.wrong, key=lambda fault: (fault.time, fault.phy_offset))[:MOST_WRONG_ENTRIES]
+        wrong = sorted(self.wrong + other.wrong, key=lambda fault: (fault.time, fault.phy_offset))[:MOST_WRONG]
         return EntryFaults(self.beyond + other.beyond, self.stale + other.stale, self.wrong_count + other.wrong_count, wrong)
 
 
@@ -181,9 +167,9 @@ def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at
     """
     found = EntryFaults()
     beyond = entries["phy_offset"] >= log.data_end
-    found.beyond = _far(entries, beyond)
+    found.beyond = _beyond(entries, beyond, "time")
     if truncate_at is not None:
-        found.stale = _far(entries, entries["phy_offset"] >= truncate_at)
+        found.stale = _beyond(entries, entries["phy_offset"] >= truncate_at, "time")
     entries = entries[(entries["phy_offset"] >= log.start) & ~beyond]
     messages = rows[rows["flags"] & (DELIVERED | DELETES) == 0]
     messages = messages[np.argsort(messages["phy_offset"], kind="stable")]
@@ -198,7 +184,7 @@ def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at
     unique = there & (own["unique"] != entries["unique"])
     wrong = missing | size | time | unique
     found.wrong_count = int(wrong.sum())
-    for i in np.flatnonzero(wrong)[:MOST_WRONG_ENTRIES].tolist():
+    for i in np.flatnonzero(wrong)[:MOST_WRONG].tolist():
         stored = entries[i]
         expected, actual = [], []
         for chosen, name, of_message in ((size, "size", "size"), (time, "time", "out_time")):
@@ -212,10 +198,3 @@ def entry_faults(entries: np.ndarray, rows: np.ndarray, log: LogMap, truncate_at
             expected, actual = [f"a timer message at physical offset {stored['phy_offset']}"], ["none there"]
         found.wrong.append(EntryFault(int(stored["time"]), int(stored["phy_offset"]), ", ".join(expected), ", ".join(actual)))
     return found
-
-
-def _far(entries: np.ndarray, chosen: np.ndarray) -> FarEntries:
-    if not chosen.any():
-        return FarEntries()
-    first = entries[chosen][0]
-    return FarEntries(int(chosen.sum()), int(first["time"]), int(first["phy_offset"]))

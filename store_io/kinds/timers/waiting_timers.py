@@ -26,7 +26,7 @@ TOGETHER = 500_000  # messages and copies of one task
 
 
 @dataclass
-class Found:
+class WaitingTimers:
     """The timer messages that wait, and the end of their queue.
 
     rows: TIMER_ROW, by queue offset, one for each unit.
@@ -85,18 +85,18 @@ class WaitingTimersTask:
     def paths(self) -> tuple[str, ...]:
         return tuple(scan.path for scan in self.scans)
 
-    def run(self) -> Found:
+    def run(self) -> WaitingTimers:
         sink, source = PartSink(self.part, self.parts), open_source(self.scans[0].location)
         try:
             _, problem = scan_all(self.scans, source, sink)
         except StoreError as why:
             problem = why.gap()
         if problem:
-            return Found(NO_ROWS, 0, 0, NO_ROWS, problem)
+            return WaitingTimers(NO_ROWS, 0, 0, NO_ROWS, problem)
         return _found(sink.rows, self.clock, self.log_time, self.part, self.parts)
 
 
-def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> Found | str:
+def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> WaitingTimers | str:
     """Return the timer messages that still wait, or a sentence why they are not known."""
     if view.rows is not None:
         return _found(view.rows, clock, view.last_store_time, 0, 1)
@@ -112,7 +112,7 @@ def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> F
     if units > MOST_WAITING:
         return f"{count_text(units, 'message')} of {TIMER_TOPIC} would have to wait, and units are made for {MOST_WAITING:,}"
     lasts = np.concatenate([NO_ROWS, *(part.last for part in found)])
-    return Found(
+    return WaitingTimers(
         _by_offset(np.concatenate([NO_ROWS, *(part.rows for part in found)])),
         sum(part.waiting for part in found),
         sum(part.overdue for part in found),
@@ -120,14 +120,14 @@ def find_waiting(work: Work, audit: Audited, view: TimerView, clock: Clock) -> F
     )
 
 
-def _found(rows: np.ndarray, clock: Clock, log_time: int, part: int, parts: int) -> Found:
+def _found(rows: np.ndarray, clock: Clock, log_time: int, part: int, parts: int) -> WaitingTimers:
     rolled = rows["flags"] & ROLLED != 0
     result = waiting(timer_messages(rows), rolled, clock)
     own = in_part(rows, part, parts)
     counted = rows[result.counted & own]
     messages = rows[rows["flags"] & DELIVERED == 0]
     overdue = int((counted["out_time"] <= log_time).sum())
-    return Found(_by_offset(rows[result.chosen & own]), len(counted), overdue, _by_offset(messages)[-1:])
+    return WaitingTimers(_by_offset(rows[result.chosen & own]), len(counted), overdue, _by_offset(messages)[-1:])
 
 
 def _by_offset(rows: np.ndarray) -> np.ndarray:

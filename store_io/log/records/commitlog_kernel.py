@@ -580,8 +580,6 @@ _SCHEDULE_1, _SCHEDULE_2, _SCHEDULE_3 = (_text(layout.SCHEDULE_TOPIC[i : i + 8],
 _BOTH_NUMBERS = 1 << _NUM | 1 << _BASE
 _BOTH_DISPATCH = 1 << _DISPATCH | 1 << _DISPATCH_AT
 _INDEXED = 1 << _UNIQ | 1 << _KEYS
-
-
 _RARE_FLAGS = ~header_faults.KNOWN_FLAGS | layout.SYS_COMPRESSED | layout.SYS_COMPRESSION_MASK | header_faults.BATCH_FLAGS
 _LZ4_HEAD, _ZSTD_HEAD = (int.from_bytes(head, "big", signed=True) for head in (header_faults.LZ4_HEAD, header_faults.ZSTD_HEAD))
 

@@ -148,8 +148,6 @@ class PlainFraming:
 
 
 PLAIN = PlainFraming()
-
-
 FRAMINGS: dict[str, Framing] = {"enableDLegerCommitLog": DLedgerFraming()}  # setting -> framing; PLAIN if none of them is on
 
 

@@ -45,37 +45,16 @@ from store_io.log.records.framing import PLAIN, Framing, filler_size, framing_of
 
 # Bits of the column `flags`. "Present" means: after the parser's rules, so with a value that is not empty.
 HAS_TAGS = 0x1  # TAGS present
-
-
 HAS_UNIQ = 0x2  # UNIQ_KEY present
-
-
 HAS_KEYS = 0x4  # KEYS present (it may consist of spaces, then it yields no key)
-
-
 HAS_MULTI_DISPATCH = 0x8  # INNER_MULTI_DISPATCH and INNER_MULTI_QUEUE_OFFSET present and not blank
-
-
 HAS_INNER = 0x10  # INNER_NUM and INNER_BASE present, and the rules know them: batch_base and batch_count are theirs
-
-
 MALFORMED_PROPERTIES = 0x20  # `message_verdict.properties_fault` has something to say
-
-
 HAS_PROPERTY_CRC = 0x40  # the record ends in a property CRC as a broker appends it
-
-
 SCHEDULE = 0x80  # topic SCHEDULE_TOPIC_XXXX with DELAY present
-
-
 ODD_HEADER = 0x100  # `header_faults` has something to say
-
-
 OLD_PARSER_DIFFERS = 0x400  # with `watches_old_parser`: the parser of 4.9.0 and before reads a property of interest otherwise
-
-
 INNER_ALONE = 0x200  # INNER_NUM present without INNER_BASE: an inner batch as queues in RocksDB number it
-
 
 ROW_DTYPE = np.dtype(
     [
@@ -121,11 +100,7 @@ cost it more than half of its speed."""
 
 
 NO_SUMS = no_sums(0)
-
-
 MAX_RECORD_KEYS = 16_386  # KEYS of 32,767 bytes at most, every second one a space; UNIQ_KEY; the tag key
-
-
 DEFAULT_CAPACITY = 32_768
 
 
@@ -165,13 +140,8 @@ class Columns:
 # ---- topics --------------------------------------------------------------------------------------------------------
 
 _WORD = (1 << 64) - 1
-
-
 HASH_SEED = secrets.randbits(64)  # of this process: nobody can choose topics that all lead to one slot
-
-
 HASH_FACTOR = 0xD6E8FEB86659FD93
-
 
 TOPIC_DTYPE = np.dtype(
     [
@@ -272,37 +242,17 @@ def pair_hash(topic: bytes, queue_id: int) -> int:
 
 NEED_MORE, FULL, STOPPED = "need_more", "full", "stopped"
 
-
 # Bits of `RecordCheck.settings`: what compiled code asks of a check.
 KNOWS_V2 = 0x1
-
-
 CHECK_PHY_OFFSET = 0x2  # against the position
-
-
 CHECK_BODY_CRC = 0x4
-
-
 CHECK_PROPERTY_CRC = 0x8  # where the record ends in one
-
-
 NEED_PROPERTY_CRC = 0x10  # it has to
-
-
 ZERO_CRC_OK = 0x20
-
-
 NEED_DUP_INFO = 0x40
-
-
 INNER_BATCH = 0x80
-
-
 OLD_PARSER = 0x100
-
-
 WATCH_OLD_PARSER = 0x200
-
 
 _OF_INTEREST = (  # properties that decide anything here
     b"TAGS", b"KEYS", b"UNIQ_KEY", b"DELAY", b"DUP_INFO", layout.PROPERTY_CRC_NAME.encode(), b"INNER_NUM", b"INNER_BASE",

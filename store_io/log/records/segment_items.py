@@ -17,8 +17,6 @@ BATCH_ROWS = 1 << 32  # beside the rows' own flags: one of them belongs to a Bat
 HOST_CHANGES = 1 << 33  # beside them: one has another store host than the first
 BRIDGE_FLAGS = 1 << 34  # beside them: one has a bridge's flag
 FAR = 1 << 56  # no queue offset reaches it; keeps sums from wrapping
-
-
 ROW = ROW_DTYPE.itemsize
 # Where a row's fields are, in the order of ROW_DTYPE.
 (

@@ -30,10 +30,7 @@ from store_io.log.scan.segment_findings import Findings, Span, message_finding
 from store_io.source.segment_window import SegmentWindow
 
 NEIGHBOURS = 2  # messages of one other host, on either side of a single one, that make it odd
-
-
 MAX_ODD_HOSTS = 100
-
 
 # Hosts that change more than MAX_ODD_HOSTS times in so many messages mean nothing. A batch is no measure: the window decides its
 # size.

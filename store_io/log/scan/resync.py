@@ -29,9 +29,9 @@ from store_io.log.records.segment_walk import StrayChain
 from store_io.source.segment_window import SegmentWindow
 
 DECIDING = (layout.PROPERTY_CRC_NAME, "DELAY", "DUP_INFO", "INNER_NUM", "INNER_BASE")  # all that can make a message invalid
-
-
 _NAMES = np.array([list(name.encode().ljust(1 + len(name), b"\x01").ljust(16, b"\x00")) for name in DECIDING], np.uint8)
+_DA, _A3, _20, _A7, _AB = layout.MAGIC_V1_BYTES + layout.MAGIC_V2_BYTES[3:]
+TAIL_ZEROS = 2  # a whole message ends in at most so many zero bytes: a properties length of 0
 
 
 @kept()
@@ -82,12 +82,6 @@ class CandidateFrames:
     def properties(self, start: int, end: int) -> bytes:
         """The deciding ones of the properties in bytes [start, end)."""
         return deciding_parts(self.read(start, end), self._old_parser)
-
-
-_DA, _A3, _20, _A7, _AB = layout.MAGIC_V1_BYTES + layout.MAGIC_V2_BYTES[3:]
-
-
-TAIL_ZEROS = 2  # a whole message ends in at most so many zero bytes: a properties length of 0
 
 
 @dataclass

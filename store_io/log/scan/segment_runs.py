@@ -33,7 +33,6 @@ TOLERANCE_MS = 5_000  # by how much store times may fall: what small corrections
 DONE, NO_RUN, NO_INDEX_RUN, LOAD, RESOLVE = range(5)
 _NEEDS = ("nothing", "room for a run", "room for an index run", "the entries of its queue", "a search for its entry")
 
-
 # Columns of a run while it is built, all int64, in the order of RUN_DTYPE and INDEX_RUN_DTYPE.
 (
     _R_WALK, _R_KIND, _R_MATCH, _R_PLAUSIBLE, _R_REGULAR, _R_QUEUE, _R_QUEUE_OFFSET, _R_RECORDS, _R_MESSAGES, _R_DELTA,

@@ -18,6 +18,7 @@ from schemas.rows import RUN_DTYPE, QueueKey, SegmentSummary
 from store_io.base.spill import bytes_of, spill
 
 PACKED_FROM = 64  # runs; fewer are sent as they are
+MOST_HELD = 1 << 18  # runs of one store that stay in memory, of 113 bytes each
 
 
 def _reduce(summary: SegmentSummary) -> tuple[Callable[..., SegmentSummary], tuple[Any, ...]]:
@@ -75,9 +76,6 @@ class KeyTable:
             summary.queues = self._last
         else:
             self._last = summary.queues = [self._keys.setdefault(key, key) for key in summary.queues]
-
-
-MOST_HELD = 1 << 18  # runs of one store that stay in memory, of 113 bytes each
 
 
 class StoredSummary(SegmentSummary):

@@ -26,6 +26,7 @@ from schemas import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import NotAFile, StoreError
 from store_io.base.failed_reads import can_do_without
+from store_io.base.java_compat import MAX_LONG
 from store_io.base.wording import seen
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.consumequeue_reader import read_entries, unit_bytes, valid_entries
@@ -36,6 +37,14 @@ from store_io.messages.open_store import OpenStore, QueueFiles
 from store_io.source.byte_source import ByteSource, OpenFiles
 
 MOST_LED_OUT = 1 << 17  # that are looked at, of each queue
+SMALL_LOG_BYTES = 128 << 20  # read in less time than it takes to look at entries
+ENTRY_BYTES = 1 << 19  # of a log that are read in the time that it takes to look at an entry
+MOST_ENTRIES = 8192  # that are looked at, of all queues
+MOST_BYTES = 32 << 20  # of messages of which only the first few are wanted
+WINDOW_ENTRIES = 1 << 15
+MOST_WINDOWS = 128  # of entries that a look for the queue's first or last one takes
+WORTH_IT = 0.75  # of a log, where so much is to be read it may be all
+_UNREAD = -1
 
 
 def entries_led_out(store: OpenStore, wanted: MessageFilter) -> int:
@@ -69,33 +78,6 @@ def _led_out(store: OpenStore, files: tuple[MappedFile, ...], wanted: MessageFil
     for file in segments:
         held |= (places >= file.start) & (places < file.start + file.size)
     return int((~held).sum())
-
-
-SMALL_LOG_BYTES = 128 << 20  # read in less time than it takes to look at entries
-
-
-ENTRY_BYTES = 1 << 19  # of a log that are read in the time that it takes to look at an entry
-
-
-MOST_ENTRIES = 8192  # that are looked at, of all queues
-
-
-MOST_BYTES = 32 << 20  # of messages of which only the first few are wanted
-
-
-WINDOW_ENTRIES = 1 << 15
-
-
-MOST_WINDOWS = 128  # of entries that a look for the queue's first or last one takes
-
-
-LARGEST_OFFSET = (1 << 63) - 1
-
-
-WORTH_IT = 0.75  # of a log, where so much is to be read it may be all
-
-
-_UNREAD = -1
 
 
 @dataclass(frozen=True)
@@ -243,7 +225,7 @@ class _Queue:
                 raise _Unsound(f"{after.path} does not begin where {one.path} ends")
         unit = unit_bytes(False)
         first, end = files[0].start, files[-1].start + files[-1].size
-        if first % unit or end > LARGEST_OFFSET:
+        if first % unit or end > MAX_LONG:
             raise _Unsound(f"no broker gives a file the name of {files[0].path}")
         self._first, self._end = first // unit, end // unit  # end: the number after the last slot
 

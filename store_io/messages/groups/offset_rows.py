@@ -19,10 +19,10 @@ from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.rows import QueueKey
 from schemas.sources import OFFSETS
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import whole_text
+from store_io.base.java_compat import MAX_LONG, whole_text
 from store_io.broker.loading import Tree
 from store_io.broker.queues.start_databases import database_folder
-from store_io.broker.releases import NEWEST_RELEASE
+from store_io.broker.releases import NEWEST_RELEASE, BrokerRules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.kinds.config.config_reader import StoreConfig, read_config
 from store_io.kinds.queues.consumequeue_reader import QueueTask, read_entries, scan_queue, unit_bytes
@@ -34,14 +34,17 @@ from store_io.source.byte_source import ByteSource, StoreLocation
 from store_io.wording.gaps import gap_text
 from store_io.wording.refusals import refusal_cause
 
-LARGEST = (1 << 63) - 1  # that a column can hold; damaged entries say more
+CONSUMER, DELAY = "consumer", "delay"
+BATCH_ROWS = 1 << 14
+_COLUMNS = {column.name: column for column in OFFSETS}
+_OF_ENDS = {"queue_end", "lag", "status"}  # columns for which the queues are looked at
 
 
 class QueueEnds:
     """The ends of a store's queues, each found when it is asked for. Raises StoreError if queues cannot be read."""
 
     def __init__(self, store: OpenStore):
-        self._source = store.source()
+        self._source, self._rules = store.source(), store.rules
         self._found: dict[QueueKey, int | None] = {}
         self._files: dict[QueueKey, QueueFiles] = {}
         if store.rules.rocksdb_queues:
@@ -52,7 +55,7 @@ class QueueEnds:
             if table.damaged:
                 path, reason = table.damaged
                 raise StoreError(f"{path}: the ends of queues cannot be read: {reason}")
-            self._found |= {key: min(end.queue_offset, LARGEST - 1) + 1 for key, end in table.ends.maxima.items()}
+            self._found |= {key: min(end.queue_offset, MAX_LONG - 1) + 1 for key, end in table.ends.maxima.items()}
             return
         for queue in store.queues():
             self._files.setdefault(queue.key, queue)  # ordinary ones come first; a topic is of one kind
@@ -61,36 +64,26 @@ class QueueEnds:
         """Return the queue offset after the queue's last entry. 0 without entries, None if the copy has no such queue."""
         if key not in self._found:
             queue = self._files.get(key)
-            self._found[key] = None if queue is None else queue_end(self._source, queue)
+            self._found[key] = None if queue is None else queue_end(self._source, queue, self._rules)
         return self._found[key]
 
 
-def queue_end(source: ByteSource, queue: QueueFiles) -> int:
+def queue_end(source: ByteSource, queue: QueueFiles, rules: BrokerRules) -> int:
     """Return the end of one queue at which recovery stops.
 
-    It walks forward through the last three files to the first invalid entry. A broker writes over everything after that entry.
+    It walks forward through the files that recovery reads to the first invalid entry. A broker writes over everything after it.
     """
     files = tuple(sorted(queue.files, key=lambda f: f.start))
-    summary = scan_queue(QueueTask(0, queue.key, source.location, files, batch=queue.batch, digest=False, last_only=True), source)
+    first = rules.first_recovered(len(files))
+    task = QueueTask(0, queue.key, source.location, files, batch=queue.batch, first_recovered=first, digest=False, last_only=True)
+    summary = scan_queue(task, source)
     if summary.problem:
         raise StoreError(gap_text(summary.problem))
     end = summary.wrote // unit_bytes(queue.batch)
     if queue.batch:
         (last,) = read_entries(source, files, end - 1, end, batch=True)
         end = int(last["base"]) + int(last["count"])
-    return min(end, LARGEST)
-
-
-CONSUMER, DELAY = "consumer", "delay"
-
-
-BATCH_ROWS = 1 << 14
-
-
-_COLUMNS = {column.name: column for column in OFFSETS}
-
-
-_OF_ENDS = {"queue_end", "lag", "status"}  # columns for which the queues are looked at
+    return min(end, MAX_LONG)  # damaged entries say more than a column can hold
 
 
 @dataclass(frozen=True)

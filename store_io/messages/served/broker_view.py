@@ -21,7 +21,7 @@ from schemas.entries import BATCH_DTYPE, ENTRY_DTYPE
 from schemas.rows import QueueKey
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.errors import StoreError
-from store_io.base.java_compat import divide
+from store_io.base.java_compat import MAX_LONG, divide
 from store_io.broker.index_keys import key_hash
 from store_io.broker.message_verdict import Message
 from store_io.broker.prediction import LogFile, Memory
@@ -41,7 +41,6 @@ KEY_ATTEMPTS = 3
 MAX_MESSAGE_BYTES = 64 << 20  # of one record that is decoded; a broker's own limit is 4 MiB
 BLOCK_ENTRIES = 4096  # read of a queue at a time
 KEPT_BLOCKS = 16
-LONGEST = (1 << 63) - 1
 MAX_INT = (1 << 31) - 1
 
 SERVED, UNDECODABLE, REMOVED, SKIPPED = "served", "undecodable", "removed", "skipped"
@@ -141,7 +140,7 @@ class BrokerView:
         count = (file.wrote - (number * unit - file.start)) // unit
         count = min(count, max(SCANNED_BYTES, self.pull * unit) // unit)
         rows = self._rows(queue, file, number, count)
-        following, size_total, message_total, skip_below = offset, 0, 0, -LONGEST
+        following, size_total, message_total, skip_below = offset, 0, 0, -MAX_LONG
         modern = self.rules.serves_below_maximum
         for i, row in enumerate(rows):
             phy, size = int(row["phy_offset"]), int(row["size"])
@@ -165,7 +164,7 @@ class BrokerView:
                 skip_below = phy + self.rules.segment_bytes - phy % self.rules.segment_bytes
                 continue
             found.append(self._decoded(queue.key, place, phy, size, holder))
-            size_total, message_total, skip_below = size_total + size, message_total + messages, -LONGEST
+            size_total, message_total, skip_below = size_total + size, message_total + messages, -MAX_LONG
         return found, following
 
     def _full(self, size: int, messages: int, size_total: int, message_total: int, modern: bool) -> bool:
@@ -276,7 +275,7 @@ class BrokerView:
 
     # ---- by key ------------------------------------------------------------------------------------------------------
 
-    def by_key(self, topic: str, key: str, most: int = MAX_KEYED, begin: int = 0, end: int = LONGEST) -> list[Served]:
+    def by_key(self, topic: str, key: str, most: int = MAX_KEYED, begin: int = 0, end: int = MAX_LONG) -> list[Served]:
         """Follow queryMessage: return the messages to which the index leads, by physical offset.
 
         Keys are compared by their hash alone, so another message may come, too.

@@ -28,7 +28,6 @@ from store_io.repair.writing.store_writer import StoreFileWriter, StoreWriter, W
 
 WAITING_ROWS = 1 << 18  # entries that are sorted by queue together: 15 MB, and as much in order
 
-
 QUEUED_DTYPE = np.dtype(
     [
         ("topic_ref", "i4"), ("total_size", "i4"), ("queue_offset", "i8"), ("phy_offset", "i8"), ("tags_code", "i8"),
@@ -37,21 +36,14 @@ QUEUED_DTYPE = np.dtype(
     align=True,
 )  # fmt: skip
 
-
 RAW_DTYPE = np.dtype([("key_hash", "i4"), ("phy_offset", "i8"), ("store_time", "i8")])  # of the size of an index entry
-
-
 _QUEUED = QUEUED_DTYPE.itemsize
-
 
 _REF, _SIZE, _QUEUE_OFFSET, _PHY, _TAGS, _TIME, _BASE, _COUNT, _KIND = (
     int(QUEUED_DTYPE.fields[name][1]) for name in QUEUED_DTYPE.names or () if QUEUED_DTYPE.fields
 )
 
-
 _RAW = RAW_DTYPE.itemsize
-
-
 _RAW_PHY, _RAW_TIME = 4, 12
 
 

@@ -58,7 +58,6 @@ repair.tell_step = wait
 sys.exit(entry.main(sys.argv[1:]))
 """
 
-
 TOLD = """
 import sys
 from jobs import entry

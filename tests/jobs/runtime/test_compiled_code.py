@@ -31,7 +31,6 @@ shift 3
 exec "$@"
 """
 
-
 UNSHARE = shutil.which("unshare")
 MOUNTS = UNSHARE is not None and subprocess.run([UNSHARE, "-m", "true"], capture_output=True).returncode == 0
 

@@ -27,7 +27,6 @@ sys.stdin.read()
 os._exit(0) if sys.argv[2] == "killed" else workers.close()
 """
 
-
 LOADED = """
 import sys
 from jobs.commands import audit

@@ -15,7 +15,7 @@ from store_io.audit.audit_store import StoreAudit
 from store_io.base.tasks import run_task
 from store_io.kinds.rocksdb_queues.stored_entries import EntryReader
 from store_io.model.audit_request import AuditRequest
-from store_io.model.queue_leftovers import KeyedEntries, LeftoverTask
+from store_io.model.queue_leftovers import DatabaseEntries, LeftoverTask
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.answers import product
@@ -58,7 +58,7 @@ def test_entries_of_a_database_are_asked_for_in_ranges(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(EntryReader, "windows", windows)
     task = SimpleNamespace(key=("T", 0))
-    found = KeyedEntries(None, None, task).of(np.array([1, 3, 4, 9, 5001]))  # type: ignore[arg-type]
+    found = DatabaseEntries(None, None, task).of(np.array([1, 3, 4, 9, 5001]))  # type: ignore[arg-type]
     assert found["phy_offset"].tolist() == [100, 300, 0, 900, 500100]
     assert asked == [(1, 10), (5001, 5002)]
 

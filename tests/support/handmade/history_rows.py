@@ -9,14 +9,8 @@ from jobs.commands import coverage, difference, fleet
 from jobs.tables import past_runs
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-
-
 DAY = 86_400_000_000
-
-
 T0 = 1_795_000_000_000_000
-
-
 Row = dict[str, Any]
 
 

@@ -30,9 +30,8 @@ from store_io.repair.repair_steps import WRITE_CONFIG
 from store_io.repair.repair_work import Work
 
 MOST = 100_000  # copies: the newest ones. What only older ones show comes again
-
-
 Identity = tuple[str | None, str, int, int, int, int]
+IN_DATABASE = "--fix-config: the tables are in {}/, a database, and no repair writes that"
 
 
 class DelayedMessage(NamedTuple):
@@ -122,9 +121,6 @@ def positions(messages: Iterable[DelayedMessage], copies: Iterable[DelayedMessag
             level = message.queue_id + 1
             found[level] = max(found.get(level, 0), message.queue_offset + 1)
     return found
-
-
-IN_DATABASE = "--fix-config: the tables are in {}/, a database, and no repair writes that"
 
 
 def fix_config(work: Work, audit: Audited) -> Audited:

@@ -40,7 +40,7 @@ _INTEGER_KEY = re.compile(r"-?[0-9]+\s*+:")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _ESCAPED = {"b": "\b", "f": "\f", "F": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"} | {str(i): chr(i) for i in range(8)}
 _PLAIN_ESCAPES = frozenset("\"'\\/")
-_WORDS = {"true": True, "false": False, "null": None}
+WORDS = {"true": True, "false": False, "null": None}
 _NULL_WORDS = frozenset({"NULL", "NaN", "undefined"})
 # Values that are objects of Java; of what they become in a field of another kind nothing is known here.
 _MADE = re.compile(r"(?:new\b|Set\b|TreeSet\b|x'|\.[0-9])")
@@ -51,7 +51,12 @@ MAX_DIGITS, MAX_EXPONENT_DIGITS = 40, 3  # of a number that is not an integer of
 OTHER_SHAPE = "JSON of another shape"
 TOO_MANY_DIGITS = "a number of too many digits"
 TOO_LARGE = "too large to be read key by key"
-_SEPARATORS = ":,{["
+_SEPARATORS = b":,{["  # one for each value
+
+
+def most_values(data: bytes) -> int:
+    """Return how many values a text holds at most, by its separators."""
+    return sum(data.count(separator) for separator in _SEPARATORS)
 
 
 class ConfigFault(ValueError):
@@ -229,7 +234,7 @@ def parse_tolerant(data: bytes, rules: ConfigRules) -> Any:
     text = data.decode("utf-8", "replace").rstrip("\0")
     if text == "\ufeff":
         raise ConfigFault("a byte order mark alone")
-    if sum(text.count(separator) for separator in _SEPARATORS) > MAX_ODD_VALUES:
+    if most_values(data) > MAX_ODD_VALUES:
         raise ConfigFault(TOO_LARGE, known=False)
     return _Reader(text.removeprefix("\ufeff"), rules, len(data)).read()
 
@@ -394,9 +399,9 @@ class _Reader:
                     raise self._fault("something after a number", known=behind not in "tfn")
             return self._number(number), False
         word = _NAME.match(self._text, self._at)
-        if word is not None and word[0] in _WORDS:
+        if word is not None and word[0] in WORDS:
             self._at = word.end()
-            return _WORDS[word[0]], False
+            return WORDS[word[0]], False
         if word is not None and word[0] in _NULL_WORDS and self._rules.bare_names:
             self._at = word.end()
             return Word(word[0]), False
@@ -451,7 +456,7 @@ class _Reader:
                     raise self._fault("a bracket in an object", known=False)
                 raise self._fault("no key") if character else self._ended()
             if bare.re is _NAME and not self._rules.bare_names:
-                if bare[0] in _WORDS:
+                if bare[0] in WORDS:
                     self._doubt("a word as a key")
                 else:
                     holder.unquoted = holder.unquoted or self._fault("a name without quotes")
@@ -463,7 +468,7 @@ class _Reader:
             holder.numbered |= bare.re is _NUMBER
         end_of_key = self._at
         if self._next(strict=holder.bare.get(key) != "number") != ":":
-            raise self._fault("a key without a colon", known=not self._rules.fastjson2 or key not in _WORDS)
+            raise self._fault("a key without a colon", known=not self._rules.fastjson2 or key not in WORDS)
         holder.late_colon |= "/" in self._text[end_of_key : self._at]
         self._at += 1
         return key

@@ -15,7 +15,7 @@ from store_io.base.errors import StoreError
 from store_io.broker.settings.config_rules import ConfigRules
 from store_io.kinds.config.table_places import VERSION_KEY, TablePlace
 from store_io.kinds.config.texts import records
-from store_io.kinds.config.texts.fastjson import OTHER_SHAPE, ConfigFault, Pairs, parse_tolerant, parse_written
+from store_io.kinds.config.texts.fastjson import OTHER_SHAPE, ConfigFault, Pairs, most_values, parse_tolerant, parse_written
 from store_io.kinds.config.texts.salvage import Layout, put_entry, salvaged
 from store_io.kinds.config.texts.tables import Offset, SharedSettings, Table, integer, member
 from store_io.kinds.config.texts.values import NotExact
@@ -26,7 +26,6 @@ MAX_TABLE_BYTES = 256 << 20  # keys and values of one table
 MAX_TABLE_VALUES = 12_000_000  # in all its texts
 OFFSETS = "offsetTable"
 _WORDS = {"topicConfigTable": "topic", "subscriptionGroupTable": "group", OFFSETS: "the offsets of"}
-_SEPARATORS = b",:{["  # one for each value
 
 
 @dataclass
@@ -229,7 +228,7 @@ def _take(opened: Database, place: TablePlace, table: tuple[str, Decode], rules:
         for batch in opened.scan(place.family):
             size += len(batch.keys) + len(batch.values)
             data = batch.values.tobytes()
-            values += sum(data.count(separator) for separator in _SEPARATORS)
+            values += most_values(data)
             if size > MAX_TABLE_BYTES or values > MAX_TABLE_VALUES:
                 held.problem = Gap(Cause.CONFIG_TABLE_LARGE, place.folder)
                 return
@@ -270,7 +269,7 @@ def _take_records(opened: Database, place: TablePlace, decode: Decode, rules: Co
             else:
                 size += len(batch.keys) + len(batch.values)
                 data = batch.values.tobytes()
-                values += len(batch) + sum(data.count(separator) for separator in _SEPARATORS)
+                values += len(batch) + most_values(data)
             if size > MAX_TABLE_BYTES or values > MAX_TABLE_VALUES:
                 held.problem = Gap(Cause.CONFIG_TABLE_LARGE, place.folder)
                 return

@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
-from store_io.kinds.config.texts.fastjson import decimal_of
+from store_io.kinds.config.texts.fastjson import WORDS, decimal_of
 
 TEXT, INT = "text", "int"  # kinds of keys
 PULL_OFFSETS, FORBIDDEN = "pullOffsetTable", "forbiddenTable"
@@ -45,7 +45,6 @@ _ROW = re.compile(rb"\{(?:" + _FLAT + rb"|\{" + _FLAT + rb"*+\})*+\}")
 # A release that writes PULL_OFFSETS begins a line for each queue's offset; earlier ones write them on one line.
 _OLDER_FORM = re.compile(rb"@[^@\"\n]*+\":\{-?[0-9]{1,10}:-?[0-9]{1,19}(?:,-?[0-9]{1,10}:-?[0-9]{1,19})*+\r?\n\t\t\}")
 _NEWER_FORM = re.compile(rb"[{,]\r?\n\t*-?[0-9]{1,10}:-?[0-9]")
-_WORDS = {"true": True, "false": False, "null": None}
 _NUMBER = re.compile(r"([+-]?[0-9]{1,40})(\.[0-9]*)?([eE][+-]?[0-9]+)?[LSBFD]?")
 _QUOTE = re.compile(r"(\\.)|\"", re.DOTALL)
 
@@ -371,7 +370,7 @@ class _Reader:
             return _NONE if text is None else text
         text = token.decode("ascii")
         if kind == "word":
-            return _WORDS.get(text, _NONE)
+            return WORDS.get(text, _NONE)
         number = _number(text)
         return _NONE if number is None else number
 

@@ -9,8 +9,6 @@ from store_io.broker.queues.rocksdb_queue_state import PUT_DTYPE, EntryUnreadabl
 
 KEY = ("T", 0)
 ENTRIES = {n: 1000 + 100 * n for n in range(10)}  # number -> physical offset
-
-
 LAST = QueueEnd(1900, 9)
 
 

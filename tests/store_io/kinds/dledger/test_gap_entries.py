@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store_io.kinds.dledger.ledger_parts import BRIDGE, FILLER, HEADER, Piece, Room, fill_gap
+from store_io.kinds.dledger.ledger_parts import BRIDGE, FILLER, HEADER, GapBytes, Piece, fill_gap
 
 LEAST = 150
 
@@ -19,7 +19,7 @@ def nothing(base: int, position: int) -> int:
     st.integers(0, 40),
 )
 def test_pieces_fill_the_rooms_or_there_are_none(sizes: list[tuple[int, int, bool]], entries: int) -> None:
-    rooms = [Room(4096 * k, start, start + size, exact) for k, (start, size, exact) in enumerate(sizes)]
+    rooms = [GapBytes(4096 * k, start, start + size, exact) for k, (start, size, exact) in enumerate(sizes)]
     pieces = fill_gap(rooms, entries, LEAST, nothing)
     if pieces is None:
         return
@@ -34,13 +34,13 @@ def test_pieces_fill_the_rooms_or_there_are_none(sizes: list[tuple[int, int, boo
 
 
 def test_an_entry_whose_message_is_whole_keeps_its_place() -> None:
-    rooms = [Room(0, 100, 900, True)]
+    rooms = [GapBytes(0, 100, 900, True)]
     sizes = {148: 252}
     pieces = fill_gap(rooms, 2, LEAST, lambda base, position: sizes.get(position, 0))
     assert pieces == [Piece(HEADER, 0, 100, 400), Piece(BRIDGE, 0, 400, 900)]
 
 
 def test_no_index_is_left_over_and_none_is_given_twice() -> None:
-    assert fill_gap([Room(0, 100, 900, True)], 0, LEAST, nothing) is None
-    assert fill_gap([Room(0, 100, 900, True)], 6, LEAST, nothing) is None
-    assert fill_gap([Room(0, 100, 900, True)], 5, LEAST, nothing) is not None
+    assert fill_gap([GapBytes(0, 100, 900, True)], 0, LEAST, nothing) is None
+    assert fill_gap([GapBytes(0, 100, 900, True)], 6, LEAST, nothing) is None
+    assert fill_gap([GapBytes(0, 100, 900, True)], 5, LEAST, nothing) is not None

@@ -9,8 +9,9 @@ import pytest
 from schemas.advice import Refusal, RefusalKind
 from schemas.rows import MappedFile
 from store_io.broker.prediction import Refused
+from store_io.broker.releases import broker_rules
 from store_io.broker.settings.ledger_files import LedgerFiles
-from store_io.kinds.dledger.ledger_recovery import Ledger, recover_ledger
+from store_io.kinds.dledger.ledger_recovery import LedgerMemory, recover_ledger
 from store_io.kinds.dledger.ledger_walks import FILLER, HEADER, UNWRITTEN, DataWalk, EntryPlace, LedgerTexts, Stretch
 
 SIZE, EACH = 1000, 10
@@ -33,10 +34,10 @@ def walks(count: int, term: int = 0) -> list[DataWalk]:
 NOTHING = LedgerTexts()
 
 
-def recovered(given: list[DataWalk], texts: LedgerTexts = NOTHING) -> Ledger:
+def recovered(given: list[DataWalk], texts: LedgerTexts = NOTHING) -> LedgerMemory:
     data = [MappedFile(w.path, w.start, w.size) for w in given]
     files = LedgerFiles("dledger-n0", data, [MappedFile("dledger-n0/index/0", 0, 167_772_160)])
-    return recover_ledger(files, {w.path: w for w in given}, texts)
+    return recover_ledger(files, {w.path: w for w in given}, texts, broker_rules())
 
 
 def broken(walk: DataWalk, **changes: object) -> DataWalk:
@@ -94,14 +95,14 @@ def test_units_are_written_anew_from_the_first_that_differs() -> None:
     given[1] = broken(given[1], unequal=12)
     assert recovered(given).index.files[0].wrote == 32 * 30
     data = [MappedFile(w.path, w.start, w.size) for w in given]
-    made = recover_ledger(LedgerFiles("dledger-n0", data, []), {w.path: w for w in given}, LedgerTexts())
+    made = recover_ledger(LedgerFiles("dledger-n0", data, []), {w.path: w for w in given}, LedgerTexts(), broker_rules())
     assert [(f.path, f.wrote, f.begin) for f in made.index.files] == [(None, 32 * 30, 0)]
 
 
 def test_files_that_do_not_adjoin_refuse() -> None:
     apart = Refusal(RefusalKind.LEDGER_FILES_APART, "dledger-n0/data/2", "dledger-n0/data/0")
     with pytest.raises(Refused) as refused:
-        recover_ledger(LedgerFiles("dledger-n0", misfit=apart), {}, LedgerTexts())
+        recover_ledger(LedgerFiles("dledger-n0", misfit=apart), {}, LedgerTexts(), broker_rules())
     assert refused.value.refusal == apart
 
 

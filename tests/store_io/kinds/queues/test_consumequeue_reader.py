@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from schemas import consumequeue_layout as layout
 from schemas.rows import MappedFile, QueueSummary
+from store_io.broker.releases import broker_rules
 from store_io.kinds.queues import consumequeue_reader as reader
 from store_io.kinds.queues.consumequeue_reader import QueueTask, entry_address, read_entries, scan_queue
 from store_io.source.byte_source import StoreLocation, open_source
@@ -51,7 +52,8 @@ def write_queue(
 
 
 def scan(root: Path, files: tuple[MappedFile, ...], **more: object) -> QueueSummary:
-    return scan_queue(QueueTask(0, ("T", 0), StoreLocation(str(root)), files, **more))  # type: ignore[arg-type]
+    first = broker_rules().first_recovered(len(files))
+    return scan_queue(QueueTask(0, ("T", 0), StoreLocation(str(root)), files, first_recovered=first, **more))  # type: ignore[arg-type]
 
 
 def plain_recover(contents: list[bytes], size: int, batch: bool) -> tuple[int, int]:

@@ -130,15 +130,15 @@ def test_an_end_is_where_recovery_stops(store: Store) -> None:
     data = bytearray(file.read_bytes())
     data[-20:] = data[:20]  # valid, and after entries that no recovery takes
     file.write_bytes(data)
-    assert queue_end(opened.source(), queue) == 5
+    assert queue_end(opened.source(), queue, opened.rules) == 5
     data[4 * 20 : 6 * 20] = b"\xff" * 40
     file.write_bytes(data)
-    assert queue_end(opened.source(), queue) == 4
+    assert queue_end(opened.source(), queue, opened.rules) == 4
     file.write_bytes(bytes(len(data)))
-    assert queue_end(opened.source(), queue) == 0
+    assert queue_end(opened.source(), queue, opened.rules) == 0
     file.write_bytes(data[:-20])
     with pytest.raises(StoreError, match="when the copy was listed"):
-        queue_end(opened.source(), queue)
+        queue_end(opened.source(), queue, opened.rules)
 
 
 def test_an_offset_below_zero_is_behind_by_the_whole_queue(store: Store) -> None:
