@@ -1114,13 +1114,13 @@ def test_without_numba_the_reference_stands_in(tmp_path: Path) -> None:
 
 
 HASH_ONE = """
-from store_io.base import prints as c
+from store_io.base import fingerprints as c
 assert c.fold_byte(c.SEED, ord("a")) == 0xAF63DC4C8601EC8C  # FNV-1a
 """
 
 
 @pytest.mark.parametrize("home", ["writable", "blocked"])
-@pytest.mark.parametrize("what", ["prints", pytest.param("decoder", marks=pytest.mark.soak)])
+@pytest.mark.parametrize("what", ["fingerprints", pytest.param("decoder", marks=pytest.mark.soak)])
 def test_from_a_zip(tmp_path: Path, home: str, what: str) -> None:
     """Executors may import the packages from a zip, and may have no place to keep compiled code. A small function by default:
     the decoder takes ten seconds to be compiled."""
@@ -1133,7 +1133,7 @@ def test_from_a_zip(tmp_path: Path, home: str, what: str) -> None:
     place.mkdir()
     if home == "blocked":
         (place / ".cache").write_text("in the way of a directory")
-    code = HASH_ONE if what == "prints" else two_records() + "assert c._kernel is not None\n"
+    code = HASH_ONE if what == "fingerprints" else two_records() + "assert c._kernel is not None\n"
     code += "assert '.zip' in c.__file__\n"
     # Compiled anew each time: without LLVM's passes over it, which take most of the time and have no part in this.
     places = {"PYTHONPATH": str(archive), "HOME": str(place), "XDG_CACHE_HOME": str(place / ".cache")}
