@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from jobs.audit.one_store import WholeStore
 
 _THREADS = 8
-_FORMAT = 5
+_FORMAT = 6
 _PACKED_BYTES = 64 << 20  # of a file; an outcome that needs more is not kept
 _CONTENT_BYTES = 256 << 20
 _ROWS_BYTES = 1 << 30  # of the pickles of all rows that lie packed in it; one part is open at a time

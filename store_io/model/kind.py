@@ -79,7 +79,7 @@ class Kind(Generic[Facts, Results, View]):
 
     Checks are no methods: they import the kind's object, and `kinds.all_kinds` lists them beside it.
     name: what facts and results are kept under.
-    task_types: the tasks whose results `take` gets.
+    task_types: the tasks whose results `take` gets; a task of no kind ends the audit with an error.
     left_out: by type of task, what is not judged if the time was spent before such a task began.
     looks_again: types of tasks whose files another task has read; files of all others then count as not read.
     """
@@ -133,7 +133,10 @@ class Kind(Generic[Facts, Results, View]):
         return ()
 
     def take(self, found: Results, task: Task, result: Any) -> Iterable[Gap]:
-        """Take in the result of one task; return why the audit is incomplete after it, besides the result's own `problem`."""
+        """Take in the result of one task; return why the audit is incomplete after it, besides the result's own `problem`.
+
+        The caller goes through all that is returned: it may be a generator.
+        """
         raise NotImplementedError
 
     def not_read(self, found: Results, task: Task) -> None:

@@ -31,7 +31,13 @@ from store_io.wording.steps import START_DOES, advice_text, next_text
 NOTHING = advice_text(Advice(Step.NOTHING))
 NOTHING_JUDGED = "Nothing to do for what was judged."
 _END_GONE = Advice(Step.SEEK_LOG_END)
-_SAYS_MORE = {Advice(Step.OTHER_COPY): Advice(Step.OTHER_COPY_OR_HEAL), Advice(Step.OWN_CONF): Advice(Step.OWN_CONF_OR_NONE)}
+_SAYS_MORE = (  # (a step, one that says all of it and more)
+    (Advice(Step.OTHER_COPY), Advice(Step.OTHER_COPY_OR_HEAL)),
+    (Advice(Step.OWN_CONF), Advice(Step.OWN_CONF_OR_NONE)),
+    (Advice(Step.WRITE_CHECKPOINT), CATALOGUE[Code.CHECKPOINT_AHEAD].next),
+    (Advice(Step.WRITE_CHECKPOINT), CATALOGUE[Code.CHECKPOINT_DAMAGED].next),
+    (CATALOGUE[Code.TOPIC_NOT_IN_TABLE].next, Advice(Step.CREATE_TOPICS_DELETE_NONE)),
+)
 _NAME_CONF = "To be sure, name its broker.conf with --broker-conf and audit again."
 
 
@@ -93,9 +99,12 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
                 elif step.step == Step.OTHER_COPY_OR_HEAL and heals:
                     step = Advice(Step.OTHER_COPY)
                 steps.setdefault(step, {}).setdefault(finding.file)
-    for less, more in _SAYS_MORE.items():
+    for less, more in _SAYS_MORE:
         if less in steps and more in steps:
-            steps[more].update(steps.pop(less))
+            steps[more].update(steps[less])
+    for less, more in _SAYS_MORE:
+        if more in steps:
+            steps.pop(less, None)
     optional = bool(repairs) and left_to_a_start(outcome)
     if repairs:  # it does what a start does, too
         taken = [said for step, said in START_DOES.items() if steps.pop(step, None) is not None]

@@ -85,6 +85,8 @@ class Collected:
                 self.edges[edges.path] = edges
                 if edges.problem:
                     self._gaps.cannot_read(edges.problem)
+        else:
+            raise TypeError(f"no kind takes the result of {type(task).__name__}")
 
     def _add_problem(self, result: Any) -> None:
         problem: Gap | None = getattr(result, "problem", None)

@@ -165,13 +165,17 @@ class StoreRounds:
         self.view_queues()
         evidence = self.evidence()
         later = [task for kind in KINDS for task in kind.tasks_after_prediction(evidence, self.tasks.base)]
+        del evidence  # it may hold a million queues
         if later:
             self._take(later, (yield later))
         del later
-        evidence = self.evidence()
-        last = [task for kind in KINDS for task in kind.second_looks(evidence, self.tasks.base)]
+        last = self._second_looks()
         if last:
             self._take(last, (yield last))
+
+    def _second_looks(self) -> list[Task]:
+        evidence = self.evidence()
+        return [task for kind in KINDS for task in kind.second_looks(evidence, self.tasks.base)]
 
     def _fold(self) -> Rounds:
         """Predict, and look again if the answer is not fine enough, until it needs nothing else."""

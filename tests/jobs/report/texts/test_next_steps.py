@@ -11,6 +11,7 @@ import pytest
 
 from jobs.installation import ENTRY
 from jobs.report.pages.report_html import PageContext, report_html
+from jobs.report.texts import next_steps as next_steps_module
 from jobs.report.texts.commands import NOTHING_MENDS
 from jobs.report.texts.next_steps import next_steps
 from jobs.report.texts.safety_text import judge
@@ -18,7 +19,7 @@ from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.summary_text import summary_text
 from schemas.advice import Advice, Refusal, RefusalKind, Step
 from schemas.finding_codes import CATALOGUE, STARTS_DISPATCH
-from schemas.rows import AuditOutcome, Finding
+from schemas.rows import NOTE, REBUILDABLE, AuditOutcome, Finding
 from store_io.repair.proposals import refused_section
 from store_io.wording.steps import advice_text, next_text
 from tests.support.handmade import samples
@@ -409,3 +410,13 @@ def test_fix_config_is_no_step_where_no_repair_asks_for_it(options: list[str], n
     steps = next_steps(outcome, WORDS, PLAN)
     (step,) = (said for said, _ in steps.others if said.startswith("Restore it from a backup"))
     assert ("--fix-config" in step) == named and (steps.withheld == NOTHING_MENDS) != named
+
+
+def test_a_step_that_another_one_says_in_full_is_left_out() -> None:
+    """Of all steps that findings have by themselves; those with values of their own are no part of others."""
+    own = {row.next_at(severity) for row in CATALOGUE.values() for severity in (NOTE, REBUILDABLE)}
+    known = own | {less for less, _ in next_steps_module._SAYS_MORE} | {more for _, more in next_steps_module._SAYS_MORE}
+    texts = {step: advice_text(step) for step in known}
+    begins = {(less, more) for less in known for more in known if less != more and texts[more].startswith(texts[less])}
+    nothing = {pair for pair in begins if pair[0] == Advice(Step.NOTHING)}  # of notes, which no list names beside another step
+    assert begins - nothing == set(next_steps_module._SAYS_MORE)
