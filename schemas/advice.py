@@ -106,7 +106,7 @@ class Refusal:
 
 
 class Step(StrEnum):
-    """What a person does next. The comment of a step lists the values of its advice."""
+    """Names what a person does next. The comment of a step lists the values of its advice."""
 
     OF_CODE = auto()  # a finding's code: the step that the catalogue has for this code alone
     RAISED_OF_CODE = auto()  # a finding's code: the same, for a finding above a note
@@ -193,7 +193,7 @@ class Overwritten(StrEnum):
 
 
 class Advice(NamedTuple):
-    """What to do about a finding or a store. values: those that the comment of the step lists."""
+    """Says what to do about a finding or a store. values: those that the comment of the step lists."""
 
     step: Step
     values: tuple[str | int, ...] = ()
@@ -290,7 +290,7 @@ class Cause(StrEnum):
 
 
 class LeftOut(StrEnum):
-    """What the time limit left undone."""
+    """Names what the time limit left undone."""
 
     FILES = "files"
     LEFTOVERS = "leftovers"

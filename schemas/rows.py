@@ -447,10 +447,13 @@ class Premise:
 
 @dataclass(frozen=True, slots=True)
 class ConfigTables:
-    """What a broker's managers hold after they have loaded config/. topics, groups: name -> settings; those that every broker
-    has are among them where a file or database names them, and are left out of results unless lists_built_in.  offsets: (group,
-    topic, queue id) -> offset.  delay_offsets: level -> offset.  absent: what of config/ a start needs and the copy has in
-    no form, "config/" or one file of it; else "".
+    """Holds what a broker's managers know once they have loaded config/.
+
+    topics, groups: name -> settings. Topics and groups that every broker has are there if a file or database names them, and
+        results leave them out unless lists_built_in.
+    offsets: (group, topic, queue id) -> offset.
+    delay_offsets: level -> offset.
+    absent: what a start needs of config/ and the copy has in no form: "config/", or one file of it; else "".
     """
 
     topics: Mapping[str, Row]
@@ -464,22 +467,22 @@ class ConfigTables:
 
     @property
     def own_topics(self) -> Iterator[tuple[str, Row]]:
-        """Those that not every broker has."""
+        """Yield the topics that not every broker has."""
         return (item for item in self.topics.items() if item[0] not in self.built_in_topics)
 
     @property
     def own_groups(self) -> Iterator[tuple[str, Row]]:
-        """Those that not every broker has."""
+        """Yield the groups that not every broker has."""
         return (item for item in self.groups.items() if item[0] not in self.built_in_groups)
 
     @property
     def listed_topics(self) -> Iterable[tuple[str, Row]]:
-        """Those that results list."""
+        """Return the topics that results list."""
         return self.topics.items() if self.lists_built_in else self.own_topics
 
     @property
     def listed_groups(self) -> Iterable[tuple[str, Row]]:
-        """Those that results list."""
+        """Return the groups that results list."""
         return self.groups.items() if self.lists_built_in else self.own_groups
 
 

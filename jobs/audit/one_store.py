@@ -237,7 +237,7 @@ class RenderTask:
         return (self.argument.path,)
 
     def run(self) -> Texts:
-        """As `packed_texts` gives them."""
+        """Return the files as `packed_texts` packs them."""
         return packed_texts(store_files(self.outcome, page_context(self.argument, self.info)))
 
 

@@ -207,7 +207,7 @@ def audit_stores(
 
 
 def _prepared(stores: Sequence[tuple[int, StoreArgument]], known: Sequence[Opened | None], reading: Reading) -> list[Opened]:
-    """What is known of these numbered stores, those of which nothing is known opened now."""
+    """Return these numbered stores opened. A store without a known opening is opened now."""
     with interrupts.threads(8) as threads:
         return list(threads.map(lambda store, one: one or _prepare(store[0], store[1], reading), stores, known))
 
@@ -254,8 +254,11 @@ class _Together:
     def outcomes(
         self, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[Opened]
     ) -> Iterator[dict[int, AuditOutcome]]:
-        """Of these numbered stores, which are opened, place -> outcome: first of those that one task has audited, then of as many
-        together as keep all cores busy for a while. If time is limited all are read together: each gets its share of it."""
+        """Yield outcomes of these numbered, opened stores, by the store's place in the list.
+
+        The first outcomes are of stores that one task has audited. Then come as many stores together as keep all cores busy for
+        a while. If time is limited all these stores are read together, so that each gets its share of the time.
+        """
         whole = {place: one.outcome for place, one in enumerate(prepared) if isinstance(one, WholeStore)}
         opened = {place: one for place, one in enumerate(prepared) if not isinstance(one, WholeStore)}
         for place, outcome in whole.items():

@@ -138,7 +138,7 @@ class CommandParser(argparse.ArgumentParser):
         return told
 
     def _meant(self, name: str) -> str:
-        """What to write instead of an unknown option; an option of Spark only if it is nearly the word itself."""
+        """Suggest what to write instead of an unknown option; an option of Spark only if it is nearly the word itself."""
         if name in self._instead:
             return f": {self._instead[name]}"
         return near(name, self._takes_value, 0.8) or near(name, self._own)

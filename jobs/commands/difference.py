@@ -270,7 +270,7 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
 
 
 def _codes_of_gaps(run: Row) -> list[int]:
-    """What the gaps of an incomplete run earn; runs of versions that wrote no causes earn the usual code."""
+    """Return the exit code of each gap of an incomplete run; the usual code if the run's version wrote no causes."""
     return [exit_code_of(cause) for cause in run["gaps"] or ()] or [INCOMPLETE]
 
 

@@ -16,10 +16,7 @@ from jobs.cli.stores import StoreArgument
 from jobs.cli.terminal import colour_wanted, output_width
 from jobs.messages.audited import loss_sentence, places_of, request_of
 from jobs.messages.copy_rows import copy_batches, copy_rows
-from jobs.messages.message_arguments import (
-    NO_SEGMENT,
-    unknown_topics,
-)
+from jobs.messages.message_arguments import NO_SEGMENT, unknown_topics
 from jobs.messages.message_query import Query, read_query, say
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.query_text import Csv, JsonLines, Table

@@ -11,13 +11,7 @@ from jobs.cli.argument_places import absolute, tables_at
 from jobs.cli.message_filters import read_filter, read_number
 from jobs.cli.options import Command
 from jobs.messages.last_messages import MOST as MOST_LAST
-from jobs.messages.message_arguments import (
-    RESEND,
-    choice,
-    chosen_columns,
-    redaction_of,
-    refuse_with_resend,
-)
+from jobs.messages.message_arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri

@@ -128,7 +128,7 @@ class StoreSource(DataSource):
         return self.types(names)
 
     def _of_each(self, find: Callable[[StoreArgument], _T]) -> list[_T]:
-        """What `find` gives for each store. Of a fleet those that cannot be read are left out, and named on the terminal."""
+        """Return what `find` gives for each store. Unreadable stores of a fleet are left out and named on the terminal."""
         found, failed = [], []
         for store in self.stores:
             try:
@@ -187,7 +187,7 @@ class StoreSource(DataSource):
 
     @every_read()
     def notes(self) -> list[str]:
-        """What its readers have to say, known before Spark plans anything. Raises as `schema`."""
+        """Return what the readers have to say before Spark plans anything. Raises as `schema`."""
         if not self.finds_notes:  # nothing is opened: that may take long
             return [note for store in self.stores if not store.problem for note in self._assumed(store)]
         arrow = to_arrow_schema(self.schema(), **_UTC)

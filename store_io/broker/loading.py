@@ -46,7 +46,7 @@ class LoadedQueue:
 
 @dataclass
 class LoadedStore:
-    """What load() maps. `refusal`: the first reason to fail, in the order in which load() meets them.
+    """Lists the files that load() maps. `refusal`: the first reason to fail, in the order in which load() meets them.
 
     index_refusal is a reason that only counts after recovery (5.1.0+). deleted: zero-length files that load() removes.
     ledger: the DLedger group's files, whose data files are the last of `segments`; None without one.

@@ -38,6 +38,7 @@ Check = Callable[[Evidence], Iterable[Finding]]
 class Room:
     """A kind, and what follows from the evidence on it.
 
+    kind: None if the files are read by the checks themselves, or before any kind is opened (config/).
     log_checks: checks whose findings may show that a message of the log is wrong. checks: all others.
     not_judged: takes the names of files that a start reads and no check judges, and returns them with what this kind knows.
     """

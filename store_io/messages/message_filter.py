@@ -64,7 +64,7 @@ class Contents:
     in_keys: tuple[str, ...] = ()
 
     def narrowed(self, other: Contents) -> Contents:
-        """What both want. Of `key` and `body` only one of the two has each."""
+        """Return a filter for messages that both filters accept. At most one of the two has a `key`, and one a `body`."""
         return Contents(
             other.key if self.key is None else self.key,
             _both(self.unique_keys, other.unique_keys),

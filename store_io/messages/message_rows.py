@@ -167,7 +167,7 @@ class _Reading:
         return found
 
     def _says_so(self, rows: np.ndarray) -> np.ndarray:
-        """Which rows have a wanted text in their properties, or are named by it."""
+        """Say which rows have a wanted text in their properties, or are named by this text."""
         found: np.ndarray = np.isin(rows["phy_offset"], self._named) if len(self._named) else np.zeros(len(rows), bool)
         for name in self._properties:
             size = rows[f"{name}_len"].astype(np.int64)

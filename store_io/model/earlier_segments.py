@@ -14,7 +14,7 @@ from store_io.model.opened_copy import OpenedCopy
 
 
 class ReadSoFar(Protocol):
-    """What this run has read so far, by path or queue."""
+    """Gives what this run has read so far, by path or queue."""
 
     @property
     def edges(self) -> Mapping[str, SegmentEdges]: ...

@@ -59,7 +59,7 @@ class Evidence:
     prediction: Prediction | None
     loss: Loss | None
     bytes_read: int
-    found: Mapping[str, Any] = field(default_factory=dict)
+    found: Mapping[str, Any]
     log_problem: bool = False
     other_queues: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ class Evidence:
 
     def results(self, kind: Kind[Any, Results, Any]) -> Results:
         """Return what the tasks of a kind of files have found."""
-        found: Results = self.found[kind.name] if kind.name in self.found else kind.nothing_found()
+        found: Results = self.found[kind.name]
         return found
 
     def __getitem__(self, kind: Kind[Any, Any, View]) -> View:

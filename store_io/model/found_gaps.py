@@ -10,7 +10,7 @@ from schemas.advice import Gap
 
 @dataclass
 class Gaps:
-    """What kept an audit from all that was asked, in the order in which it turned out.
+    """Lists what kept an audit from all that was asked, in the order in which it was met.
 
     broken: something that a broker would read is unknown, so nothing is predicted.  failed: reads that another try may do, by
     path.
@@ -27,7 +27,7 @@ class Gaps:
 
     @property
     def on_purpose(self) -> list[Gap]:
-        """What was left out on request or at the time limit."""
+        """Return the gaps that were asked for, or that the time limit made."""
         return [gap for gap in self.found if gap.on_purpose]
 
     def add(self, gaps: Iterable[Gap]) -> None:

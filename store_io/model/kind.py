@@ -132,12 +132,13 @@ class Kind(Generic[Facts, Results, View]):
         """Return the tasks that need the results of the tasks after the prediction."""
         return ()
 
-    def take(self, found: Results, task: Task, result: Any) -> Iterable[Gap]:
-        """Take in the result of one task; return why the audit is incomplete after it, besides the result's own `problem`.
-
-        The caller goes through all that is returned: it may be a generator.
-        """
+    def take(self, found: Results, result: Any) -> None:
+        """Take in the result of one task."""
         raise NotImplementedError
+
+    def gaps_of(self, result: Any) -> Iterable[Gap]:
+        """Return why the audit is incomplete after this result of a task, besides the `problem` of the result or of its parts."""
+        return ()
 
     def not_read(self, found: Results, task: Task) -> None:
         """Note that the time was spent before this task began."""
@@ -151,8 +152,8 @@ class Kind(Generic[Facts, Results, View]):
         return loaded
 
     def view(self, evidence: Evidence) -> View:
-        """Return what facts and results say together; it is made once for each evidence. The default are the facts alone."""
-        return cast(View, evidence.copy[self])
+        """Return what facts and results say together; it is made once for each evidence. The default: the results alone."""
+        return cast(View, evidence.results(self))
 
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         """Return the paths of small files that the plan depends on, whether they are there or not."""

@@ -104,6 +104,11 @@ class OpenedCopy:
         """Whether the broker stopped uncleanly: the abort file is there."""
         return self.listing.unclean
 
+    @cached_property
+    def log_min(self) -> int:
+        """Return the physical offset of the log's first file; -1 without a file."""
+        return min((f.start for f in self.segment_files), default=-1)
+
     @property
     def ledger_data(self) -> list[MappedFile]:
         """The data files of a DLedger group that the audit reads, by name; [] without one."""

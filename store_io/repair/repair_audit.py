@@ -29,7 +29,7 @@ from store_io.wording.steps import advice_text
 
 
 class Audited:
-    """What an audit found.
+    """Holds what an audit found.
 
     unclean: whether the abort marker is there.
     serious: findings above a note.

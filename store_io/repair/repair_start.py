@@ -101,7 +101,7 @@ def why_no_start(work: Work, refusal: Refusal | None) -> str:
 
 
 def _config_advice(work: Work, refusal: Refusal) -> str:
-    """What writes a file of config/ that the release needs and cannot read; "" for another refusal."""
+    """Name the option that writes a file of config/ that the release cannot read; "" for another refusal."""
     if not refusal.path.startswith("config/"):
         return ""
     if not work.request.fix_config:

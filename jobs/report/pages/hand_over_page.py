@@ -240,7 +240,7 @@ def hashes_text(row: Row) -> str:
 
 
 def hand_over_text(handed: HandOver) -> str:
-    """What has a box on the page, for a terminal: the repair's own text, which comes before, says what was done."""
+    """Return, for a terminal, what has a box on the page. The repair's own text comes before and says what was done."""
     lines = [f"{printable(handed.target)}: {headline(handed)}"]
     if handed.assumed:
         lines += ["  First: what is assumed", *(f"    {printable(text, _SENTENCE)}" for text in handed.assumed)]

@@ -41,9 +41,15 @@ _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 
 @dataclass(frozen=True)
 class PageContext:
-    """What a page shows besides the store itself. run: None where the page belongs to no run.  store_words: the words with which
-    another command reads this store (`commands.store_words`).  plan: the path of its plan.json.  to: where a repair writes; "":
-    beside the copy.  index: whether ../index.html is there.  in_use: why a repair refuses the store now, "" if none does."""
+    """Holds what a page shows besides the store itself.
+
+    run: None if the page belongs to no run.
+    store_words: the words with which another command reads this store (`commands.store_words`).
+    plan: the path of the store's plan.json.
+    to: where a repair writes; "": beside the copy.
+    index: whether ../index.html is there.
+    in_use: why a repair refuses the store now, "" if no broker uses the store.
+    """
 
     run: RunInfo | None = None
     store_words: tuple[str, ...] = ()

@@ -126,7 +126,7 @@ def leaves_view(outcome: AuditOutcome) -> View:
 
 
 def repair_view(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str, in_use: str = "") -> View:
-    """What repair.html shows. words, plan, to: as `repair_commands` takes them.  in_use: as `next_steps`."""
+    """Return what repair.html shows. words, plan, to: as `repair_commands` takes them.  in_use: as `next_steps`."""
     repairs, planned = [] if in_use else repair_commands(outcome, words, plan, to), outcome.plan.get("repair") or {}
     return {
         "withheld": repair_withheld(outcome) or in_use,

@@ -136,7 +136,7 @@ def next_steps(outcome: AuditOutcome, words: Sequence[str], plan: str, to: str =
 
 
 def config_step(outcome: AuditOutcome) -> str:
-    """What to do about config/ that was not copied; "" if nothing is."""
+    """Say what to do about config/ that was not copied; "" if there is nothing to do."""
     absent = config_absent(outcome)
     return absent and f"{absent} is not in this copy: copy it from the broker, or a start knows no {config_unknown(outcome)}."
 

@@ -256,7 +256,10 @@ def _differences(outcome: AuditOutcome, paint: Paint) -> list[str]:
 
 
 def _next(outcome: AuditOutcome, words: Sequence[str], plan: str, in_use: str) -> list[str]:
-    """What to do, what keeps most first, with the files of each step; the commands that repair and that look closer."""
+    """Say what to do, with the files of each step, and the commands that repair and that look closer.
+
+    The step that keeps most comes first.
+    """
     steps = next_steps(outcome, words, plan, in_use=in_use)
     if steps.nothing:
         return [*_rows("Next", printable(steps.nothing)), *_closer(outcome, words)]

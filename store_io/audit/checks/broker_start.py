@@ -70,7 +70,7 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
 
 
 def _refused(evidence: Evidence, refusal: Refusal) -> Finding:
-    """What stops the start, and the next step that goes with this cause."""
+    """Return the finding that says why the broker does not start, with the next step against this cause."""
     config, starting = evidence.copy.config, evidence.copy.start_files
     actual, step = None, None
     stopping = next((state for state in starting.databases if state.stops and state.refusal == refusal), None)

@@ -24,17 +24,7 @@ from dataclasses import replace
 
 from schemas.advice import Advice, Step
 from schemas.finding_codes import CATALOGUE, Code
-from schemas.rows import (
-    EXTENT_DAMAGED,
-    EXTENT_MESSAGE,
-    LOSS,
-    AuditOutcome,
-    Finding,
-    FurthestRun,
-    Row,
-    SegmentSummary,
-    StoreFile,
-)
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, AuditOutcome, Finding, FurthestRun, Row, SegmentSummary, StoreFile
 from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
 from store_io.base.wording import count_text

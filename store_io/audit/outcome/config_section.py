@@ -32,8 +32,10 @@ def config_tables(evidence: Evidence) -> ConfigTables:
 
 
 def _absent(evidence: Evidence) -> str:
-    """What of config/ was not copied. A broker writes the topics before the first message of a topic, others later; a slave
-    gets them from its master."""
+    """Return the name of the folder or file of config/ that was not copied; "" if nothing is known to be absent.
+
+    A broker writes the topics before a topic's first message, and the other tables later. A slave gets them from its master.
+    """
     copy, prediction = evidence.copy, evidence.prediction
     if not copy.listing.has_config:
         return "config/"

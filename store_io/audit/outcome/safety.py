@@ -221,7 +221,7 @@ def config_losses(outcome: AuditOutcome) -> list[str]:
 
 
 def config_absent(outcome: AuditOutcome) -> str:
-    """What of config/ a start needs and a copy with messages has in no form, if no finding says so; else ""."""
+    """Return what a start needs of config/ and a copy with messages lacks, if no finding says so; else ""."""
     loads, tables = (outcome.plan["broker"] or {}).get("config"), outcome.config
     if tables is None or not loads or not loads["starts"] or not outcome.messages:
         return ""
@@ -229,12 +229,12 @@ def config_absent(outcome: AuditOutcome) -> str:
 
 
 def no_config(outcome: AuditOutcome) -> str:
-    """What of config/ has to come before a start that loses nothing; what is graver comes alone."""
+    """Return what is absent of config/ and must be restored before a start, if the start loses no message; else ""."""
     return config_absent(outcome) if outcome.complete and not outcome.counts.get(LOSS) else ""
 
 
 def config_unknown(outcome: AuditOutcome) -> str:
-    """What a start does not know for want of it, ready for a sentence; "" if nothing of config/ is absent."""
+    """Name what a start does not know without config/, for a sentence; "" if nothing of config/ is absent."""
     absent = config_absent(outcome)
     return absent and ("topics, groups and offsets" if absent.endswith("/") else "topics")
 

@@ -72,26 +72,22 @@ class Collected:
         assert not isinstance(result, NotRead)
         task = unpacked(task)
         kind = self._kinds.get(type(task))
-        for part in result if isinstance(result, list) else (result,):
-            self.bytes_read += getattr(part, "bytes_read", 0)
+        parts = result if isinstance(result, list) else [result]
+        self.bytes_read += sum(getattr(part, "bytes_read", 0) for part in parts)
+        problems = [part.problem for part in parts if getattr(part, "problem", None)]
         if kind is not None:
-            self._add_problem(result)
-            self._gaps.add(kind.take(self.found[kind.name], task, result))
+            self._gaps.add(problems)
+            self._gaps.add(kind.gaps_of(result))
+            kind.take(self.found[kind.name], result)
         elif isinstance(task, SegmentTask):
-            self._add_problem(result)
+            self._gaps.add(problems)
             self._take_segment(result, scan)
         elif isinstance(task, EdgeTask):
-            for edges in result:
-                self.edges[edges.path] = edges
-                if edges.problem:
-                    self._gaps.cannot_read(edges.problem)
+            self.edges.update((edges.path, edges) for edges in parts)
+            for problem in problems:
+                self._gaps.cannot_read(problem)
         else:
             raise TypeError(f"no kind takes the result of {type(task).__name__}")
-
-    def _add_problem(self, result: Any) -> None:
-        problem: Gap | None = getattr(result, "problem", None)
-        if problem:
-            self._gaps.add([problem])
 
     def _take_segment(self, summary: SegmentSummary, scan: ScanId | None) -> None:
         self.keys.share(summary)

@@ -14,7 +14,7 @@ from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
 
 
-class CheckpointKind(Kind[StoredCheckpoint, None, StoredCheckpoint]):
+class CheckpointKind(Kind[StoredCheckpoint, None, None]):
     """The checkpoint: a small file, which needs no task."""
 
     name = "checkpoint"

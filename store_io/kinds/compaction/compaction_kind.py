@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from schemas.advice import Gap, LeftOut, Refusal
+from schemas.advice import LeftOut, Refusal
 from schemas.rows import MappedFile, QueueKey
 from store_io.base.packed import items_of
 from store_io.base.tasks import Task
@@ -116,9 +116,8 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
                     not_after=request.not_after,
                 )
 
-    def take(self, found: Files, task: Task, result: CompactedFileSummary) -> Sequence[Gap]:
+    def take(self, found: Files, result: CompactedFileSummary) -> None:
         found.append(result)
-        return ()
 
     def start_is_unknown(self, copy: OpenedCopy, found: Files, late: Set[str]) -> bool:
         unread = any(file.path in late for queue in copy[self].queues.values() for file in queue.entries)

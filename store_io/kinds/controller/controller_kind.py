@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from schemas.advice import Gap, LeftOut, Refusal, RefusalKind
+from schemas.advice import LeftOut, Refusal, RefusalKind
 from schemas.rows import MappedFile, Row
 from schemas.store_names import IDENTITY_FILE
 from store_io.base.tasks import Task
@@ -66,9 +66,8 @@ class Controller(Kind[ControllerFiles, EpochStartsResult, EpochStarts]):
         if places:
             yield EpochStartsTask(request.store, request.location, copy.rules, places, request.not_after)
 
-    def take(self, found: EpochStartsResult, task: Task, result: EpochStartsResult) -> Sequence[Gap]:
+    def take(self, found: EpochStartsResult, result: EpochStartsResult) -> None:
         found.no_record = result.no_record
-        return ()
 
     def view(self, evidence: Evidence) -> EpochStarts:
         return EpochStarts(evidence.copy[self].epochs, frozenset(evidence.results(self).no_record))

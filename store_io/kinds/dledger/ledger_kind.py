@@ -34,7 +34,7 @@ class LedgerParts:
 
 @dataclass
 class LedgerWalks:
-    """What was read of a group, by path: its data files by their headers, its index files."""
+    """Holds what was read of a group, by path: the headers of its data files, and its index files."""
 
     data: dict[str, DataWalk] = field(default_factory=dict)
     units: dict[str, UnitWalk] = field(default_factory=dict)
@@ -72,13 +72,17 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
     def live_ends(self, found: LedgerWalks) -> Mapping[str, int]:
         return live_ends(found.data.values())
 
-    def take(self, found: LedgerWalks, task: Task, result: object) -> Iterator[Gap]:
+    def take(self, found: LedgerWalks, result: object) -> None:
         if isinstance(result, DataWalk):
             found.data[result.path] = result
+        elif isinstance(result, UnitWalk):
+            found.units[result.path] = result
+
+    def gaps_of(self, result: object) -> Iterator[Gap]:
+        if isinstance(result, DataWalk):
             yield from _dropped(result.path, LedgerRows.STRETCHES, result.stretches_dropped)
             yield from _dropped(result.path, LedgerRows.OTHER_UNITS, result.unequal_dropped)
         elif isinstance(result, UnitWalk):
-            found.units[result.path] = result
             yield from _dropped(result.path, LedgerRows.UNIT_RUNS, result.runs_dropped)
 
     def start_is_unknown(self, copy: OpenedCopy, found: LedgerWalks, late: Set[str]) -> bool:
@@ -86,9 +90,6 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
 
     def log_problem(self, found: LedgerWalks) -> bool:
         return any(walk.problem for walk in found.data.values())
-
-    def view(self, evidence: Evidence) -> LedgerWalks:
-        return evidence.results(self)
 
     def plan_inputs(self, copy: OpenedCopy) -> Iterable[str]:
         ledger = copy.loaded.ledger

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemas.advice import Gap
 from schemas.rows import Finding, IndexFileSummary, MappedFile
 from schemas.store_names import INDEX as FOLDER
 from store_io.base.errors import StoreError
@@ -27,7 +26,7 @@ Summaries = Mapping[str, IndexFileSummary]  # by path
 
 @dataclass
 class IndexResults:
-    """What was read of the index files, by path. Their findings are packed once they are many."""
+    """Holds what was read of the index files, by path. Many findings are packed."""
 
     files: dict[str, IndexFileSummary] = field(default_factory=dict)
     findings: PackedWhenMany[Finding] = field(default_factory=PackedWhenMany)
@@ -74,10 +73,9 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             yield IndexTask(*place, newest=newest, unclean=copy.unclean, previous_end=end, not_after=request.not_after)
             before = copy.headers.get(file.path)
 
-    def take(self, found: IndexResults, task: Task, result: IndexFileSummary) -> Sequence[Gap]:
+    def take(self, found: IndexResults, result: IndexFileSummary) -> None:
         result.findings = found.findings.of(result.findings)
         found.files[result.path] = result
-        return ()
 
     def view(self, evidence: Evidence) -> Summaries:
         return evidence.results(self).files

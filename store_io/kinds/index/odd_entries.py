@@ -53,8 +53,10 @@ class MessageKeys:
         return _hashes_of(verdict), verdict.size
 
     def look_around(self, phy_offset: int) -> dict[int, tuple[frozenset[int], int]]:
-        """What `look_at` gives of each message from there on, of those that are decoded together. Left out are rolled back ones,
-        of whose keys the columns know none."""
+        """Return what `look_at` finds for each of the messages that are decoded together from this physical offset on.
+
+        Rolled back messages are left out, as the columns do not hold their keys.
+        """
         columns = self._columns(phy_offset - self._place.base_offset)
         rows = columns.rows[: columns.count]
         rows = rows[rows["sys_flag"] & SYS_TRANSACTION_MASK != SYS_ROLLBACK]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from schemas.advice import Gap, LeftOut
+from schemas.advice import LeftOut
 from schemas.rows import MappedFile, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES, EXT
 from schemas.store_names import QUEUES as QUEUES_FOLDER
@@ -31,7 +31,7 @@ Files = Mapping[QueueKey, tuple[MappedFile, ...]]
 
 @dataclass
 class QueueResults:
-    """What was read of queues in files.
+    """Holds what was read of queues in files.
 
     problems: how many of them could not be read.
     leftovers: of queues of every kind, what their entries are that no message matched.
@@ -100,22 +100,16 @@ class Queues(Kind[None, QueueResults, QueueResults]):
                     table.database if table is not None else None,
                 )
 
-    def take(self, found: QueueResults, task: Task, result: list[QueueSummary] | LeftoverResult) -> Iterator[Gap]:
+    def take(self, found: QueueResults, result: list[QueueSummary] | LeftoverResult) -> None:
         if isinstance(result, LeftoverResult):
             found.leftovers.add({result.key: result})
-            return
-        found.summaries.add({summary.key: summary for summary in result})
-        for summary in result:
-            if summary.problem:
-                found.problems += 1
-                yield summary.problem
+        else:
+            found.summaries.add({summary.key: summary for summary in result})
+            found.problems += sum(bool(summary.problem) for summary in result)
 
     def start_is_unknown(self, copy: OpenedCopy, found: QueueResults, late: Set[str]) -> bool:
         unread = any(file.path in late for queue in copy.loaded.queues.values() for file in queue.files)
         return unread or bool(found.problems)
-
-    def view(self, evidence: Evidence) -> QueueResults:
-        return evidence.results(self)
 
 
 QUEUES = Queues()
@@ -127,23 +121,20 @@ def _files_below(copy: OpenedCopy, kind: str) -> Files:
 
 
 def _grouped(request: AuditRequest, copy: OpenedCopy, folders: Folders, files: Files) -> Iterator[tuple[QueueTask, ...]]:
-    log_min = min((f.start for f in copy.segment_files), default=-1)
     group: list[QueueTask] = []
     size = count = 0
     for key, folder in items_of(folders):
         if size >= QUEUE_GROUP_BYTES or len(group) >= QUEUE_GROUP_COUNT or count >= QUEUE_GROUP_FILES:
             yield tuple(group)
             group, size, count = [], 0, 0
-        group.append(_queue(request, copy, key, folder, files[key], log_min))
+        group.append(_queue(request, copy, key, folder, files[key]))
         size += sum(f.size for f in group[-1].audit_files)
         count += len(group[-1].audit_files)
     if group:
         yield tuple(group)
 
 
-def _queue(
-    request: AuditRequest, copy: OpenedCopy, key: QueueKey, folder: str, files: tuple[MappedFile, ...], log_min: int
-) -> QueueTask:
+def _queue(request: AuditRequest, copy: OpenedCopy, key: QueueKey, folder: str, files: tuple[MappedFile, ...]) -> QueueTask:
     loaded = copy.loaded.queues.get(key)
     mapped = loaded if loaded is not None and not copy.loaded.refusal else None
     mapped_files = tuple(mapped.files) if mapped else ()
@@ -156,7 +147,7 @@ def _queue(
         tuple(mapped.ext_files) if mapped else (),
         folder.startswith(BATCH_QUEUES + "/"),
         bool(copy.rules.value("enableConsumeQueueExt")),
-        log_min,
+        copy.log_min,
         first_recovered=copy.rules.first_recovered(len(mapped_files)),
         last_only=request.quick,
         known=request.earlier.queues.get(key, ()) if request.earlier is not None else (),

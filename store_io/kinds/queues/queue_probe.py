@@ -13,14 +13,7 @@ import numpy as np
 from schemas import consumequeue_layout as layout
 from schemas.entries import STORED_BATCH_DTYPE
 from schemas.finding_codes import Code
-from schemas.rows import (
-    MATCH_DIFFERS,
-    MATCH_EQUAL,
-    MATCH_MISSING,
-    MATCH_NONE,
-    MATCH_SHIFTED,
-    QueueKey,
-)
+from schemas.rows import MATCH_DIFFERS, MATCH_EQUAL, MATCH_MISSING, MATCH_NONE, MATCH_SHIFTED, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import MAX_LONG, decode_utf8, int64, string_hash

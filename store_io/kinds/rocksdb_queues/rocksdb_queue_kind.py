@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 
-from schemas.advice import Gap, LeftOut
+from schemas.advice import LeftOut
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.packed import keys_of
 from store_io.base.tasks import Task
@@ -26,7 +26,7 @@ RANGE_ENTRIES = 1_000_000  # of a database, in one task
 
 @dataclass
 class RocksQueueResults:
-    """What was read of queues in RocksDB.
+    """Holds what was read of queues in RocksDB.
 
     problems: how many of them could not be read.
     findings: on the database.
@@ -90,7 +90,7 @@ class RocksQueues(Kind[None, RocksQueueResults, RocksQueueResults]):
                 first,
                 end,
                 {key: maxima[key] for _, key in group},
-                _log_min(copy),
+                copy.log_min,
                 min(size, 1 << 40),
                 request.not_after,
             )
@@ -115,31 +115,22 @@ class RocksQueues(Kind[None, RocksQueueResults, RocksQueueResults]):
                 request.location,
                 twins.table.database,
                 tuple(queues[at : at + QUEUE_GROUP_COUNT]),
-                _log_min(copy),
+                copy.log_min,
                 tags,
                 request.not_after,
             )
 
-    def take(self, found: RocksQueueResults, task: Task, result: KeyRangeResult | TwinResult) -> Sequence[Gap]:
+    def take(self, found: RocksQueueResults, result: KeyRangeResult | TwinResult) -> None:
         if isinstance(result, TwinResult):
             found.twin_gaps += result.gaps
             found.twin_from = least_offset(found.twin_from, result.keyed_from)
-            return ()
-        found.findings += result.findings
-        for summary in result.queues:
-            found.problems += bool(summary.problem)
-            found.summaries[summary.key] = summary
-        return ()
+        else:
+            found.findings += result.findings
+            found.problems += sum(bool(summary.problem) for summary in result.queues)
+            found.summaries.update((summary.key, summary) for summary in result.queues)
 
     def start_is_unknown(self, copy: OpenedCopy, found: RocksQueueResults, late: Set[str]) -> bool:
         return bool(found.problems)
 
-    def view(self, evidence: Evidence) -> RocksQueueResults:
-        return evidence.results(self)
-
 
 ROCKS_QUEUES = RocksQueues()
-
-
-def _log_min(copy: OpenedCopy) -> int:
-    return min((f.start for f in copy.segment_files), default=-1)

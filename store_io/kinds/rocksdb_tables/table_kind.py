@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.advice import Gap
 from schemas.rocksdb_layout import DONE_TOPIC, HALF_TOPIC
 from schemas.rows import WALK_AUDIT, SegmentSummary
 from store_io.base.errors import StoreError
@@ -121,7 +120,7 @@ class RocksTables(Kind[TableFiles, TableResults, Tables]):
         place = tuple(wanted), evidence.log, index.first, index.mark, index.hours
         return [IndexLookTask(scans, used.database, stretches, *place, late)] if scans else []
 
-    def take(self, found: TableResults, task: Task, result: object) -> Sequence[Gap]:
+    def take(self, found: TableResults, result: object) -> None:
         if isinstance(result, LogTable):
             found.add_log(result)
         elif isinstance(result, IndexTable):
@@ -130,7 +129,6 @@ class RocksTables(Kind[TableFiles, TableResults, Tables]):
             found.transactions = result
         elif isinstance(result, IndexLook):
             found.look = result
-        return ()
 
     def not_read(self, found: TableResults, task: Task) -> None:
         found.late = True

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from schemas.advice import Gap
 from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
 from store_io.kinds.timers.timer_files import TimerParts, timer_parts
@@ -104,14 +103,13 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
         known = view.parts.files, view.database, view.log, view.precision, view.state
         return [TimerPartTask(scans, *known, part, count, evidence.request.not_after) for part in range(count)]
 
-    def take(self, found: TimerResults, task: Task, result: object) -> Sequence[Gap]:
+    def take(self, found: TimerResults, result: object) -> None:
         if isinstance(result, TimerFiles):
             found.files = result
         elif isinstance(result, TimerEntries):
             found.entries = result
         elif isinstance(result, TimerPart):
             found.add(result)
-        return ()
 
     def not_read(self, found: TimerResults, task: Task) -> None:
         if isinstance(task, TimerPartTask):

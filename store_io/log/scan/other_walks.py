@@ -13,16 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from schemas.rows import (
-    RUN_DTYPE,
-    WALK_AUDIT,
-    WALK_BOTH,
-    WALK_BROKER,
-    WALK_PART,
-    BrokerStop,
-    OtherWalk,
-    SegmentSummary,
-)
+from schemas.rows import RUN_DTYPE, WALK_AUDIT, WALK_BOTH, WALK_BROKER, WALK_PART, BrokerStop, OtherWalk, SegmentSummary
 from store_io.broker.message_verdict import BAD, END, HALF, VALID
 from store_io.broker.queues.multi_dispatch import MultiDispatch
 from store_io.broker.releases import BrokerRules, ReleaseRules

@@ -45,7 +45,7 @@ class LostPlaces:
 
 
 def lost_places(audit: StoreAudit) -> LostPlaces:
-    """What a start would lose by this audit, which is at its end. Raises StoreError, in a sentence, where that is not known."""
+    """Return the messages that a start would lose, by a finished audit. Raises StoreError if that is not known."""
     prediction, release = audit.prediction, f"RocketMQ {audit.request.release}"
     gaps = audit.gaps.faults
     if audit.failed or gaps or prediction is None:

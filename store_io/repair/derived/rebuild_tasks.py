@@ -155,7 +155,7 @@ class _Sink:
             self._put_keys(raw_index_entries(scanned.columns, self.task.scan.rules.tag_index))
 
     def take(self, kept: KeptRows) -> None:
-        """The same of all that a scan has met before. Raises StoreError."""
+        """Take in all that an earlier scan has kept. Raises StoreError."""
         source, self._keys = open_source(kept.writer.location), kept.queues
         if self.task.queues:
             with source.open(kept.path) as file:

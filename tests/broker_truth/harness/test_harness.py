@@ -11,17 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_truth.harness.real_broker import (
-    BATCH,
-    COMMIT,
-    INNER_BATCH,
-    PREPARED,
-    RELEASES,
-    Jvm,
-    Message,
-    Put,
-    batch_topics,
-)
+from tests.broker_truth.harness.real_broker import BATCH, COMMIT, INNER_BATCH, PREPARED, RELEASES, Jvm, Message, Put, batch_topics
 from tests.support.stores import corpus_tools
 from tests.support.stores.corpus_tools import Case
 

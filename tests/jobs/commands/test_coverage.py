@@ -8,16 +8,7 @@ import pytest
 
 from jobs.commands import coverage
 from jobs.report.texts.history_text import coverage_text
-from tests.support.handmade.history_rows import (
-    BEFORE,
-    DAY,
-    NOW,
-    T0,
-    covered,
-    reading_key,
-    run_row,
-    segment,
-)
+from tests.support.handmade.history_rows import BEFORE, DAY, NOW, T0, covered, reading_key, run_row, segment
 from tests.support.handmade.samples import HOSTILE
 
 

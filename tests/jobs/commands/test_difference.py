@@ -13,17 +13,7 @@ from jobs.report.pages.fleet_html import fleet_html
 from jobs.report.texts.history_text import difference_text, fleet_text
 from jobs.tables import past_runs
 from schemas.advice import Cause, exit_code_of
-from tests.support.handmade.history_rows import (
-    BEFORE,
-    A,
-    B,
-    Row,
-    diff,
-    place,
-    run_row,
-    segment,
-    view_of,
-)
+from tests.support.handmade.history_rows import BEFORE, A, B, Row, diff, place, run_row, segment, view_of
 from tests.support.handmade.samples import HOSTILE
 
 

@@ -17,12 +17,7 @@ from jobs.tables.delta_tables import run_rows
 from schemas.rows import DEFAULT, AuditOutcome, Row
 from store_io.audit.outcome.safety import Safety
 from tests.support.handmade import samples
-from tests.support.handmade.history_rows import (
-    DAY,
-    T0,
-    run_row,
-    view_of,
-)
+from tests.support.handmade.history_rows import DAY, T0, run_row, view_of
 
 
 class SettingsOfRuns:

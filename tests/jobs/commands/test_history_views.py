@@ -17,13 +17,7 @@ from jobs.cli import options
 from jobs.commands import coverage, difference, fleet
 from jobs.report.texts.history_text import difference_text
 from store_io.base.errors import UsageError
-from tests.support.handmade.history_rows import (
-    A,
-    B,
-    covered,
-    diff,
-    place,
-)
+from tests.support.handmade.history_rows import A, B, covered, diff, place
 
 # ---- options -------------------------------------------------------------------------------------------------------
 

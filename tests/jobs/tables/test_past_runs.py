@@ -11,11 +11,7 @@ from jobs.cli.options import Command
 from jobs.report.texts.history_text import fleet_text
 from jobs.tables import past_runs
 from store_io.base.errors import StoreError, UsageError
-from tests.support.handmade.history_rows import (
-    NOW,
-    run_row,
-    view_of,
-)
+from tests.support.handmade.history_rows import NOW, run_row, view_of
 
 
 @pytest.mark.parametrize(

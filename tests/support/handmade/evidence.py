@@ -7,16 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from schemas.rows import (
-    EXTENT_MESSAGE,
-    RUN_DTYPE,
-    WALK_BOTH,
-    Extent,
-    MappedFile,
-    QueueKey,
-    SegmentSummary,
-    StoreFile,
-)
+from schemas.rows import EXTENT_MESSAGE, RUN_DTYPE, WALK_BOTH, Extent, MappedFile, QueueKey, SegmentSummary, StoreFile
 from schemas.store_names import QUEUES
 from store_io.audit.rounds.collected import Collected
 from store_io.base.errors import Unreadable
@@ -24,6 +15,7 @@ from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import Tree, load_store, numbered_files, queue_folders, segments_of
 from store_io.broker.prediction import Checkpoint
 from store_io.broker.releases import Setting, broker_rules
+from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
 from store_io.kinds.compaction.compacted_queues import CompactedStore
@@ -182,7 +174,8 @@ def evidence_of(
         "loss": None,
         "bytes_read": 0,
     }
-    results = {INDEX.name: IndexResults(index)} | {kind.name: results for kind, results in (found or {}).items()}
+    results = {kind.name: kind.nothing_found() for kind in KINDS} | {INDEX.name: IndexResults(index)}
+    results |= {kind.name: of_kind for kind, of_kind in (found or {}).items()}
     return Evidence(**{**known, "found": results, **facts})
 
 

@@ -7,10 +7,7 @@ from dataclasses import replace
 import pytest
 
 from schemas.advice import Advice, Step
-from schemas.finding_codes import (
-    CATALOGUE,
-    WITHOUT_DONOR,
-)
+from schemas.finding_codes import CATALOGUE, WITHOUT_DONOR
 from schemas.rows import LOSS, Finding
 from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.repairable import no_repair

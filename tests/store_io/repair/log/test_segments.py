@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from schemas.rows import (
-    EXTENT_DAMAGED,
-    EXTENT_MESSAGE,
-    Extent,
-    SegmentSummary,
-)
+from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, Extent, SegmentSummary
 from store_io.repair.log.edits import filler, message_extents, segment_path
 
 
