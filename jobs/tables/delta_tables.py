@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +25,19 @@ from jobs.tables.remote_log import RemoteLog
 from jobs.tables.table_files import DataFile, TablesFailed, hadoop_path, is_local, is_remote
 from schemas.arrow import arrow_schema
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Row
-from schemas.tables import DATASETS, LOCATION, MONTH, NAME, RUN_ID, RUN_STARTED, STORE, STORE_FROM, TABLES, Column
+from schemas.tables import (
+    DATASETS,
+    LOCATION,
+    MONTH,
+    NAME,
+    REPLICA_PARTS,
+    RUN_ID,
+    RUN_STARTED,
+    STORE,
+    STORE_FROM,
+    TABLES,
+    Column,
+)
 from store_io.audit.outcome.safety import decide, lacks_of, lost_of
 from store_io.base.exit_codes import rank
 from store_io.base.packed import in_parts, weight_of_row
@@ -215,80 +227,48 @@ def _verified(run: RunInfo, segment: Row) -> Row:
     return {"verified_run": run.run_id, "verified_at": run.started_at}
 
 
-_OF_RANGE = {name: name for name in ("start", "end", "other_has", "messages", "bytes")}
-_OF_RANGE |= {f"{name}_ms": name for name in ("first_store_time", "last_store_time")}
+_NOTHING_UNREAD = dict.fromkeys(("segments", "segment_bytes", "reused_segments"), 0)
+_NOTHING_FOUND = dict.fromkeys((NOTE, REBUILDABLE, LOSS), 0)
 
 
-def _replica_rows(outcome: AuditOutcome) -> list[Row]:
-    """Return a row for each range that other copies hold and this one lacks."""
-    return [
-        {
-            "replica_group": outcome.replica_group,
-            "holder": lack["holder"],
-            **{column: part[key] for column, key in _OF_RANGE.items()},
-        }
-        for lack in outcome.replicas.get("lacks", ())
-        if lack["store"] == outcome.name
-        for part in lack["ranges"]
-    ]
+class _Lack(NamedTuple):
+    """The subject of a row of `replica_parts`. part: a range that the copy lacks and the holder has."""
+
+    holder: str
+    replica_group: str
+    part: Row
 
 
-_OF_OUTCOME = ("release exit_code complete incomplete level verdict log_end bytes_read seconds").split()
-_OF_BROKER = "starts refusal start_segment stop_reason min_phy_offset truncate_at".split()
+def _lacks(outcome: AuditOutcome) -> Iterator[_Lack]:
+    for lack in outcome.replicas.get("lacks", ()):
+        if lack["store"] == outcome.name:
+            yield from (_Lack(lack["holder"], outcome.replica_group, part) for part in lack["ranges"])
 
 
-def _run_row(run: RunInfo, outcome: AuditOutcome) -> Row:
-    broker = outcome.plan.get("broker") or {}
-    settings = outcome.plan.get("settings", {})
-    lost_messages, lost_bytes = lost_of(outcome) if broker.get("starts") else (None, None)
-    lacks, diverged = lacks_of(outcome)
-    return {
-        "started_at": run.started_at,
-        "finished_at": run.finished_at,
-        "outcome_rank": rank(outcome.exit_code),
-        "folder": outcome.name,
-        "location": outcome.location_text,
-        "replica_group": outcome.replica_group or None,
-        "out": run.out or None,
-        **{name: getattr(outcome, name) for name in _OF_OUTCOME},
-        "gaps": list(dict.fromkeys(str(gap.cause) for gap in outcome.gaps)),
-        "safety": decide(outcome).safety,
-        "exit_kind": broker.get("exit"),
-        **{name: broker.get(name) for name in _OF_BROKER},
-        "lacks_messages": lacks if outcome.replicas else None,
-        "diverged": diverged if outcome.replicas else None,
-        "lost_messages": lost_messages,
-        "lost_bytes": lost_bytes,
-        "first_store_time_ms": outcome.first_store_time if outcome.messages else None,
-        "last_store_time_ms": outcome.last_store_time if outcome.messages else None,
-        **_counts(outcome),
-        "settings": [{"key": key, "value": str(s["value"]), "from": s["from"]} for key, s in sorted(settings.items())],
-        "tool_version": run.tool_version,
-        "rules_version": run.rules_version,
-    }
+class _StoreRun:
+    """The subject of a row of `runs`: one store in one run.
 
+    broker: what a start does. loss: None also if nothing starts. group: None if it was compared with no other copy.
+    listed, unread: None if the store could not even be listed; counted: None also if nothing was found. times: None without a
+    message.
+    """
 
-def _counts(outcome: AuditOutcome) -> Row:
-    """How much was found; without what is not known, as if the store could not even be listed."""
-    found, listed = outcome.not_read, outcome.complete or bool(outcome.segments)
-    counts: Row = {}
-    if listed:
-        counts |= {
-            "unread_segments": found.get("segments", 0),
-            "unread_bytes": found.get("segment_bytes", 0),
-            "reused_segments": found.get("reused_segments", 0),
-            "messages": outcome.messages,
-            "segment_count": outcome.segment_count,
-            "damaged_extents": outcome.damaged_extents,
-        }
-    if listed or outcome.findings:
-        counts |= {
-            "notes": outcome.counts.get(NOTE, 0),
-            "rebuildable": outcome.counts.get(REBUILDABLE, 0),
-            "losses": outcome.counts.get(LOSS, 0),
-            "findings_dropped": sum(outcome.findings_dropped.values()),
-        }
-    return counts
+    def __init__(self, run: RunInfo, outcome: AuditOutcome):
+        self.run, self.outcome = run, outcome
+        self.broker: Row | None = outcome.plan.get("broker") or None
+        self.outcome_rank, self.safety = rank(outcome.exit_code), decide(outcome).safety
+        self.replica_group, self.out = outcome.replica_group or None, run.out or None
+        self.gaps = list(dict.fromkeys(str(gap.cause) for gap in outcome.gaps))
+        settings = outcome.plan.get("settings", {})
+        self.settings = [{"key": key, "value": str(s["value"]), "from": s["from"]} for key, s in sorted(settings.items())]
+        starts = self.broker is not None and self.broker["starts"]
+        self.loss = dict(zip(("messages", "bytes"), lost_of(outcome), strict=True)) if starts else None
+        self.group = dict(zip(("lacks_messages", "diverged"), lacks_of(outcome), strict=True)) if outcome.replicas else None
+        self.times = outcome if outcome.messages else None
+        self.listed = outcome if outcome.complete or outcome.segments else None
+        self.unread = _NOTHING_UNREAD | outcome.not_read if self.listed else None
+        dropped = {"dropped": sum(outcome.findings_dropped.values())}
+        self.counted = _NOTHING_FOUND | outcome.counts | dropped if self.listed or outcome.findings else None
 
 
 _ROWS: Mapping[str, Callable[[RunInfo, AuditOutcome], Iterable[Row]]] = {
@@ -297,6 +277,6 @@ _ROWS: Mapping[str, Callable[[RunInfo, AuditOutcome], Iterable[Row]]] = {
     "index_files": lambda run, outcome: outcome.index_files,
     "findings": lambda run, outcome: ({"number": i, **finding_row(found)} for i, found in enumerate(outcome.findings)),
     "plan_steps": lambda run, outcome: ({"number": i, **step} for i, step in enumerate(outcome.plan.get("steps", ()))),
-    "replica_parts": lambda run, outcome: _replica_rows(outcome),
-    RUNS: lambda run, outcome: [_run_row(run, outcome)],
+    "replica_parts": lambda run, outcome: map(REPLICA_PARTS.row, _lacks(outcome)),
+    RUNS: lambda run, outcome: [TABLES[RUNS].row(_StoreRun(run, outcome))],
 }

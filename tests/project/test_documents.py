@@ -16,6 +16,8 @@ import pytest
 from jobs.report.texts import safety_text
 from jobs.report.texts.safety_text import judge
 from schemas.finding_codes import CATALOGUE, STOP_REASONS
+from schemas.sources import SOURCES
+from schemas.tables import DATASETS, TABLES
 from store_io.audit.outcome.safety import Start, decide
 from tests import ROOT
 from tests.support.handmade import samples
@@ -97,6 +99,9 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
         assert not LOADED.search(text), page
     listed = re.findall(r'<a id="(\w+)"></a><code>\1</code>', (tmp_path / "site" / "findings.html").read_text("utf-8"))
     assert sorted(listed) == sorted([*CATALOGUE, *STOP_REASONS])
+    columns = re.findall(r"<td><code>(\w+)</code></td>", (tmp_path / "site" / "columns.html").read_text("utf-8"))
+    declared = (*TABLES.values(), *DATASETS.values(), *SOURCES.values())
+    assert columns == [column.name for table in declared for column in table]
     assert 'href="findings.html"' in (tmp_path / "site" / "contract.html").read_text("utf-8")  # in the checkout: to the catalogue
     assert 'href="contract.html"' in (tmp_path / "site" / "index.html").read_text("utf-8")  # a link of README.md's to docs/
 

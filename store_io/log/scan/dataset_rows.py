@@ -60,13 +60,9 @@ def messages_batch(base_offset: int, scanned: ScannedRows) -> pa.RecordBatch:
         "segment": pa.array(np.full(len(rows), base_offset, np.int64)),
         "topic": topic_texts(rows["topic_ref"], keys),
         "queue_id": queue_ids(rows, keys),
-        "store_time_ms": _numbers(rows, "store_time"),
-        "born_time_ms": _numbers(rows, "born_time"),
         "tags": part_texts(window, rows, "tags"),
         "keys": part_texts(window, rows, "keys"),
         "unique_key": part_texts(window, rows, "uniq"),
-        "body_size": _numbers(rows, "body_len"),
-        "properties_size": _numbers(rows, "props_len"),
         "plausible": _flags(len(rows), scanned.plausible),
     }
     return _batch("messages", rows, values)
@@ -86,8 +82,6 @@ def consumequeue_batch(scanned: ScannedRows, lmq: bool) -> pa.RecordBatch:
         "topic": topic_texts(rows["topic_ref"], keys),
         "queue_id": queue_ids(rows, keys),
         "queue_offset": pa.array(np.where(batch, rows["batch_base"], rows["queue_offset"])),
-        "size": _numbers(rows, "total_size"),
-        "store_time_ms": _numbers(rows, "store_time"),
         "message_count": pa.array(np.where(batch, rows["batch_count"], 1).astype(np.int32)),
         "kind": pa.DictionaryArray.from_arrays(pa.array(kind), pa.array(_QUEUE_KINDS)),
         "plausible": _flags(len(rows), scanned.plausible),
@@ -118,18 +112,16 @@ def index_batch(scanned: ScannedRows, tag_index: bool) -> pa.RecordBatch:
 
 
 def _batch(name: str, rows: np.ndarray, values: dict[str, Any]) -> pa.RecordBatch:
-    """Columns by name; those not given are the rows' own of that name. Texts of few values stay dictionaries."""
+    """Return the columns as a batch; those not given are the rows' own (`Column.of`). Texts of few values stay dictionaries."""
     schema = DATASET_SCHEMAS[name]
     for column in DATASETS[name]:
         if column.ms:
             values[column.name] = timestamps(values[column.ms].to_numpy())
-    arrays = [values[field.name] if field.name in values else _numbers(rows, field.name) for field in schema]
+        elif column.name not in values:
+            values[column.name] = pa.array(np.ascontiguousarray(rows[column.of or column.name]))
+    arrays = [values[field.name] for field in schema]
     fields = [field.with_type(array.type) for field, array in zip(schema, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-
-
-def _numbers(rows: np.ndarray, name: str) -> pa.Array:
-    return pa.array(np.ascontiguousarray(rows[name]))
 
 
 def _flags(count: int, value: bool) -> pa.Array:

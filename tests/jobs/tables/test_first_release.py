@@ -17,7 +17,7 @@ from jobs.tables.delta_query import DeltaQuery
 from jobs.tables.delta_tables import Tables, arrow_table, run_rows
 from jobs.tables.past_runs import History
 from jobs.tables.table_care import tables_under
-from schemas.tables import MONTH, RUN_ID, TABLES
+from schemas.tables import MONTH, RUN_ID, TABLES, Column, Table
 from tests.support.handmade import samples
 from tests.support.stores.corpus_tools import extract
 
@@ -82,6 +82,16 @@ def test_they_are_appended_compacted_and_pruned(first: Path) -> None:
     ]  # b's latest
     append(first, "first-1")
     assert runs_in(first, "segments") == runs_in(first, "runs") == ["first-1", "first-2", "later", "now"]
+
+
+def test_a_new_column_is_one_declaration_and_null_in_older_rows(first: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = Column("new_column", "long", "Key of nothing.", of="outcome.segment_count")
+    monkeypatch.setitem(TABLES, "runs", Table(TABLES["runs"].about, *(c for c in TABLES["runs"] if not c.ms), new))
+    append(first, "now")
+    rows = DeltaQuery(f"{first}/runs").ask(["run_id", "new_column"], "ORDER BY run_id, new_column")
+    assert [row["new_column"] for row in rows] == [None] * 4 + [1, 2]
+    schema = {field.name: field.metadata["comment"] for field in DeltaTable(first / "runs").schema().fields}
+    assert schema["new_column"] == "Key of nothing."
 
 
 @pytest.mark.spark

@@ -263,7 +263,8 @@ def refused() -> AuditOutcome:
     outcome.counts = {"loss": 1, "rebuildable": 1}
     outcome.verdict = "RocketMQ 5.3.3 would not start on this copy: commitlog/x.swp: the name is not a number"
     outcome.refusal = Refusal(RefusalKind.FILE_NAME, "commitlog/x.swp")
-    outcome.plan["broker"] = {"starts": False, **refusal_row(outcome.refusal), "exit": "clean"}
+    unknown = dict.fromkeys(("start_segment", "stop_reason", "min_phy_offset", "truncate_at"))
+    outcome.plan["broker"] = {"starts": False, **refusal_row(outcome.refusal), "exit": "clean", **unknown}
     outcome.plan["repair"] = {"broker": worked_out(messages_after=6), "salvage": worked_out(messages_after=9)}
     outcome.findings = [
         Finding(

@@ -73,12 +73,12 @@ def test_a_queue_with_both_sides_counted() -> None:
     assert row["compared"] == [{"file": queue_path(0), "entries": 2, "digest": "u"}]
     (quick,) = queue_rows(evidence_of(COPY, request_of(level="quick"), views=views), [])
     assert quick["compared"] is None
-    compared = {"disk_entries", "disk_end", "equal", "shifted", "wrong", "missing", "unexpected"}
-    assert not compared & quick.keys() and not {"lost_messages", "lost_bytes"} & quick.keys() and quick["log_messages"] == 3
+    unknown = "disk_entries disk_end equal shifted wrong missing unexpected lost_messages lost_bytes".split()
+    assert {quick[name] for name in unknown} == {None} and quick["log_messages"] == 3
     times = {KEY: QueueLoss(messages=6, bytes=60, first_store_time=5, last_store_time=9)}
     unread = evidence_of(COPY, views=views, loss=Loss(times), unread=(COPY.segment_files[1],))
     (part,) = queue_rows(unread, [])
-    assert part["log_messages"] is None and "log_end_offset" not in part and "missing" not in part and part["disk_entries"] == 2
+    assert {part[name] for name in ("log_messages", "log_end_offset", "missing")} == {None} and part["disk_entries"] == 2
     assert (part["lost_bytes"], part["lost_first_store_time_ms"], part["lost_last_store_time_ms"]) == (60, 5, 9)
 
 
@@ -89,7 +89,7 @@ def test_of_a_file_that_cannot_be_read_no_number_is_made_up() -> None:
     assert known <= {"file", "base_offset", "size_bytes", "modified_ns", "bytes_read", "problem", "digest", "edge_digest"}
     index = {"index/7": IndexFileSummary("index/7", 100, problem=FAILED)}
     (row,) = index_rows(evidence_of(COPY, index=index), [])
-    assert not {"entries", "begin_time_ms", "index_count"} & row.keys() and row["findings"] is None
+    assert {row[name] for name in ("entries", "begin_time_ms", "index_count", "findings")} == {None}
 
 
 def test_an_index_file_and_whether_a_start_keeps_it() -> None:
