@@ -13,22 +13,20 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from jobs.cli.options import Command
 from jobs.report.texts.history_text import coverage_text
 from jobs.report.texts.run_words import short_names
 from jobs.tables import past_runs
-from jobs.tables.past_runs import History, collect, micros_of, time_of
+from jobs.tables.delta_query import one_of, text
+from jobs.tables.past_runs import History, micros_of, time_of
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 LOOK_BACK = 100  # runs before the time asked for in which a segment's last reading is looked for
 LISTED = 100  # segments of a store that waited longest
 _FILE = ["store", "file", "size_bytes", "modified_ns"]
+_SEGMENT = ["problem", *_FILE[1:]]
 
 
 def run(command: Command) -> int:
@@ -39,16 +37,14 @@ def run(command: Command) -> int:
         raise UsageError("coverage needs --within: a span back from now (12h, 7d, 4w) or a date (2026-11-01)")
     now = datetime.now(UTC)
     since = past_runs.moment("--within", command.options["--within"], now)
-    with past_runs.opened(command, uri) as history:
-        view = read_coverage(history, now, since, command.options.get("--store"))
+    history = History(uri)
+    view = read_coverage(history, now, since, command.options.get("--store"))
     past_runs.write_view(command, kind, view, coverage_text, (store["location"] or "" for store in view["stores"]))
     return 0
 
 
 def read_coverage(history: History, now: datetime, since: datetime, store: str | None = None) -> Row:
     """Read the tables into the rows of `coverage_view`. Raises StoreError if there is no run of any store."""
-    from pyspark.sql import functions as F
-
     runs = history.runs(["location", "segment_count", "exit_code", "verdict"])
     store = past_runs.chosen_store((row["store"] for row in runs), store, history.uri)
     runs = [row for row in runs if store in (None, row["store"])]
@@ -59,8 +55,8 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
         if row["segment_count"] or row["store"] not in latest:
             latest[row["store"]] = row
     chosen = {(row["store"], row["run_id"]) for row in latest.values()}
-    frame = history.frame("segments", sorted({run_id for _, run_id in chosen}), store).select("run_id", "problem", *_FILE)
-    current = [row for row in collect(frame) if (row["store"], row["run_id"]) in chosen]
+    listed = history.query("segments", sorted({run_id for _, run_id in chosen}), _SEGMENT, store=store)
+    current = [row for row in listed if (row["store"], row["run_id"]) in chosen]
 
     after = micros_of(since)
     within = sorted({row["run_id"] for row in runs if row["started_at"] >= after})
@@ -71,7 +67,7 @@ def read_coverage(history: History, now: datetime, since: datetime, store: str |
     if missing:
         earlier = list(dict.fromkeys(run_id for _, run_id in before))[:LOOK_BACK]
         files = sorted({str(key[1]) for key in missing})
-        few = F.col("file").isin(files) if len(files) <= 1000 else None
+        few = one_of("file", files) if len(files) <= 1000 else "TRUE"
         for key, when in _verified(history, earlier, times, store, few).items():
             found[key] = max(when, found.get(key, 0))
     return coverage_view(Listed(current, found, latest), runs, history.uri, now, since)
@@ -82,21 +78,20 @@ def _key(row: Row) -> tuple[object, ...]:
 
 
 def _verified(
-    history: History, run_ids: Sequence[str], times: dict[str, int], store: str | None, only: Column | None = None
+    history: History, run_ids: Sequence[str], times: dict[str, int], store: str | None, only: str = "TRUE"
 ) -> dict[tuple[object, ...], int]:
-    """File as it was then -> when these runs last read all its bytes, µs since 1970."""
-    from pyspark.sql import functions as F
-
+    """Return file as it was then -> when these runs last read all its bytes, µs since 1970. only: a condition of SQL."""
     if not run_ids:
         return {}
-    frame = history.frame("segments", run_ids, store).filter(F.col("problem").isNull() & (F.col("digest") != ""))
-    if only is not None:
-        frame = frame.filter(only)
     # A run may have taken a segment as an earlier one verified it; a version without verified_at read every byte itself.
-    began = F.create_map(*(F.lit(item) for run_id in run_ids for item in (run_id, times[run_id])))
-    when = F.coalesce(F.unix_micros("verified_at"), began[F.col("run_id")])
-    rows = collect(frame.groupBy(*_FILE).agg(F.max(when).alias("verified")))
-    return {_key(row): row["verified"] for row in rows}
+    began = ", ".join(f"({text(run_id)}, {times[run_id]})" for run_id in run_ids)
+    statement = f"""
+        SELECT {", ".join(_FILE)}, max(verified_at) AS verified, max(began) FILTER (WHERE verified_at IS NULL) AS read
+        FROM known JOIN (VALUES {began}) AS runs (run_id, began) USING (run_id)
+        WHERE problem IS NULL AND digest <> '' AND {only}
+        GROUP BY {", ".join(_FILE)}"""
+    rows = history.query("segments", run_ids, [*_SEGMENT, "digest", "verified_at"], statement, store)
+    return {_key(row): max(row["verified"] or 0, row["read"] or 0) for row in rows}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from jobs.cli.options import Command
 from jobs.report.texts.history_text import difference_text, last_text
 from jobs.report.texts.run_words import short_names
 from jobs.tables import past_runs
-from jobs.tables.past_runs import History, collect, time_of
+from jobs.tables.delta_query import text
+from jobs.tables.past_runs import History, time_of
 from schemas.advice import exit_code_of
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
@@ -44,11 +45,11 @@ def run(command: Command) -> int:
     last = list(command.arguments) == [LAST_RUN]
     if not last and len(command.arguments) != 2:
         raise UsageError(f"diff takes two runs, RUN_A RUN_B, or {LAST_RUN}, not {len(command.arguments)}")
-    with past_runs.opened(command, uri) as history:
-        if last:
-            view = read_last(history, command.options.get("--store"))
-        else:
-            view = read_difference(history, command.arguments[0], command.arguments[1], command.options.get("--store"))
+    history = History(uri)
+    if last:
+        view = read_last(history, command.options.get("--store"))
+    else:
+        view = read_difference(history, command.arguments[0], command.arguments[1], command.options.get("--store"))
     views = view["comparisons"] if last else [view]
     places = [place for one in views for store in one["stores"] for place in store["locations"]]
     past_runs.write_view(command, kind, view, last_text if last else difference_text, places)
@@ -118,44 +119,53 @@ def read_last(history: History, store: str | None = None) -> Row:
 
 def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tuple[list[Row], list[Row]]:
     """(places that are not the same in both runs, with `count_a` and `count_b`; those that are, summed up by code)."""
-    from pyspark.sql import functions as F
-
-    rows = history.frame("findings", [run_a, run_b], store)  # first, as it starts Spark, which columns need
-    ranks = [F.when(F.col("severity") == severity, F.lit(-severity_rank(severity))) for severity in SEVERITIES]
-    # Not a bare literal, which Spark knows never to be null: where a side has no words, Arrow would refuse the null.
-    unknown = F.when(~F.col("severity").isin(*SEVERITIES), F.lit(-severity_rank("")))
-    rank = F.coalesce(*ranks, unknown)  # more is graver
-    frame = rows.withColumn("rank", rank)
-    sides = []
-    for side, run_id in (("a", run_a), ("b", run_b)):
-        own = F.col("run_id") == run_id
-        sides += [
-            F.sum(F.when(own, F.col("count"))).alias(f"count_{side}"),
-            F.max(F.when(own, F.col("rank"))).alias(f"rank_{side}"),
-            F.max(F.when(own, F.struct("rank", *_WORDS))).alias(f"words_{side}"),
-        ]
-    grouped = frame.groupBy(*_PLACE).agg(*sides)
-    same = F.coalesce((F.col("count_b") <= F.col("count_a")) & (F.col("rank_b") <= F.col("rank_a")), F.lit(False))
-    moved = collect(grouped.filter(~same).drop("rank_a", "rank_b"))
-    summed = grouped.filter(same).groupBy("store", F.col("words_b.severity").alias("severity"), "code")
-    persisting = collect(summed.agg(F.count("*").alias("findings"), F.sum("count_b").alias("count")))
+    place = ", ".join(f'"{name}"' for name in _PLACE)
+    words = ", ".join(f"'{name}', {name}" for name in _WORDS)
+    gravest = ", ".join(f"{name} DESC NULLS LAST" for name in ("rank", *_WORDS))
+    ranks = " ".join(f"WHEN '{severity}' THEN {-severity_rank(severity)}" for severity in SEVERITIES)
+    sides = [
+        f"""sum("count") FILTER (WHERE run_id = {text(run_id)}) AS count_{side},
+            max(rank) FILTER (WHERE run_id = {text(run_id)}) AS rank_{side},
+            first_value(named_struct({words}) ORDER BY {gravest}) FILTER (WHERE run_id = {text(run_id)}) AS words_{side}"""
+        for side, run_id in (("a", run_a), ("b", run_b))
+    ]
+    # A greater rank is graver; a severity of a later version counts as the gravest.
+    places = f"""
+        WITH ranked AS (SELECT *, CASE severity {ranks} ELSE {-severity_rank("")} END AS rank FROM known),
+        places AS (SELECT {place}, {", ".join(sides)} FROM ranked GROUP BY {place}),
+        compared AS (SELECT *, coalesce(count_b <= count_a AND rank_b <= rank_a, FALSE) AS same FROM places)"""
+    columns = [*_PLACE[1:], "severity", *_WORDS[1:], "count"]
+    moved, persisting = (
+        history.query("findings", [run_a, run_b], columns, f"{places} {statement}", store)
+        for statement in (
+            f"SELECT {place}, count_a, count_b, words_a, words_b FROM compared WHERE NOT same",
+            """SELECT store, words_b['severity'] AS severity, code, count(*) AS findings, sum(count_b) AS "count"
+            FROM compared WHERE same GROUP BY store, words_b['severity'], code""",
+        )
+    )
     return moved, persisting
+
+
+_WHOLE = "CASE WHEN problem IS NULL AND digest <> '' THEN digest END AS digest"
+_SEGMENTS = f"""
+    WITH ends AS (
+        SELECT run_id, store, file, max(extent['end']) FILTER (WHERE extent['kind'] <> 'unwritten') AS wrote
+        FROM (SELECT run_id, store, file, unnest(extents) AS extent FROM known) GROUP BY run_id, store, file
+    )
+    SELECT run_id, store, file, base_offset, size_bytes, modified_ns, verified_run, {_WHOLE}, wrote, extents IS NOT NULL AS known
+    FROM known LEFT JOIN ends USING (run_id, store, file)"""
 
 
 def _files(history: History, run_ids: Sequence[str], store: str | None) -> dict[str, list[Row]]:
     """ "segments", "index" and "queues" -> a row per file: run_id, store, file, size_bytes, digest (null: not all read)."""
-    from pyspark.sql import functions as F
-
-    whole = F.when(F.col("problem").isNull() & (F.col("digest") != ""), F.col("digest")).alias("digest")
-    wrote = F.expr("array_max(transform(filter(extents, e -> e.kind != 'unwritten'), e -> e.`end`))").alias("wrote")
-    segments, index, queues = (history.frame(name, run_ids, store) for name in ("segments", "index_files", "queues"))
-    queue_files = queues.select("run_id", "store", F.explode("files").alias("f")).select("run_id", "store", "f.*")
-    facts = "run_id store file base_offset size_bytes modified_ns verified_run".split()
-    known = F.col("extents").isNotNull().alias("known")
+    of_file = ["file", "size_bytes", "digest", "problem"]
+    facts = [*of_file, "base_offset", "modified_ns", "verified_run", "extents"]
+    index = f"SELECT run_id, store, file, size_bytes, {_WHOLE} FROM known"
+    queues = history.query("queues", run_ids, ["files"], store=store)
     return {
-        "segments": collect(segments.select(*facts, whole, wrote, known)),
-        "index": collect(index.select("run_id", "store", "file", "size_bytes", whole)),
-        "queues": collect(queue_files),
+        "segments": history.query("segments", run_ids, facts, _SEGMENTS, store),
+        "index": history.query("index_files", run_ids, of_file, index, store),
+        "queues": [{"run_id": row["run_id"], "store": row["store"], **file} for row in queues for file in row["files"] or ()],
     }
 
 

@@ -43,8 +43,8 @@ def run(command: Command) -> int:
     uri, kind = past_runs.tables_of(command), past_runs.format_of(command, ("text", "json", "html"))
     now = datetime.now(UTC)
     since = past_runs.moment("--since", command.options["--since"], now) if "--since" in command.options else None
-    with past_runs.opened(command, uri) as history:
-        view = read_fleet(history, now, since, command.options.get("--store"), _SHOWN_RUNS[kind])
+    history = History(uri)
+    view = read_fleet(history, now, since, command.options.get("--store"), _SHOWN_RUNS[kind])
     if kind == "html":
         view = _with_links(view, command.options.get("--out"))
     text_of = fleet_text if kind == "text" else lambda view, _: "".join(fleet_html(view))

@@ -27,8 +27,8 @@ def run(command: Command) -> int:
     uri, kind = _tables_of(command), past_runs.format_of(command, ("text", "json"))
     now = datetime.now(UTC)
     since = past_runs.moment("--since", command.options["--since"], now) if "--since" in command.options else None
-    with past_runs.opened(command, uri) as history:
-        view = read_runs(history, since, command.options.get("--store"), command.options.get("--limit", LISTED))
+    history = History(uri)
+    view = read_runs(history, since, command.options.get("--store"), command.options.get("--limit", LISTED))
     past_runs.write_view(command, kind, view, runs_text, ())
     return 0
 

@@ -40,6 +40,14 @@ class DeltaQuery:
         what = ", ".join(self._column(item) if item.isidentifier() else item for item in select)
         return list(of_table(self.uri, lambda: self._arrow(f"SELECT {what} FROM asked {rest}").to_pylist()))
 
+    def query(self, columns: Sequence[str], statement: str) -> list[Row]:
+        """Return the rows of a statement on `stored`: the table with these columns. One that is younger than the table is null.
+
+        The table must exist. Raises TablesFailed.
+        """
+        sql = f"WITH stored AS (SELECT {', '.join(map(self._column, columns))} FROM asked) ({statement})"
+        return list(of_table(self.uri, lambda: self._arrow(sql).to_pylist()))
+
     def _column(self, name: str) -> str:
         return f'"{name}"' if name in self._names else f'NULL AS "{name}"'
 

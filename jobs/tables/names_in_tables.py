@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from jobs.cli.argument_places import folder_name, last_part
+from jobs.tables.delta_query import text
 from schemas.rows import Row
 from schemas.tables import NAME, RUN_ID, STORE
 
@@ -45,6 +46,13 @@ class StoreNames:
     def as_stored(self, store: str) -> list[str]:
         """Return the values that the store's rows may have in their column `store`."""
         return sorted({store, *(stored for (_, stored), place in self._moved.items() if place == store)})
+
+    def sql(self, run_ids: Iterable[str]) -> str:
+        """Return an expression of SQL for the store of a row of these runs, made of its run_id and store."""
+        wanted = set(run_ids)
+        moved = [(key, place) for key, place in self._moved.items() if key[0] in wanted]
+        cases = [f"WHEN run_id = {text(run_id)} AND store = {text(store)} THEN {text(place)}" for (run_id, store), place in moved]
+        return f"CASE {' '.join(cases)} ELSE store END" if cases else "store"
 
     def frame(self, frame: DataFrame, run_ids: Iterable[str]) -> DataFrame:
         """Rows of these runs, each with its store."""

@@ -1,7 +1,7 @@
 """The parts that report, runs, diff and coverage share: their options, rows of the Delta tables, pages of earlier runs.
 
 A run counts once its rows are in `runs`; readers take run ids from there and ask the other tables, which are partitioned by
-month, for these alone. What has a small answer is asked without Spark (`jobs.tables.delta_query`); the rest in Spark jobs.
+month, for these alone. All is asked by SQL in this process (`jobs.tables.delta_query`), so no command waits for Spark to start.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from jobs.cli.argument_places import absolute, refuse_inside, refuse_inside_any, refuse_not_utf8
@@ -22,26 +20,18 @@ from jobs.cli.options import Command
 from jobs.cli.stores import INDEX, RESULT
 from jobs.cli.terminal import colour_wanted
 from jobs.report.texts.run_words import short_names
-from jobs.runtime.faults import reason
 from jobs.runtime.output import OutputFailed, OutputFolder, write_local
-from jobs.runtime.spark_start import LazySpark
-from jobs.tables.delta_query import DeltaQuery, one_of
+from jobs.tables.delta_query import DeltaQuery, one_of, text
 from jobs.tables.names_in_tables import COLUMNS, StoreNames
-from jobs.tables.table_files import TablesFailed
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from jobs.runtime.session import Session
-    from jobs.tables.delta_tables import Tables
 
 SCHEMA_VERSION = 1
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 and 9999, in µs
+_ALL = "SELECT * FROM known"
 _LONGEST = 64 << 20  # of a result.json, bytes: some hundred thousand stores
 
 
@@ -140,25 +130,11 @@ def json_text(value: Row) -> str:
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def opened(command: Command, uri: str) -> Iterator[History]:
-    """Open the tables under an address.
-
-    A Spark session of the command's starts if one is asked for. Raises StoreError if there are no tables.
-    """
-    with LazySpark(command.spark) as spark:
-        yield History(uri, lambda: spark.session)
-
-
 class History:
-    """The tables under one address. Raises StoreError if there are no tables.
+    """The tables under one address. Raises StoreError if there are no tables."""
 
-    spark: starts a session; called once, and only for `frame`.
-    """
-
-    def __init__(self, uri: str, spark: Callable[[], Session]):
+    def __init__(self, uri: str):
         self.uri = uri.rstrip("/")
-        self._spark = spark
         self._runs = DeltaQuery(f"{self.uri}/runs")
         if not self._runs.exists():
             raise StoreError(f"--tables {self.uri!r}: no audit's tables are there (there is no Delta table {self.uri}/runs)")
@@ -168,21 +144,27 @@ class History:
         """Return the names of the stores of all runs."""
         return StoreNames(self._runs.ask(["run_id", "store", *COLUMNS]))
 
-    @cached_property
-    def _tables(self) -> Tables:
-        from jobs.tables.delta_tables import Tables
+    def query(
+        self, name: str, run_ids: Sequence[str], columns: Sequence[str], statement: str = _ALL, store: str | None = None
+    ) -> list[Row]:
+        """Return the rows of a statement of SQL on `known`: a table's rows of these runs, with run_id, store and these columns.
 
-        return Tables(self._spark(), self.uri)
-
-    def frame(self, name: str, run_ids: Sequence[str], store: str | None = None) -> DataFrame:
-        """A table's rows of these runs with all current columns; a column that is younger than the table is null.
-
+        columns: one that is younger than the table is null.
         run_ids: taken from `runs`.
+        store: its rows alone; None is for all stores.
         """
+        table = DeltaQuery(f"{self.uri}/{name}")
+        if not table.exists():
+            return []
         months = {row["month"] for row in self._runs.ask(["month"], _where(run_ids, None))}
-        frame = self._tables.rows_of(name, run_ids, sorted(months) if None not in months else None)
-        frame = self.names.frame(frame, run_ids)
-        return frame if store is None else frame.filter(frame["store"] == store)
+        of_runs = one_of("run_id", run_ids)
+        if None not in months:  # so that no file of another month is opened
+            of_runs += f" AND (month IS NULL OR {one_of('month', sorted(months))})"
+        listed = ", ".join(f'"{column}"' for column in columns)
+        named = f"SELECT run_id, {self.names.sql(run_ids)} AS store, {listed} FROM stored WHERE {of_runs}"
+        known = f"SELECT * FROM named{'' if store is None else f' WHERE store = {text(store)}'}"
+        statement = f"WITH named AS ({named}), known AS ({known}) ({statement})"
+        return table.query(["run_id", "store", "month", *columns], statement)
 
     def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:
         """Rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once. Without Spark.
@@ -217,15 +199,6 @@ def one_per_run(rows: Iterable[Row]) -> list[Row]:
     for row in sorted(rows, key=lambda row: row["started_at"] or 0):
         kept[row["run_id"], row["store"]] = row
     return sorted(kept.values(), key=lambda row: (row["store"], row["started_at"] or 0, row["run_id"]))
-
-
-def collect(frame: DataFrame) -> list[Row]:
-    """Return the rows. Raises StoreError if the table cannot be read."""
-    try:
-        rows: list[Row] = frame.toArrow().to_pylist()
-        return rows
-    except Exception as problem:  # Spark's own kinds of errors have no common one
-        raise TablesFailed(f"the tables cannot be read: {reason(problem)}") from None
 
 
 def chosen_store(names: Iterable[str], store: str | None, where: str) -> str | None:

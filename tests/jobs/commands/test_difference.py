@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import pytest
-from pyspark import SparkContext
 
 from jobs.commands import difference
 from jobs.report.pages.fleet_html import fleet_html
@@ -243,17 +242,3 @@ def test_a_severity_that_this_version_does_not_know_counts_as_the_most_severe(se
     view = view_of([run_row("s", 0, 20)], codes)
     assert [code["severity"] for code in view["stores"][0]["latest"]["codes"]][-1] == "note"
     assert "\x1b" not in fleet_text(view) + "".join(fleet_html(view))
-
-
-def test_spark_is_started_before_columns_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Started(Exception):
-        pass
-
-    class Lazy:
-        def frame(self, *_: object) -> None:
-            raise Started
-
-    monkeypatch.setattr(SparkContext, "_active_spark_context", None)
-    lazy: Any = Lazy()
-    with pytest.raises(Started):
-        difference._findings(lazy, "a", "b", None)

@@ -20,10 +20,10 @@ from jobs.runtime import session
 from jobs.tables import delta_tables as tables_module
 from jobs.tables.delta_log import DeltaLog
 from jobs.tables.delta_tables import Tables, arrow_table
-from jobs.tables.past_runs import History, collect
+from jobs.tables.past_runs import History
 from schemas.advice import Advice, Step
 from schemas.rows import AuditOutcome, Finding
-from schemas.tables import TABLES
+from schemas.tables import TABLES, Table
 from store_io.base.errors import StoreError
 from tests.support.handmade import samples
 
@@ -100,8 +100,8 @@ def tables(spark_session: session.Session, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def history(spark_session: session.Session, tables: str) -> History:
-    return History(tables, lambda: spark_session)
+def history(tables: str) -> History:
+    return History(tables)
 
 
 def test_the_latest_run_of_each_store_counts(history: History) -> None:
@@ -147,7 +147,7 @@ def test_a_severity_of_a_later_version_counts_as_the_most_severe(spark_session: 
     for number, findings in enumerate(([replace(damage(0, 9), severity="note")], [replace(damage(0, 9), severity="critical")])):
         info = replace(samples.RUN, run_id=f"r{number}", started_at=NOW - timedelta(days=2 - number))
         written.write_run(info, [outcome("a", 20, findings)])
-    view = read_difference(History(str(tmp_path), lambda: spark_session), "r0", "r1")
+    view = read_difference(History(str(tmp_path)), "r0", "r1")
     assert view["exit_code"] == 20 and [f["severity"] for f in view["stores"][0]["grown"]] == ["critical"]
 
 
@@ -169,7 +169,10 @@ def test_coverage_over_runs(history: History) -> None:
 
 def test_a_table_without_todays_columns(spark_session: session.Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables of an earlier version, to which the present one has not written yet."""
-    fewer = {name: tuple(c for c in columns if c.name not in ("files", "rules_version")) for name, columns in TABLES.items()}
+    fewer = {
+        name: Table(table.about, *(c for c in table if c.name not in ("files", "rules_version") and not c.ms))
+        for name, table in TABLES.items()
+    }
 
     def fewer_values(rows: Any, columns: Any) -> Any:
         names = {column.name for column in columns}
@@ -179,9 +182,9 @@ def test_a_table_without_todays_columns(spark_session: session.Session, tmp_path
     monkeypatch.setattr(tables_module, "arrow_table", fewer_values)
     Tables(spark_session, str(tmp_path)).write_run(replace(samples.RUN, run_id="old"), [outcome("a")])
     monkeypatch.undo()
-    history = History(str(tmp_path), lambda: spark_session)
+    history = History(str(tmp_path))
     assert [(row["run_id"], row["rules_version"]) for row in history.runs(["rules_version"])] == [("old", None)]
-    assert [row["files"] for row in collect(history.frame("queues", ["old"]).select("files"))] == [None]
+    assert [row["files"] for row in history.query("queues", ["old"], ["files"])] == [None]
 
 
 @contextmanager

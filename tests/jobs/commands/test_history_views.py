@@ -50,7 +50,8 @@ def no_spark(*_: object) -> Iterator[Any]:
 def test_what_the_commands_write(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     asked: list[Any] = []
     monkeypatch.setattr("jobs.runtime.session.start", no_spark)
-    monkeypatch.setattr("jobs.tables.past_runs.History", lambda uri, spark: uri)
+    for command in (difference, coverage, fleet):
+        monkeypatch.setattr(command, "History", lambda uri: uri)
     view = diff(A, B, [place(0, 1, None, 1, "rebuildable")])
     monkeypatch.setattr(difference, "read_difference", lambda *words: asked.append(words) or view)
     assert entry.main(["diff", "r1", "r2", "--tables", "/t", "--store", "s"]) == 10

@@ -51,7 +51,7 @@ def tables(tmp_path: Path) -> Path:
 
 
 def test_the_newest_runs_come_first(tables: Path) -> None:
-    view = read_runs(History(str(tables), NO_SESSION))
+    view = read_runs(History(str(tables)))
     assert [(run["run_id"], run["exit_code"], run["stores"], run["lost_messages"]) for run in view["runs"]] == [
         ("third", 3, 2, 0), ("second", 20, 1, 1234), ("first", 0, 2, 0),
     ]  # fmt: skip
@@ -60,12 +60,12 @@ def test_the_newest_runs_come_first(tables: Path) -> None:
     assert text[0].split() == "started (UTC) code stores lost messages losses rebuildable read run".split()
     assert text[2].split() == ["2026-11-19", "08:00:00", "20", "1", "1,234", "2", "0", "2.05", "KB", "second"]
     assert "0 + ?" in text[1] and text[4] == f"3 runs in {tables}" and text[5].startswith("?: it is not known")
-    few = read_runs(History(str(tables), NO_SESSION), limit=1)
+    few = read_runs(History(str(tables)), limit=1)
     assert runs_text(few).splitlines()[2] == f"3 runs in {tables}; listed: the newest 1 (--limit)"
-    only = read_runs(History(str(tables), NO_SESSION), NOW - timedelta(days=2, hours=1), "a")
+    only = read_runs(History(str(tables)), NOW - timedelta(days=2, hours=1), "a")
     assert [run["run_id"] for run in only["runs"]] == ["second"] and only["runs_in_all"] == 1
     with pytest.raises(StoreError, match="did you mean a"):
-        read_runs(History(str(tables), NO_SESSION), store="aa")
+        read_runs(History(str(tables)), store="aa")
 
 
 def test_the_command_takes_a_folder_or_tables(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,15 +99,15 @@ def test_diff_last_compares_the_two_newest_runs_of_each_store(tables: Path, monk
         return {**runs, "exit_code": 20, "other_rules": [], "stores": stores}
 
     monkeypatch.setattr(difference, "read_difference", compared)
-    view = difference.read_last(History(str(tables), NO_SESSION))
+    view = difference.read_last(History(str(tables)))
     assert asked == [("first", "third", None), ("first", "second", None)]
     assert [[store["store"] for store in one["stores"]] for one in view["comparisons"]] == [["b"], ["a"]]
     assert [one["exit_code"] for one in view["comparisons"]] == [10, 20]
     assert view["exit_code"] == 20 and view["one_run_only"] == ["c"]
     asked.clear()
-    assert difference.read_last(History(str(tables), NO_SESSION), "a")["exit_code"] == 20 and asked == [("first", "second", "a")]
+    assert difference.read_last(History(str(tables)), "a")["exit_code"] == 20 and asked == [("first", "second", "a")]
     with pytest.raises(StoreError, match="store 'c' does not have two runs"):
-        difference.read_last(History(str(tables), NO_SESSION), "c")
+        difference.read_last(History(str(tables)), "c")
     monkeypatch.setattr("jobs.report.texts.history_text.difference_text", lambda one, _: f"{one['run_b']['run_id']}\n")
     text = last_text(view).splitlines()
     assert text[0] == "third" and text[2] == "second" and text[4].startswith("all 2 pairs of runs: exit code 20")
@@ -115,7 +115,7 @@ def test_diff_last_compares_the_two_newest_runs_of_each_store(tables: Path, monk
 
 
 def test_the_page_of_a_report_links_to_pages_that_still_exist(tables: Path) -> None:
-    view = fleet.read_fleet(History(str(tables), NO_SESSION), NOW)
+    view = fleet.read_fleet(History(str(tables)), NOW)
     pages = {(store["store"], run["run_id"]): run["page"] for store in view["stores"] for run in store["trend"]}
     assert {key: page for key, page in pages.items() if page} == {("b", "third"): f"{tables.parent}/b/report.html"}
     for out, link in ((str(tables.parent / "fleet.html"), "b/report.html"), (None, f"file://{tables.parent}/b/report.html")):

@@ -45,7 +45,7 @@ def runs_in(place: Path, name: str) -> list[str]:
 
 def test_they_are_read(first: Path) -> None:
     assert DeltaTable(first / "runs").metadata().partition_columns == [RUN_ID.name]
-    view = fleet.read_fleet(History(str(first), NO_SESSION), NOW)
+    view = fleet.read_fleet(History(str(first)), NOW)
     assert [(store["name"], store["latest"]["exit_code"], store["runs"], store["safety"]) for store in view["stores"]] == [
         ("b", 10, 2, "unknown"),
         ("a", 0, 2, "unknown"),
@@ -67,7 +67,7 @@ def test_they_are_appended_compacted_and_pruned(first: Path) -> None:
     assert table.metadata().description == TABLES["runs"].about
     comments = {field.name: field.metadata["comment"] for field in table.schema().fields}
     assert comments == {column.name: column.comment for column in (*TABLES["runs"], RUN_ID)}
-    view = fleet.read_fleet(History(str(first), NO_SESSION), NOW)  # a person has given `a` its name by now
+    view = fleet.read_fleet(History(str(first)), NOW)  # a person has given `a` its name by now
     assert sorted((store["store"], store["runs"]) for store in view["stores"]) == [("/copies/b", 1), ("a", 3), ("calm", 2)]
     rows = DeltaQuery(f"{first}/runs").ask(["run_id", "store", "verdict", "safety"], "ORDER BY run_id, store")
     view = tables_command.compact(tables_under(str(first)))
