@@ -228,7 +228,7 @@ def _one_audit(started: Session, asked: AuditOptions) -> tuple[float, float]:
     outcomes = []
     problems: list[Unwritten] = []
     with Progress(None, counters) as progress:
-        for outcome in audit.audit_stores(runner, asked.stores, progress, wanted):
+        for outcome in audit.audit_stores(audit.StoresToAudit(runner, asked.stores, progress, wanted=wanted)):
             outcomes.append(outcome)
             problems += audit.write_store(output, outcome)
     output.write(RESULT, result_json(info, outcomes))

@@ -41,18 +41,20 @@ class Table(tuple[Column, ...]):
     """
 
     about: str
-    _parts: dict[str, tuple[list[str], list[str]]]
+    _parts: dict[str, tuple[list[str], Any, Any]]
 
     def __new__(cls, about: str, *columns: Column) -> Table:
         """Add a timestamp after each column of ms."""
         table = super().__new__(cls, (column for each in columns for column in (each, *_as_timestamp(each))))
-        table.about, table._parts = about, {}
+        parts: dict[str, tuple[list[str], list[str]]] = {}
         for column in table:
             if not column.ms and column not in OF_RUN:
                 part, _, field = (column.of or column.name).rpartition(".")
-                names, fields = table._parts.setdefault(part, ([], []))
+                names, fields = parts.setdefault(part, ([], []))
                 names.append(column.name)
                 fields.append(field)
+        table.about = about
+        table._parts = {part: (names, attrgetter(*of, of[0]), itemgetter(*of, of[0])) for part, (names, of) in parts.items()}
         return table
 
     def row(self, subject: object) -> dict[str, Any]:
@@ -62,18 +64,17 @@ class Table(tuple[Column, ...]):
         the part is None, the column is null.
         """
         row: dict[str, Any] = {}
-        for part, (names, fields) in self._parts.items():
+        for part, (names, of_object, of_dict) in self._parts.items():
             held: Any = getattr(subject, part) if part else subject
             if held is None:
                 row |= dict.fromkeys(names)
-            else:
-                values = (itemgetter if isinstance(held, dict) else attrgetter)(*fields)(held)
-                row |= zip(names, values if len(fields) > 1 else (values,), strict=True)
+            else:  # the getters give the first value a second time, at the end: always a tuple
+                row |= zip(names, (of_dict if isinstance(held, dict) else of_object)(held), strict=False)
         return row
 
     def of_parts(self, *parts: str) -> tuple[str, ...]:
         """Return the names of the columns whose values come from these parts of the subject."""
-        return tuple(name for part, (names, _) in self._parts.items() if part in parts for name in names)
+        return tuple(name for part, (names, *_) in self._parts.items() if part in parts for name in names)
 
 
 def _as_timestamp(column: Column) -> tuple[Column, ...]:

@@ -95,7 +95,8 @@ def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None)
         wanted = Wanted(DatasetPlan(info.tables, info.run_id, tuple(sorted(asked.write)))) if asked.write else None
         copies = FoundCopies(compare=not asked.of_fleet)
         small = SmallStores(runner, progress, info, reading, len(asked.stores)) if wanted is None else None
-        for outcome in audit_stores(runner, asked.stores, progress, wanted, reading, finished, copies, small, ahead):
+        to_audit = StoresToAudit(runner, asked.stores, progress, reading, wanted, finished, copies, small, ahead)
+        for outcome in audit_stores(to_audit):
             outcomes.append(outcome)
             context = page_context(asked.stores[len(outcomes) - 1], info)
             failed = write_store(output, outcome, context, small.take_files(outcome.name) if small is not None else ())
@@ -147,29 +148,34 @@ class Wanted:
         return answer.summary
 
 
-def audit_stores(
-    runner: Runner,
-    stores: Sequence[StoreArgument],
-    progress: Progress,
-    wanted: Wanted | None = None,
-    reading: Reading | None = None,
-    finished: FinishedStores | None = None,
-    copies: FoundCopies | None = None,
-    small: SmallStores | None = None,
-    ahead: Opened | None = None,
-) -> Iterator[AuditOutcome]:
-    """The outcome of each store, in their order; several of them share each Spark job, and all copies of a group do.
+@dataclass
+class StoresToAudit:
+    """The stores of a run, and what their audits share.
 
+    reading: how much is read.
     wanted: datasets that the first round, which reads each segment whole, writes on the way.
-    reading: how much is read; None: every byte.
     finished: what this run had finished before it was killed, and keeps now.
     copies: looks for copies of one log without a group, among the stores that are opened together.
     small: audits small stores by one task each, and has files rendered by tasks.
     ahead: the run's only store, if it is opened.
     """
-    reading, names = reading or Reading(), [store.name for store in stores]
-    together = _Together(runner, progress, wanted, reading, [store.key for store in stores])
-    progress.of_stores(names)
+
+    runner: Runner
+    stores: Sequence[StoreArgument]
+    progress: Progress
+    reading: Reading = field(default_factory=Reading)
+    wanted: Wanted | None = None
+    finished: FinishedStores | None = None
+    copies: FoundCopies | None = None
+    small: SmallStores | None = None
+    ahead: Opened | None = None
+
+
+def audit_stores(asked: StoresToAudit) -> Iterator[AuditOutcome]:
+    """Yield the outcome of each store, in their order; several of them share each Spark job, and all copies of a group do."""
+    stores, progress, reading, finished, copies = asked.stores, asked.progress, asked.reading, asked.finished, asked.copies
+    small, ahead = asked.small, asked.ahead
+    progress.of_stores([store.name for store in stores])
     done = finished.take(reading.earlier) if finished is not None else {}  # outcomes of stores whose turn has not come, too
     progress.taken_over(len(done))
     taken, turn = frozenset(done), 0
@@ -186,7 +192,7 @@ def audit_stores(
             waiting, known = copies.grouped(waiting, prepared)
             prepared = _prepared(waiting, known, reading)  # a copy that one task has audited is opened to be compared
         del known  # audits are let go of when they have ended
-        for outcomes in together.outcomes(waiting, prepared):
+        for outcomes in _outcomes(asked, waiting, prepared):
             if small is not None:
                 small.render(
                     [waiting[place] for place in outcomes], [prepared[place] for place in outcomes], [*outcomes.values()]
@@ -241,80 +247,72 @@ def _in_use(store: StoreArgument) -> str:
     return f"A repair refuses a directory that a broker uses. {refused(signs, 'audit and repair')}." if signs.held else ""
 
 
-@dataclass
-class _Together:
-    """Audits of stores that share each Spark job. keys: what the tables call the run's stores."""
+def _outcomes(
+    asked: StoresToAudit, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[Opened]
+) -> Iterator[dict[int, AuditOutcome]]:
+    """Yield outcomes of these numbered, opened stores, by the store's place in the list.
 
-    runner: Runner
-    progress: Progress
-    wanted: Wanted | None
-    reading: Reading
-    keys: Sequence[str]
+    The first outcomes are of stores that one task has audited. Then come as many stores together as keep all cores busy for
+    a while. If time is limited all these stores are read together, so that each gets its share of the time.
+    """
+    whole = {place: one.outcome for place, one in enumerate(prepared) if isinstance(one, WholeStore)}
+    opened = {place: one for place, one in enumerate(prepared) if not isinstance(one, WholeStore)}
+    for place, outcome in whole.items():
+        outcome.task_seconds = asked.runner.seconds[stores[place][0]]
+    yield whole
+    weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in opened.values()]
+    most = sum(weights) + 1 if asked.reading.not_after else BYTES_PER_CORE * max(1, asked.runner.context.defaultParallelism)
+    places = [*opened]
+    for part in batches([stores[place][1] for place in places], most, weights):
+        own = [places[at] for at, _ in part]
+        found = _outcomes_together(asked, [stores[place] for place in own], [opened.pop(place) for place in own])
+        yield dict(zip(own, found, strict=True))
 
-    def outcomes(
-        self, stores: Sequence[tuple[int, StoreArgument]], prepared: Sequence[Opened]
-    ) -> Iterator[dict[int, AuditOutcome]]:
-        """Yield outcomes of these numbered, opened stores, by the store's place in the list.
 
-        The first outcomes are of stores that one task has audited. Then come as many stores together as keep all cores busy for
-        a while. If time is limited all these stores are read together, so that each gets its share of the time.
-        """
-        whole = {place: one.outcome for place, one in enumerate(prepared) if isinstance(one, WholeStore)}
-        opened = {place: one for place, one in enumerate(prepared) if not isinstance(one, WholeStore)}
-        for place, outcome in whole.items():
-            outcome.task_seconds = self.runner.seconds[stores[place][0]]
-        yield whole
-        weights = [sum(t.bytes_to_read for t in one.first) if isinstance(one, StoreAudit) else 0 for one in opened.values()]
-        most = sum(weights) + 1 if self.reading.not_after else BYTES_PER_CORE * max(1, self.runner.context.defaultParallelism)
-        places = [*opened]
-        for part in batches([stores[place][1] for place in places], most, weights):
-            own = [places[at] for at, _ in part]
-            found = self._outcomes([stores[place] for place in own], [opened.pop(place) for place in own])
-            yield dict(zip(own, found, strict=True))
+def _outcomes_together(
+    asked: StoresToAudit, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
+) -> list[AuditOutcome]:
+    """Return the outcomes of these numbered stores, which share each job."""
+    audits = [a for a in prepared if isinstance(a, StoreAudit)]
+    for audit in audits:
+        audit.begin()
+    witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
+    listed = witness.submit(listing_problems, asked.runner.context, audits)
+    witness.shutdown(wait=False)
+    plans = [asked.wanted.plan] if asked.wanted is not None else []  # of the first round alone
+    keys = [store.key for store in asked.stores]
 
-    def _outcomes(
-        self, part: Sequence[tuple[int, StoreArgument]], prepared: Sequence[StoreAudit | AuditOutcome]
-    ) -> list[AuditOutcome]:
-        """The outcomes of these numbered stores, which share each job."""
-        audits = [a for a in prepared if isinstance(a, StoreAudit)]
-        for audit in audits:
-            audit.begin()
-        witness = ThreadPoolExecutor(1)  # Spark's listing runs beside the first round: neither waits for the other
-        listed = witness.submit(listing_problems, self.runner.context, audits)
-        witness.shutdown(wait=False)
-        plans = [self.wanted.plan] if self.wanted is not None else []  # of the first round alone
+    def run_tasks(tasks: list[Task]) -> list[Any]:
+        segments = sum(isinstance(task, SegmentTask) for task in tasks)
+        sizes: Counter[int] = Counter()
+        for task in tasks:
+            sizes[task.store] += task.bytes_to_read
+        asked.progress.expect("reading", sizes.total(), segments, sizes)
+        answers = asked.runner.answers(tasks, f"{len(sizes)} stores", plans.pop() if plans else None, keys)
+        return answers if asked.wanted is None else [asked.wanted.take(answer) for answer in answers]
 
-        def run_tasks(tasks: list[Task]) -> list[Any]:
-            segments = sum(isinstance(task, SegmentTask) for task in tasks)
-            sizes: Counter[int] = Counter()
-            for task in tasks:
-                sizes[task.store] += task.bytes_to_read
-            self.progress.expect("reading", sizes.total(), segments, sizes)
-            answers = self.runner.answers(tasks, f"{len(sizes)} stores", plans.pop() if plans else None, self.keys)
-            return answers if self.wanted is None else [self.wanted.take(answer) for answer in answers]
-
-        first_tasks = [(audit, audit.first) for audit in audits]
-        for audit in audits:
-            audit.first = []
-        run_rounds(first_tasks, run_tasks)
-        for audit, gaps in zip(audits, listed.result(), strict=True):
-            audit.gaps.add(gaps)
-        for (_, store), one in zip(part, prepared, strict=True):
-            if isinstance(one, StoreAudit):
-                with one.no_fault_beyond():
-                    if self.reading.past is not None:
-                        past = self.reading.past.result()
-                        one.hold_against(past.of(store), store.named, partial(past.segments, store))
-                    one.settle()
-        compare_replicas(self.runner, prepared, self.progress)
-        outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
-        add_repair_sections(self.runner, [store for _, store in part], outcomes, self.reading)
-        for (number, store), outcome in zip(part, outcomes, strict=True):
-            outcome.key, outcome.task_seconds = store.key, self.runner.seconds[number]
-            outcome.bytes_fetched = self.runner.fetched[number] + sum(map(fetched_bytes, store.roots))
-            for root in filter(is_uri, store.roots):
-                disk_cache.forget(root)
-        return outcomes
+    first_tasks = [(audit, audit.first) for audit in audits]
+    for audit in audits:
+        audit.first = []
+    run_rounds(first_tasks, run_tasks)
+    for audit, gaps in zip(audits, listed.result(), strict=True):
+        audit.gaps.add(gaps)
+    for (_, store), one in zip(part, prepared, strict=True):
+        if isinstance(one, StoreAudit):
+            with one.no_fault_beyond():
+                if asked.reading.past is not None:
+                    past = asked.reading.past.result()
+                    one.hold_against(past.of(store), store.named, partial(past.segments, store))
+                one.settle()
+    compare_replicas(asked.runner, prepared, asked.progress)
+    outcomes = [answer.outcome() if isinstance(answer, StoreAudit) else answer for answer in prepared]
+    add_repair_sections(asked.runner, [store for _, store in part], outcomes, asked.reading)
+    for (number, store), outcome in zip(part, outcomes, strict=True):
+        outcome.key, outcome.task_seconds = store.key, asked.runner.seconds[number]
+        outcome.bytes_fetched = asked.runner.fetched[number] + sum(map(fetched_bytes, store.roots))
+        for root in filter(is_uri, store.roots):
+            disk_cache.forget(root)
+    return outcomes
 
 
 def compare_replicas(runner: Runner, prepared: Sequence[StoreAudit | AuditOutcome], progress: Progress) -> None:

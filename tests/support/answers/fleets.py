@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from jobs.audit.earlier_runs import Reading
 from jobs.audit.one_store import SmallStores, page_context
-from jobs.audit.run_audit import audit_stores, write_store
+from jobs.audit.run_audit import StoresToAudit, audit_stores, write_store
 from jobs.audit.store_batches import FoundCopies
 from jobs.cli.stores import StoreArgument
 from jobs.report.files.result_files import RunInfo
@@ -82,7 +82,8 @@ def audited_fleet(
     outcomes = []
     with Progress(None) as progress:
         small = SmallStores(used, progress, info, reading, len(stores)) if whole else None
-        for store, outcome in zip(stores, audit_stores(used, stores, progress, None, reading, None, copies, small), strict=True):
+        asked = StoresToAudit(used, stores, progress, reading, copies=copies, small=small)
+        for store, outcome in zip(stores, audit_stores(asked), strict=True):
             problems += write_store(
                 output, outcome, page_context(store, info), small.take_files(outcome.name) if small is not None else ()
             )
