@@ -12,9 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from jobs.audit import results, run_lock
+from jobs.audit import results
 from jobs.cli.options import AuditOptions, Command
 from jobs.cli.parser import is_cluster_mode
+from jobs.runtime import output
 from jobs.runtime import setup as environment
 from jobs.runtime.faults import complain, sentence_and_code
 from jobs.runtime.spark_start import LazySpark
@@ -31,7 +32,7 @@ def run(command: Command) -> int:
         from jobs.audit import cluster_mode
 
         work = cluster_mode.submit
-    with run_lock.hold(asked.out, asked.run_id, complain):
+    with output.hold(asked.out, asked.run_id, complain):
         _remove_beside(asked)
         code = guarded(asked, lambda asked: work(asked, command.spark))
         if code != UsageError.exit_code:

@@ -26,7 +26,6 @@ from typing import Any
 import pyarrow as pa
 
 from jobs import VERSION
-from jobs.audit import run_lock
 from jobs.cli.argument_places import absolute, read_salt, refuse_all_inside, refuse_not_utf8
 from jobs.cli.message_filters import FILTER_OPTIONS, read_filter
 from jobs.cli.options import Command, single_store
@@ -45,7 +44,7 @@ from jobs.messages.message_arguments import (
 )
 from jobs.report.files.json_text import document
 from jobs.report.texts.text import bytes_text, count_text
-from jobs.runtime import uploads
+from jobs.runtime import output, uploads
 from jobs.runtime.faults import reason
 from jobs.runtime.output import write_local
 from jobs.runtime.spark_start import LazySpark
@@ -108,7 +107,7 @@ def run(command: Command) -> int:
     if is_uri(asked.to):
         return _to_uri(asked, command.spark)
     check_target(asked)
-    with run_lock.hold(asked.to, "export", lambda sentence: print(f"{SPEAKER}: {sentence}", file=sys.stderr)):
+    with output.hold(asked.to, "export", lambda sentence: print(f"{SPEAKER}: {sentence}", file=sys.stderr)):
         manifest = read_json(f"{asked.to}/{MANIFEST}")
         if manifest is not None:
             check_same(asked, manifest)

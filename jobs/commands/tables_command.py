@@ -12,11 +12,10 @@ from jobs.cli.options import Command
 from jobs.report.texts.history_text import tables_text
 from jobs.tables import past_runs
 from jobs.tables.delta_query import DeltaQuery
-from jobs.tables.kept_runs import COLUMNS, Choice, choose, months_gone
 from jobs.tables.names_in_tables import COLUMNS as OF_STORES
 from jobs.tables.names_in_tables import StoreNames
 from jobs.tables.past_runs import micros_of, time_of
-from jobs.tables.table_care import LOG, StoredFile, TableCare, tables_under
+from jobs.tables.table_care import COLUMNS, LOG, Choice, StoredFile, TableCare, choose, months_gone, tables_under
 from schemas.rows import Row
 from store_io.base.errors import StoreError, UsageError
 

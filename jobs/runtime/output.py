@@ -10,13 +10,15 @@ import contextlib
 import errno
 import os
 import secrets
+import socket
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jobs.cli.stores import INDEX, REPLICAS, RESULT
 from jobs.runtime.remote_files import TEMPORARY, RemoteFiles, remote_files
-from store_io.base.errors import StoreError
+from store_io.base.errors import StoreError, UsageError
+from store_io.base.locks import lock_named
 from store_io.base.paths import is_inner_path, is_uri
 
 FOR_ALL = 0o644  # permissions, where nobody asks for narrower ones
@@ -206,3 +208,59 @@ def write_local(path: str, parts: Iterable[bytes], for_all: bool = False, mode: 
             os.fsync(handle)
     finally:
         os.close(handle)
+
+
+# ---- one run at a time ---------------------------------------------------------------------------------------------
+
+LOCK_FILE = ".lock"
+_UNABLE = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EBADF}
+
+
+@contextlib.contextmanager
+def hold(out: str, run_id: str, warn: Callable[[str], None]) -> Iterator[None]:
+    """Hold the folder of --out, which is made if it is missing.
+
+    warn: takes a sentence if nothing can be locked.
+
+    Raises UsageError if another run holds it: nothing of that run is touched then. Any other fault of the folder is reported when
+    something is written there.
+    """
+    handle = None if is_uri(out) else _take(out, warn)
+    if handle is None:
+        yield
+        return
+    path = f"{out}/{LOCK_FILE}"
+    try:
+        with contextlib.suppress(OSError):  # only for the sentence that a second run says
+            os.ftruncate(handle, 0)
+            os.write(handle, f"run {run_id}, process {os.getpid()} on {socket.gethostname()}".encode())
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)  # before it is unlocked: a run that locks the file then sees that it has no name any more
+        os.close(handle)
+
+
+def _take(out: str, warn: Callable[[str], None]) -> int | None:
+    """Return the locked file; None if the folder or its file system allows none."""
+    path = f"{out}/{LOCK_FILE}"
+    while True:
+        try:
+            os.makedirs(out, exist_ok=True)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+        except OSError:
+            return None
+        try:
+            if lock_named(handle, path):
+                return handle
+        except BlockingIOError:
+            holder = os.read(handle, 300).decode("utf-8", "replace")
+            os.close(handle)
+            raise UsageError(f"--out {out!r}: {holder or 'another run'} is writing there; wait, or name another folder") from None
+        except OSError as problem:
+            os.close(handle)
+            if problem.errno not in _UNABLE:
+                return None
+            warn(f"--out {out!r}: its file system has no locks; a second run into it at the same time would mix with this one")
+            return None
+        os.close(handle)  # the run that held it has removed it: a file of that name, if there is one, is another

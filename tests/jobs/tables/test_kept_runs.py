@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobs.tables.kept_runs import choose, months_gone
+from jobs.tables.table_care import choose, months_gone
 from schemas.rows import Row
 
 DAY = 86_400_000_000

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from jobs import entry
-from jobs.audit import run_lock
+from jobs.runtime import output
 from jobs.runtime import setup as environment
 from store_io.base.errors import UsageError
 
 HOLD = """
 import sys
-from jobs.audit import run_lock
-with run_lock.hold(sys.argv[1], "first", print):
+from jobs.runtime import output
+with output.hold(sys.argv[1], "first", print):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -58,15 +58,15 @@ def test_a_second_run_is_a_usage_error_and_leaves_the_first_ones_files(
     assert sorted(os.listdir(out)) == [".lock", "result.json"]
     holder.kill()  # however it ends, the lock ends with it
     holder.wait()
-    with run_lock.hold(str(out), "third", nothing):
+    with output.hold(str(out), "third", nothing):
         assert (out / ".lock").read_text().startswith("run third, process ")
     assert os.listdir(out) == ["result.json"]
 
 
 def test_runs_one_after_the_other_and_into_other_folders(tmp_path: Path) -> None:
     for _ in range(2):
-        with run_lock.hold(f"{tmp_path}/a", "1", nothing), run_lock.hold(f"{tmp_path}/b", "2", nothing):
-            with pytest.raises(UsageError, match="run 2, process"), run_lock.hold(f"{tmp_path}/b", "3", nothing):
+        with output.hold(f"{tmp_path}/a", "1", nothing), output.hold(f"{tmp_path}/b", "2", nothing):
+            with pytest.raises(UsageError, match="run 2, process"), output.hold(f"{tmp_path}/b", "3", nothing):
                 raise AssertionError("held twice")
 
 
@@ -83,7 +83,7 @@ def test_a_lock_that_its_holder_removes_meanwhile_is_none(tmp_path: Path, monkey
         real(handle, operation)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with run_lock.hold(str(tmp_path), "1", nothing):
+    with output.hold(str(tmp_path), "1", nothing):
         assert len(opened) == 2 and path.exists()
 
 
@@ -93,9 +93,9 @@ def test_where_there_are_no_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(fcntl, "flock", flock)
     said: list[str] = []
-    with run_lock.hold(str(tmp_path), "1", said.append):
+    with output.hold(str(tmp_path), "1", said.append):
         assert said == [
             f"--out '{tmp_path}': its file system has no locks; a second run into it at the same time would mix with this one"
         ]
-    with run_lock.hold("s3://bucket/out", "1", nothing):
+    with output.hold("s3://bucket/out", "1", nothing):
         pass
