@@ -6,6 +6,5 @@
 * `earlier_runs`: what earlier runs saw, and have found since.
 * `copy_at_rest`: signs that a copy is still written to; Spark's own listing as a second witness.
 * `results`: result.json, and outcomes of stores that no audit could judge.
-* `run_lock`: one run at a time into one folder.
 * `cluster_mode`: the driver in a cluster, and the wait for its result.
 """

@@ -18,7 +18,7 @@ from store_io.broker.releases import NEWEST_RELEASE, known_release
 FLEET_BYTES = 16 << 20
 PARTS = ("commitlog", "consumequeue", "index")
 RESULT, INDEX, REPLICAS = "result.json", "index.html", "replicas.json"
-# What `--out` holds beside the stores' own folders, with all of `_TEMPORARY`: names of `jobs.runtime.output` and `run_lock`.
+# What `--out` holds beside the stores' own folders, with all of `_TEMPORARY`: names of `jobs.runtime.output`.
 TAKEN_NAMES = ("tables", ".", "..", RESULT, INDEX, REPLICAS, ".lock", "run.lock", "")
 _TEMPORARY = re.compile(r"\..*\.writing")
 _FLEET_KEYS = frozenset({"name", "path", "release", "broker_conf", "replica_group", *PARTS})

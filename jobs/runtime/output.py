@@ -218,8 +218,10 @@ _UNABLE = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EBA
 
 @contextlib.contextmanager
 def hold(out: str, run_id: str, warn: Callable[[str], None]) -> Iterator[None]:
-    """Hold the folder of --out, which is made if it is missing.
+    """Hold the folder of --out, which is made if it is missing: a second run would overwrite files that the first speaks of.
 
+    The lock is flock's on a file that exists as long as the run: it ends with the process, however that ends. A remote --out has
+    no lock: there two runs are the caller's to keep apart.
     warn: takes a sentence if nothing can be locked.
 
     Raises UsageError if another run holds it: nothing of that run is touched then. Any other fault of the folder is reported when
