@@ -21,6 +21,7 @@ from jobs.report.files.result_files import RunInfo, config_json, findings_jsonl,
 from jobs.report.pages.report_html import PageContext, report_html
 from jobs.report.texts.commands import store_words
 from jobs.runtime.jvm import is_local
+from jobs.runtime.output import STORE_FILES
 from schemas.advice import Cause
 from schemas.rows import AuditOutcome, FurthestRun, MappedFile
 from store_io.audit.audit_store import StoreAudit, run_rounds
@@ -71,11 +72,17 @@ def page_context(store: StoreArgument, info: RunInfo) -> PageContext:
 
 def store_files(outcome: AuditOutcome, context: PageContext | None = None) -> Iterator[tuple[str, Iterable[str]]]:
     """Yield the name and the text, in pieces, of each of the store's files."""
-    yield "plan.json", plan_parts(outcome)
-    yield "findings.jsonl", findings_jsonl(outcome.findings)
-    if outcome.config is not None:
-        yield "config.json", config_json(outcome.config)
-    yield "report.html", report_html(outcome, context)
+    for name, text in zip(STORE_FILES, _texts(outcome, context), strict=True):
+        if text is not None:
+            yield name, text
+
+
+def _texts(outcome: AuditOutcome, context: PageContext | None) -> Iterator[Iterable[str] | None]:
+    """Yield the text of each of `STORE_FILES`; None for a file that this store does not have."""
+    yield plan_parts(outcome)
+    yield findings_jsonl(outcome.findings)
+    yield config_json(outcome.config) if outcome.config is not None else None
+    yield report_html(outcome, context)
 
 
 def packed_texts(files: Iterable[tuple[str, Iterable[str]]]) -> Texts:

@@ -7,5 +7,6 @@
 * `cluster_wait`: says what a cluster keeps a command waiting for.
 * `source_notes`: what data sources have to say, on the driver's standard error.
 * `faults`, `interrupts`: exceptions in one line; signals.
-* `output`: files whole or not there, by one run at a time; `remote_files`: where they lie elsewhere; `uploads`: whole folders that go there.
+* `output`: files whole or not there, by one run at a time; `remote_files`: where they lie elsewhere; `uploads`: whole folders
+  that go there.
 """

@@ -24,6 +24,7 @@ from store_io.base.paths import is_inner_path, is_uri
 FOR_ALL = 0o644  # permissions, where nobody asks for narrower ones
 KEPT = ".finished"  # in a store's folder until its run ends (jobs.audit.finished_stores)
 _TRIAL, _TRIAL_BYTES = f".trial{TEMPORARY}", 1 << 16  # one name, so that there is never more than one that a killed run left
+# Of a store, in the order in which `jobs.audit.one_store` makes their texts; a run first removes those of an earlier one.
 STORE_FILES = ("plan.json", "findings.jsonl", "config.json", "report.html")
 
 
