@@ -49,7 +49,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def console() -> int:
-    """The command rmq-audit of an installed wheel."""
+    """Run the command rmq-audit of an installed wheel."""
     os.environ["PYTHONSAFEPATH"] = "1"  # for the processes that it starts: a module in the folder where it is typed is not ours
     return interrupts.leave(main(sys.argv[1:]))
 

@@ -31,23 +31,23 @@ ENTRY = COMMAND if INSTALLED or not _SCRIPT.exists() else str(_SCRIPT)  # begins
 
 
 def module_name(name: str) -> str:
-    """The name under which a module of the project, as `jobs.entry`, is imported here."""
+    """Return the name under which a module of the project, as `jobs.entry`, is imported here."""
     return f"{_PACKAGE}.{name}" if INSTALLED else name
 
 
 def command_words() -> list[str]:
-    """The words that begin a command line of this program in a process of its own."""
+    """Return the words that begin a command line of this program in a process of its own."""
     return [sys.executable, "-P", "-m", module_name("jobs.entry")] if INSTALLED else [str(ROOT / "spark-submit.sh")]
 
 
 def python_path(paths: str) -> str:
-    """PYTHONPATH, completed so that a Python that is started finds the packages. An installed Python finds them by itself."""
+    """Return PYTHONPATH, completed so that a Python that is started finds the packages. An installed Python needs none."""
     others = [path for path in paths.split(os.pathsep) if path and path != str(IMPORTED_FROM)]
     return os.pathsep.join(others if INSTALLED else [str(IMPORTED_FROM), *others])
 
 
 def user_cache() -> Path | None:
-    """This program's folder in the user's cache; None for a user without HOME, as in a container."""
+    """Return this program's folder in the user's cache; None for a user without HOME, as in a container."""
     if named := os.environ.get("XDG_CACHE_HOME"):
         return Path(named) / "store-audit"
     try:

@@ -1,4 +1,4 @@
-"""Signs that a copy is not at rest: a broker that still runs on it, and lengths that Spark sees otherwise than we do.
+"""Finds signs that a copy is not at rest: a broker that runs on it, lengths that Spark sees otherwise.
 
 The signs of a broker are for a person at a terminal. The clock decides no more than what is said there.
 
@@ -48,7 +48,7 @@ class BrokerSigns:
         return bool(self.held or self.written)
 
     def sentences(self) -> list[str]:
-        """Whatever there is to say, without full stops."""
+        """Return the signs as sentences, without full stops."""
         return list(filter(None, (self.held, self.written)))
 
 
@@ -87,7 +87,7 @@ def _written(path: str, files: Iterable[StoreFile]) -> str:
 
 
 def _repaired_at(path: str) -> float:
-    """When a repair wrote its report on this store, after all its files; 0 without one."""
+    """Return when a repair wrote its report on this store, after all its files; 0 without a report."""
     try:
         return os.stat(path + REPORT_SUFFIX).st_mtime_ns / 1e9  # as that of the files: two moments of one tick are equal
     except OSError:
@@ -116,12 +116,12 @@ def _holder_of(path: str) -> str:
 
 
 def refused(signs: BrokerSigns, what: str) -> str:
-    """Why nothing is made of a directory whose lock a broker holds. what: the verb, as rescue."""
+    """Say why nothing is made of a directory whose lock a broker holds. what: the verb, as rescue."""
     return f"{signs.held}; stop the broker, copy the directory with its times (cp -a), and {what} the copy"
 
 
 def listing_problems(context: SparkContext, audits: Sequence[StoreAudit | WholeStore]) -> list[list[Gap]]:
-    """For each audit, a gap for each segment of which Spark sees another length than we do."""
+    """Return for each audit a gap for each segment of which Spark sees another length than we do."""
     jvm: Any = context._jvm
     java_context: Any = context._jsc
     path_of, conf = jvm.org.apache.hadoop.fs.Path, java_context.hadoopConfiguration()

@@ -1,5 +1,6 @@
-"""The answers of earlier runs about the stores, by the Delta tables: what need not be read again, what is read first, and how far
-each log has reached.
+"""Reads from the Delta tables what earlier runs say of the stores.
+
+It shows what need not be read again, what is read first, and how far each log has reached.
 """
 
 from __future__ import annotations
@@ -279,7 +280,7 @@ class _Since:
         return frame.where(frame["store"].isin(sorted({store for store, _ in self.runs})) & wanted)
 
     def newest(self, store: str, run_ids: Iterable[str]) -> float:
-        """When the last of these runs that count for the store began."""
+        """Return when the last of these runs that count for the store began."""
         known = [self.runs[store, run_id] for run_id in run_ids if (store, run_id) in self.runs]
         return max((_time(row["began"], _EVER) for row in known), default=_NEVER)
 
@@ -304,7 +305,7 @@ def _holds(known: EarlierSegment, phy_offset: int) -> bool:
 
 
 def _read(known: EarlierSegment) -> float:
-    """When the run that read it began, µs since 1970."""
+    """Return when the run began that read the segment, µs since 1970."""
     return _time(known.row.get("verified_at"), _NEVER)
 
 

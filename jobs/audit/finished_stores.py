@@ -1,5 +1,6 @@
-"""The stores that a run has finished, kept in --out until the run ends: killed and started again under its id, it takes these
-over.
+"""Keeps the stores that a run has finished in --out until the run ends.
+
+A run that was killed and is started again under its id takes them over.
 
 A store's outcome is taken over only if it was written whole, is complete, and was made by the same versions with the same
 options and in the same group of copies, and if every name, length and time in the store is as it was. Nothing of the store is
@@ -60,7 +61,7 @@ class FinishedStores:
         self.taken_over = 0  # stores
 
     def take(self, earlier: Mapping[str, EarlierRun]) -> dict[int, AuditOutcome]:
-        """Store's number -> its outcome, of stores that need not be read again. earlier: as `Reading` has it.
+        """Return a store's number -> its outcome, for stores that need not be read again. earlier: as `Reading` has it.
 
         The copies of one log are compared with each other: all of a group are taken over, or none.
         """
@@ -107,7 +108,7 @@ class FinishedStores:
                 self._output.remove(f"{store.name}/{KEPT}")
 
     def _made_by(self, store: StoreArgument) -> dict[str, Any]:
-        """All that an outcome depends on but the bytes of the store."""
+        """Return all that an outcome depends on but the bytes of the store."""
         asked, earlier = self._asked, self._earlier.get(store.key)
         found = sorted(path for path, known in earlier.segments.items() if known.damaged) if earlier else []
         found += sorted(str(finding) for finding in earlier.derived) if earlier else []
@@ -122,7 +123,7 @@ class FinishedStores:
         }
 
     def _together(self, store: StoreArgument) -> list[dict[str, Any]]:
-        """The store itself, then all copies of its group: it was compared with these."""
+        """Return the store itself, then all copies of its group, with which it was compared."""
         group = self._groups.get(store.replica_group or "", [])
         return [asdict(each) for each in (store, *group)]
 

@@ -184,7 +184,7 @@ class StoreTask:
         return (self.request.location.root,)
 
     def run(self) -> WholeStore:
-        """Raises NotOrdinary, or whatever went wrong."""
+        """Audit the store. Raises NotOrdinary, or whatever went wrong."""
         from store_io.repair.plan_repair_section import repair_section, steps_tasks
 
         audit = opened_audit(self.request)
@@ -315,7 +315,7 @@ class SmallStores:
             self._rendered |= {task.outcome.name: texts for task, texts in found if isinstance(texts, tuple)}
 
     def take_files(self, name: str) -> Texts:
-        """Return the rendered files of the store with this name, and hold them no longer; () if no task has rendered them."""
+        """Return the rendered files of the store with this name, and hold them no longer. () if no task has rendered them."""
         return self._rendered.pop(name, ())
 
 

@@ -1,4 +1,4 @@
-"""result.json, the one file that exists, whole, whenever a run has ended; the files made of it; outcomes that no audit made."""
+"""Writes result.json, which exists, whole, whenever a run has ended. Also files made of it, and outcomes that no audit made."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def remove_earlier(path: str) -> None:
 
 
 def _is_job_summary(path: str) -> bool:
-    """Whether it is the file that GitHub Actions and servers like it give a job's steps for its summary."""
+    """Say whether a CI server, such as GitHub Actions, gave a job's steps this file for its summary."""
     named = os.environ.get(JOB_SUMMARY)
     return bool(named) and os.path.realpath(path) == os.path.realpath(named or "")
 

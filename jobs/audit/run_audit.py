@@ -74,7 +74,7 @@ def open_ahead(asked: AuditOptions) -> Opened | None:
 
 
 def run_with(started: Session, asked: AuditOptions, ahead: Opened | None = None) -> int:
-    """Audit all stores, write all results; the exit code. ahead: as `open_ahead` gives it."""
+    """Audit all stores, write all results, and return the exit code. ahead: as `open_ahead` gives it."""
     from jobs.tasks.runner import Runner
 
     began = time.monotonic()
@@ -172,7 +172,7 @@ class StoresToAudit:
 
 
 def audit_stores(asked: StoresToAudit) -> Iterator[AuditOutcome]:
-    """Yield the outcome of each store, in their order; several of them share each Spark job, and all copies of a group do."""
+    """Yield the outcome of each store, in their order. Several of them share each Spark job, and all copies of a group do."""
     stores, progress, reading, finished, copies = asked.stores, asked.progress, asked.reading, asked.finished, asked.copies
     small, ahead = asked.small, asked.ahead
     progress.of_stores([store.name for store in stores])
@@ -219,7 +219,7 @@ def _prepared(stores: Sequence[tuple[int, StoreArgument]], known: Sequence[Opene
 
 
 def _listing_of(one: Opened) -> StoreListing | None:
-    """The listing of a store that could be opened."""
+    """Return the listing of a store that could be opened."""
     if isinstance(one, WholeStore):
         return one.listing
     return one.copy.listing if isinstance(one, StoreAudit) and not one.failed else None
@@ -242,7 +242,7 @@ def _broker_signs(store: StoreArgument, opened: Opened) -> list[str]:
 
 
 def _in_use(store: StoreArgument) -> str:
-    """Why a repair refuses the store as long as a broker holds its lock; "" if none does."""
+    """Say why a repair refuses the store as long as a broker holds its lock; "" if none does."""
     signs = broker_signs(store.path, ())
     return f"A repair refuses a directory that a broker uses. {refused(signs, 'audit and repair')}." if signs.held else ""
 
@@ -349,7 +349,7 @@ def _reading(started: Session, asked: AuditOptions, info: RunInfo) -> Reading:
 
 
 def _past(started: Session, info: RunInfo) -> Future[Furthest]:
-    """How far each store's log reached in earlier runs: read beside the first round, which waits for nothing of it."""
+    """Read beside the first round how far each store's log reached in earlier runs. No task waits for the answer."""
     from jobs.tables.delta_tables import Tables
 
     thread = ThreadPoolExecutor(1)
@@ -359,7 +359,7 @@ def _past(started: Session, info: RunInfo) -> Future[Furthest]:
 
 
 def _prepare(number: int, store: StoreArgument, reading: Reading) -> StoreAudit | AuditOutcome:
-    """The store's audit with its first tasks; an outcome of code 3 where it cannot even begin."""
+    """Return the store's audit with its first tasks; an outcome of code 3 if it cannot even begin."""
     if store.problem:
         return not_audited(store, Gap(Cause.WRONG_ARGUMENTS, values=(store.problem,)))
     try:
@@ -384,7 +384,7 @@ def write_store(
 
 
 def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[AuditOutcome]) -> list[Unwritten]:
-    """The page of the whole run, and how groups of copies compare; why something could not be written."""
+    """Write the page of the whole run, and how groups of copies compare. Returns why something could not be written."""
     with _noted() as problems:
         output.write(INDEX, index_html(info, outcomes))
         if any(outcome.replicas for outcome in outcomes):
@@ -393,7 +393,7 @@ def write_run_files(output: OutputFolder, info: RunInfo, outcomes: Sequence[Audi
 
 
 def write_tables(started: Session, info: RunInfo, outcomes: Sequence[AuditOutcome], wanted: Wanted | None) -> list[Unwritten]:
-    """The run's rows; why something could not be written, the datasets of tasks too."""
+    """Write the run's rows. Returns why something could not be written, the datasets of tasks too."""
     from jobs.tables.delta_tables import Tables
 
     with _noted() as problems:

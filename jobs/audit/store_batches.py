@@ -53,7 +53,10 @@ def batches(
 
 
 def slow_stores(read: Sequence[tuple[str, int, float]]) -> list[str]:
-    """A sentence for each store that was read much more slowly than the others. read: (name, bytes, seconds of its tasks)."""
+    """Return a sentence for each store that was read much more slowly than the others.
+
+    read: (name, bytes, seconds of its tasks).
+    """
     rates = {name: size / seconds for name, size, seconds in read if size and seconds >= SLOW_SECONDS}
     if len(rates) < 3:
         return []

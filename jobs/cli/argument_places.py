@@ -24,7 +24,7 @@ TOPIC_BYTES = (1 << 15) + 1  # the longest name that a record can hold, and a li
 
 
 def absolute(text: str, base: str | None = None) -> str:
-    """An absolute local path (also for file: URIs), or any other URI unchanged. Raises UsageError."""
+    """Return an absolute local path (also for file: URIs), or any other URI unchanged. Raises UsageError."""
     if "\0" in text:
         raise UsageError(f"path {text!r}: a zero byte")
     if is_uri(text):
@@ -80,7 +80,7 @@ def refuse_not_utf8(option: str, place: str) -> None:
 
 
 def tables_at(option: str, uri: str) -> str:
-    """The address of tables, absolute. option: how the user calls it. Raises UsageError for an empty one."""
+    """Return the address of tables, absolute. option: how the user calls it. Raises UsageError for an empty one."""
     if not uri.strip():
         raise UsageError(f"{option} is empty: it names the tables that audits wrote (DIR/tables of their --out DIR)")
     found = absolute(uri)
@@ -122,7 +122,7 @@ def refuse_inside_any(target: str, option: str) -> None:
 
 
 def _folders_above(path: str) -> list[str]:
-    """The path itself and every folder above it, links resolved."""
+    """Return the path itself and every folder above it, links resolved."""
     if is_uri(path):
         parts = _normal_uri(path).split("/")
         return ["/".join(parts[:count]) for count in range(len(parts), 2, -1)]
@@ -142,7 +142,7 @@ def _identities(path: str) -> list[str | tuple[int, int]]:
 
 
 def _identities_within(root: str) -> Iterator[str | tuple[int, int]]:
-    """The root's own identities, and the inode of each folder below it. One that cannot be read has none that could be met."""
+    """Yield the root's own identities, and the inode of each folder below it. A folder that cannot be read has none to be met."""
     yield from _identities(root)
     if not is_uri(root):
         for folder, _, _ in os.walk(os.path.realpath(root)):
@@ -159,8 +159,10 @@ def _normal_uri(uri: str) -> str:
 
 
 def open_regular(path: str) -> BinaryIO:
-    """The file, or a pipe that the shell handed down (/dev/fd/N). Raises OSError; ValueError for a FIFO, device or directory,
-    which could keep a reader waiting without end."""
+    """Return the file, or a pipe that the shell handed down (/dev/fd/N).
+
+    Raises OSError; ValueError for a FIFO, device or directory, which could keep a reader waiting without end.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         mode = os.fstat(handle).st_mode
@@ -176,7 +178,7 @@ def open_regular(path: str) -> BinaryIO:
 
 
 def read_regular(path: str, limit: int) -> bytes:
-    """A file's bytes. Raises OSError; ValueError for what is no file, or has more bytes."""
+    """Return a file's bytes. Raises OSError; ValueError for what is no file, or has more bytes."""
     with open_regular(path) as file:
         content = file.read(limit + 1)
     if len(content) > limit:
@@ -185,12 +187,12 @@ def read_regular(path: str, limit: int) -> bytes:
 
 
 def read_broker_conf(path: str) -> str:
-    """The text of a properties file, one character per byte as Java reads it. Raises OSError; ValueError over 1 MiB."""
+    """Return the text of a properties file, one character per byte as Java reads it. Raises OSError; ValueError over 1 MiB."""
     return read_regular(path, CONF_BYTES).decode("latin-1")
 
 
 def read_salt(path: str, option: str) -> str:
-    """The text in a file with a salt for redaction. Raises UsageError, naming the option."""
+    """Return the text in a file with a salt for redaction. Raises UsageError, naming the option."""
     try:
         return read_regular(absolute(path), SALT_BYTES).decode("latin-1").strip()
     except (OSError, ValueError) as problem:
@@ -198,7 +200,7 @@ def read_salt(path: str, option: str) -> str:
 
 
 def read_topic(path: str) -> str:
-    """The topic whose name the file holds, as a broker reads its bytes. Raises UsageError."""
+    """Return the topic whose name the file holds, as a broker reads its bytes. Raises UsageError."""
     try:
         content = read_regular(absolute(path), TOPIC_BYTES)
     except (OSError, ValueError) as problem:

@@ -36,7 +36,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_filter(options: Mapping[str, str]) -> MessageFilter:
-    """The filter that these options ask for; options of other names are not looked at. Raises UsageError."""
+    """Return the filter that these options ask for; options of other names are not looked at. Raises UsageError."""
     queue_ids, topics = None, _names(options, "--topic")
     if "--queue" in options:
         queue_ids = frozenset(_number(text.strip(), "--queue", 31) for text in options["--queue"].split(","))
@@ -84,7 +84,7 @@ def _range(options: Mapping[str, str], low: str, high: str, read: Callable[[str,
 
 
 def read_number(text: str, option: str) -> int:
-    """An offset as people type it, or as results print it (530,831). Raises UsageError, naming the option."""
+    """Return an offset as people type it, or as results print it (530,831). Raises UsageError, naming the option."""
     return _number(text.replace(",", "") if _GROUPED.fullmatch(text) else text, option, 63)
 
 
@@ -95,7 +95,7 @@ def _number(text: str, option: str, bits: int) -> int:
 
 
 def read_time(text: str, option: str) -> int:
-    """A moment in ms since 1970; what is finer than a ms is cut off. Raises UsageError, naming the option."""
+    """Return a moment in ms since 1970; what is finer than a ms is cut off. Raises UsageError, naming the option."""
     text = text.strip()
     if _MILLISECONDS.fullmatch(text):
         if abs(int(text)) > MAX_LONG:

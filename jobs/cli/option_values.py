@@ -24,7 +24,7 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)([smh])")
 
 
 def one_of(words: str) -> Callable[[str], str]:
-    """A check for one of "a|b"."""
+    """Return a check for one of "a|b"."""
     choices = words.split("|")
 
     def check(text: str) -> str:
@@ -37,12 +37,12 @@ def one_of(words: str) -> Callable[[str], str]:
 
 
 def release(text: str) -> str:
-    """The release, known or not, as its three numbers. Raises UsageError."""
+    """Return the release, known or not, as its three numbers. Raises UsageError."""
     return ".".join(map(str, parse_release(text)))
 
 
 def releases(text: str) -> tuple[str, ...]:
-    """The releases of "all", of "4.9.8,5.4.0", or the one that is named."""
+    """Return the releases of "all", of "4.9.8,5.4.0", or the one that is named."""
     parts = [part.strip() for part in text.split(",")]
     if parts == [ALL_RELEASES]:
         return KNOWN_RELEASES
@@ -52,7 +52,7 @@ def releases(text: str) -> tuple[str, ...]:
 
 
 def duration(text: str) -> float:
-    """Seconds of "90s", "30m", "2h"."""
+    """Return the seconds of "90s", "30m", "2h"."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise ArgumentTypeError(f"{text!r}: must be a number with s, m or h, such as 90s, 30m or 2h")
@@ -60,7 +60,7 @@ def duration(text: str) -> float:
 
 
 def rate(text: str) -> int:
-    """Bytes per second of "200MB/s"."""
+    """Return the bytes per second of "200MB/s"."""
     match = _RATE.fullmatch(text.strip())
     value = int(float(match[1]) * {"kB": 1e3, "MB": 1e6, "GB": 1e9, "MiB": 1 << 20, "GiB": 1 << 30}[match[2]]) if match else 0
     if value < LEAST_RATE:
@@ -69,7 +69,7 @@ def rate(text: str) -> int:
 
 
 def risk(text: str) -> float:
-    """A probability above 0 and at most 1."""
+    """Return a probability above 0 and at most 1."""
     try:
         value = float(text)
     except ValueError:
@@ -80,12 +80,12 @@ def risk(text: str) -> float:
 
 
 def new_run_id() -> str:
-    """An id that no other run has. Ids in order are runs by time, so that one run's rows are found in files of many."""
+    """Return an id that no other run has. Ids in order are runs by time, so that one run's rows are found in files of many."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
 
 
 def positive(text: str) -> int:
-    """A number from 1."""
+    """Return a whole number above 0."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
         raise ArgumentTypeError(f"{text!r}: must be a whole number from 1")
     return int(text)
@@ -104,7 +104,7 @@ def earlier_run(text: str) -> str:
 
 
 def some_of(what: str, *choices: str) -> Callable[[str], frozenset[str]]:
-    """A check for a list of these words, separated by commas; `what` they are called in its sentence."""
+    """Return a check for a list of these words, separated by commas; `what` they are called in its sentence."""
 
     def check(text: str) -> frozenset[str]:
         names = [name.strip() for name in text.split(",")]
@@ -133,6 +133,6 @@ def storage_option(text: str) -> tuple[str, str]:
 
 
 def near(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """The known word that is meant, perhaps, for the end of a sentence; empty without one."""
+    """Return the known word that is meant, perhaps, for the end of a sentence; empty without one."""
     close = difflib.get_close_matches(word, sorted(known), 1, likeness)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -93,12 +93,12 @@ class Command:
     storage: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def secrets(self) -> list[str]:
-        """Words of the command line that nobody else is to see."""
+        """Return words of the command line that nobody else is to see."""
         return [self.storage[key] for key in SECRETS if key in self.storage]
 
 
 def parse(words: Sequence[str]) -> Command:
-    """The command that these words ask for. Raises UsageError. `help` and `version` come back as commands of these names."""
+    """Return the command that these words ask for. `help` and `version` are commands of these names. Raises UsageError."""
     if words and words[0] == "--version":
         if len(words) > 1:
             raise UsageError(f"--version takes no other word, as {words[1]!r}")
@@ -143,12 +143,12 @@ def usage() -> str:
 
 
 def needs_environment(command: str) -> bool:
-    """Whether a command needs more than Python."""
+    """Say whether a command needs more than Python."""
     return command in COMMAND_TABLE and not COMMAND_TABLE[command].bare
 
 
 def single_store(command: Command) -> StoreArgument:
-    """The one STORE of a command that takes `STORE_OPTIONS`. Raises UsageError."""
+    """Return the one STORE of a command that takes `STORE_OPTIONS`. Raises UsageError."""
     if len(command.arguments) != 1:
         given = f"{len(command.arguments)} were given" if command.arguments else "none was given"
         raise UsageError(f"{command.name} takes one STORE, the folder that holds commitlog/; {given}")
@@ -248,7 +248,7 @@ def to_word(options: AuditOptions) -> str:
 
 
 def from_word(word: str) -> AuditOptions:
-    """The options that `to_word` made the word from."""
+    """Return the options that `to_word` made the word from."""
     row = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)).decode("utf-8", "surrogatepass"))
     stores = tuple(
         StoreArgument(

@@ -138,13 +138,16 @@ class CommandParser(argparse.ArgumentParser):
         return told
 
     def _meant(self, name: str) -> str:
-        """Suggest what to write instead of an unknown option; an option of Spark only if it is nearly the word itself."""
+        """Suggest what to write instead of an unknown option.
+
+        An option of Spark is suggested only if it is nearly the word itself.
+        """
         if name in self._instead:
             return f": {self._instead[name]}"
         return near(name, self._takes_value, 0.8) or near(name, self._own)
 
     def count_leading(self, words: Sequence[str]) -> int:
-        """How many words come before the first argument."""
+        """Return how many words come before the first argument."""
         position = 0
         while position < len(words) and len(words[position]) > 1 and words[position].startswith("-"):
             position += 2 if self._takes_value.get(words[position]) else 1
@@ -234,5 +237,5 @@ def spark_setting(spark: Sequence[str], key: str, option: str | None = None) -> 
 
 
 def is_cluster_mode(spark: Sequence[str]) -> bool:
-    """Whether these words ask for cluster deploy mode: the driver runs somewhere in the cluster."""
+    """Say whether these words ask for cluster deploy mode: the driver runs somewhere in the cluster."""
     return spark_setting(spark, "spark.submit.deployMode", "--deploy-mode") == "cluster"

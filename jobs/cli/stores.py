@@ -68,7 +68,7 @@ class StoreArgument:
 
 
 def named_stores(paths: Sequence[str], options: Mapping[str, Any], several: bool = False) -> list[StoreArgument]:
-    """The stores at these paths, read as the options say. Names are not unique yet. Raises UsageError.
+    """Return the stores at these paths, read as the options say. Names are not unique yet. Raises UsageError.
 
     several: several releases may be named.
     """
@@ -100,7 +100,7 @@ def _release_of(options: Mapping[str, Any], several: bool = False) -> dict[str, 
 
 
 def _known(text: str) -> dict[str, Any]:
-    """A release that was named, or the known one whose rules are taken for it. Raises UsageError."""
+    """Return a release that was named, or the known one whose rules are taken for it. Raises UsageError."""
     named, known = release(text), known_release(text)
     return {"release": known, "release_from": "named" if known == named else named}
 
@@ -160,7 +160,7 @@ def _one_release(text: str) -> dict[str, Any]:
 
 
 def _broker_conf(text: str, where: str, base: str | None = None) -> dict[str, Any]:
-    """The fields of a StoreArgument that come from this properties file."""
+    """Return the fields of a StoreArgument that come from this properties file."""
     path = absolute(text, base)
     try:
         return {"broker_conf": read_broker_conf(path), "broker_conf_file": path}

@@ -20,12 +20,12 @@ def code_colour(code: int, diverged: bool) -> str:
 
 
 def colour_wanted() -> bool:
-    """Whether standard output is a terminal that shows colours, and nothing forbids them (NO_COLOR, TERM=dumb)."""
+    """Say whether standard output is a terminal that shows colours, and nothing forbids them (NO_COLOR, TERM=dumb)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def output_width(elsewhere: int) -> int:
-    """The terminal's columns; `elsewhere` if standard output is no terminal."""
+    """Return the terminal's columns; `elsewhere` if standard output is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else elsewhere
 
 
@@ -40,7 +40,7 @@ class Paint:
 
 
 def in_columns(rows: Sequence[Sequence[str]], right: Sequence[int], paints: Sequence[str], paint: Paint) -> Iterator[str]:
-    """Rows of equal width in columns; the first is the head.
+    """Yield rows of equal width in columns; the first is the head.
 
     right: columns aligned to the right.
     paints: a colour per row.

@@ -41,7 +41,8 @@ def run(command: Command) -> int:
 
 
 def run_in_cluster(asked: AuditOptions) -> int:
-    """The driver's side of cluster deploy mode: 0 once result.json holds the outcome, so that no scheduler tries again.
+    """Run the driver's side of cluster deploy mode. Returns 0 once result.json holds the outcome, so that no scheduler tries
+    again.
 
     Whoever submitted it holds the lock on --out.
     """
@@ -133,7 +134,7 @@ def _write_beside(asked: AuditOptions) -> None:
 
 
 def guarded(asked: AuditOptions, work: Callable[[AuditOptions], int]) -> int:
-    """The code that the work ends with, or that of what stopped it, with a result.json in any case."""
+    """Return the code that the work ends with, or that of what stopped it, with a result.json in any case."""
     started_at = datetime.now(UTC)
     try:
         results.remove_result(asked.out)

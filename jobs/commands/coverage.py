@@ -30,7 +30,7 @@ _SEGMENT = ["problem", *_FILE[1:]]
 
 
 def run(command: Command) -> int:
-    """The command; 0 once it is written."""
+    """Run the command. Returns 0 once the answer is written."""
     past_runs.no_arguments(command)
     uri, kind = past_runs.tables_of(command), past_runs.format_of(command, ("text", "json"))
     if "--within" not in command.options:
@@ -109,7 +109,7 @@ class Listed:
 
 
 def coverage_view(listed: Listed, runs: Sequence[Row], uri: str, now: datetime, since: datetime) -> Row:
-    """The coverage as the JSON holds it. runs: all rows of `runs`, by time."""
+    """Return the coverage as the JSON holds it. runs: all rows of `runs`, by time."""
     after = micros_of(since)
     segments: defaultdict[str, list[Row]] = defaultdict(list)
     for row in listed.segments:

@@ -118,7 +118,7 @@ def read_last(history: History, store: str | None = None) -> Row:
 
 
 def _findings(history: History, run_a: str, run_b: str, store: str | None) -> tuple[list[Row], list[Row]]:
-    """(places that are not the same in both runs, with `count_a` and `count_b`; those that are, summed up by code)."""
+    """Return the places of findings that differ between the runs, with `count_a` and `count_b`, and the others summed up."""
     place = ", ".join(f'"{name}"' for name in _PLACE)
     words = ", ".join(f"'{name}', {name}" for name in _WORDS)
     gravest = ", ".join(f"{name} DESC NULLS LAST" for name in ("rank", *_WORDS))
@@ -157,7 +157,7 @@ _SEGMENTS = f"""
 
 
 def _files(history: History, run_ids: Sequence[str], store: str | None) -> dict[str, list[Row]]:
-    """ "segments", "index" and "queues" -> a row per file: run_id, store, file, size_bytes, digest (null: not all read)."""
+    """Return "segments", "index" and "queues" -> a row per file: run_id, store, file, size_bytes, digest (null: not all read)."""
     of_file = ["file", "size_bytes", "digest", "problem"]
     facts = [*of_file, "base_offset", "modified_ns", "verified_run", "extents"]
     index = f"SELECT run_id, store, file, size_bytes, {_WHOLE} FROM known"
@@ -180,7 +180,10 @@ def difference_view(
     files_a: dict[str, list[Row]],
     files_b: dict[str, list[Row]],
 ) -> Row:
-    """The difference as the JSON holds it. of_a, of_b: rows of `runs` by store; the rest as `_findings` and `_files` give it."""
+    """Return the difference as the JSON holds it.
+
+    of_a, of_b: rows of `runs` by store; the rest as `_findings` and `_files` give it.
+    """
     stores: list[Row] = []
     shown_as = short_names((*of_a, *of_b))
     for name in sorted(of_a.keys() | of_b.keys()):
@@ -280,7 +283,7 @@ def _store(name: str, side_a: _Side, side_b: _Side, moved: Sequence[Row], persis
 
 
 def _codes_of_gaps(run: Row) -> list[int]:
-    """Return the exit code of each gap of an incomplete run; the usual code if the run's version wrote no causes."""
+    """Return the exit code of each gap of an incomplete run. If the run's version wrote no causes, it is the usual code."""
     return [exit_code_of(cause) for cause in run["gaps"] or ()] or [INCOMPLETE]
 
 
@@ -302,7 +305,7 @@ class _Places:
         self._kept = kept
 
     def was_read(self, finding: Row, file_read: bool) -> bool:
-        """Whether the run would have the finding if it were still there. file_read: it has read the finding's own file.
+        """Say whether the run would have the finding if it were still there. file_read: it has read the finding's own file.
 
         A complete run has read all that a finding can be about, but perhaps not the segment of the message that it names. In any
         other run much that was not read has no row, such as a link in place of a segment: there the place itself has to be one
@@ -384,7 +387,7 @@ def _message(row: Row) -> tuple[Any, ...]:
 
 
 def _clusters(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Rows of one code, file and queue in groups of overlapping ranges; those of whole files are one group."""
+    """Yield rows of one code, file and queue in groups of overlapping ranges; those of whole files are one group."""
     whole = [row for row in rows if row["start"] is None]
     if whole:
         yield whole

@@ -44,7 +44,7 @@ def run(command: Command) -> int:
 
 
 def text(words: CodeWords) -> str:
-    """One code for a terminal."""
+    """Return one code for a terminal."""
     lines = [f"{words.code}: {words.heading()}"]
     for label, sentence in words.facts():
         lines += textwrap.wrap(
@@ -54,7 +54,7 @@ def text(words: CodeWords) -> str:
 
 
 def listing(codes: dict[str, CodeWords]) -> str:
-    """A line for each code."""
+    """Return a line for each code."""
     width = max(map(len, codes))
     lines = [f"{words.code:{width}}  {words.severity or words.kind:11}  {words.meaning}" for words in codes.values()]
     return "\n".join(lines)

@@ -97,7 +97,7 @@ class Asked:
 
     @property
     def needs_audit(self) -> bool:
-        """Whether what a start would lose must be known."""
+        """Say whether what a start would lose must be known."""
         return self.lost or LOST in self.columns
 
 
@@ -146,7 +146,7 @@ def _said(to: str, form: str, manifest: Mapping[str, Any]) -> int:
 
 
 def read_arguments(command: Command) -> Asked:
-    """The command line, checked. Raises UsageError."""
+    """Return the command line, checked. Raises UsageError."""
     store, options = single_store(command), command.options
     for option in ("--to", "--format"):
         if option not in options:

@@ -1,4 +1,4 @@
-"""report: the latest run of each store, the copies that are unsafe to start first, and how each store came to be so.
+"""report: the latest run of each store, unsafe copies first, and how each store came to be so.
 
 Of the findings only the latest runs' are looked at, summed up by code; a trend is made of rows of `runs` alone.
 """
@@ -38,7 +38,7 @@ COLUMNS = [*_TREND_COLUMNS[2:], *_LATEST_COLUMNS]
 
 
 def run(command: Command) -> int:
-    """The command; 0 once the report is written."""
+    """Run the command. Returns 0 once the report is written."""
     past_runs.no_arguments(command)
     uri, kind = past_runs.tables_of(command), past_runs.format_of(command, ("text", "json", "html"))
     now = datetime.now(UTC)
@@ -100,7 +100,7 @@ def read_fleet(
 
 
 def _broker_names(history: History, latest: Mapping[str, str]) -> dict[tuple[str, str], str]:
-    """(run, store) -> brokerName in its broker.conf. latest: each store's run."""
+    """Return (run, store) -> brokerName in its broker.conf. latest: each store's run."""
     rows = history.runs(["settings"], sorted(set(latest.values()))) if latest else []
     return {
         (row["run_id"], row["store"]): setting["value"]
@@ -158,7 +158,7 @@ def fleet_view(
 
 
 def safety_of(row: Row) -> str:
-    """The audit's own answer. A run of before it was kept shows only that a start loses messages; else it is not known."""
+    """Return the audit's own answer. A run that kept none shows only that a start loses messages; else it is not known."""
     if row["safety"] in KINDS:
         return str(row["safety"])
     return Safety.STOP if row["lost_messages"] else Safety.UNKNOWN
@@ -201,7 +201,10 @@ def _why(row: Row, codes: Sequence[Row]) -> str:
 
 
 def _rank(store: Row) -> tuple[Any, ...]:
-    """The most severe exit code first, of one code the most dangerous to start, as everywhere."""
+    """Return the sort key of a store: the most severe exit code first.
+
+    Of one code the most dangerous to start comes first, as everywhere.
+    """
     latest = store["latest"]
     losses, rebuildable = latest["losses"] or 0, latest["rebuildable"] or 0
     return (

@@ -31,7 +31,7 @@ def run(command: Command) -> int:
 
 
 def kernel_environment() -> dict[str, str]:
-    """The variables that a kernel needs to import the packages and to start Spark: this process's, completed."""
+    """Return the variables that a kernel needs to import the packages and to start Spark: this process's, completed."""
     paths = installation.python_path(os.environ.get("PYTHONPATH", "")).split(os.pathsep)
     return {
         **os.environ,

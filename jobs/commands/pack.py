@@ -33,7 +33,7 @@ PYTHONPATH="$here/site-packages${{PYTHONPATH:+:$PYTHONPATH}}" exec python{versio
 
 
 def run(command: Command) -> int:
-    """The command pack: write the archive that executors get by --archives."""
+    """Write the archive that executors get by --archives."""
     target = argument_places.absolute(command.options["--out"])
     size = pack_environment(target)
     print(f"{target}: {size / 1e6:.0f} MB; use it with --archives {target}#environment (see docs/clusters.md)")
@@ -82,7 +82,7 @@ def object_files(folder: str) -> list[Path]:
 
 
 def _package_files() -> Iterator[tuple[str, Path]]:
-    """Every file of what pyproject.toml names and of what that pulls in: (name below site-packages, path)."""
+    """Yield every file of what pyproject.toml names and of what that pulls in: (name below site-packages, path)."""
     pins = tomllib.loads((installation.ROOT / "pyproject.toml").read_text("utf-8"))
     waiting, seen = list(pins["project"]["dependencies"]), set(_SPARKS_OWN)
     while waiting:

@@ -1,4 +1,4 @@
-"""query STORE: the messages that meet some conditions, as the copy holds them, or as a broker would serve them after its start.
+"""query STORE: messages that meet some conditions, as the copy has them or a broker would serve them.
 
 With --lost, or the column of that name, the store is audited first.
 """
@@ -83,7 +83,7 @@ def run(command: Command) -> int:
 
 
 def _may_lack(query: Query, shown: int) -> bool:
-    """Whether the copy is asked once more for what it lacks of an answer."""
+    """Say whether the copy is asked once more for what it lacks of an answer."""
     topics = query.wanted.topics
     return not shown or topics is not None and len(topics) > 1 or query.wanted.queue_offsets != ALL
 

@@ -55,7 +55,7 @@ class Done:
 
 
 def carry_out(command: Command, assumed: Sequence[str] = ()) -> Done:
-    """The repair, and what is handed over. assumed: sentences for the hand-over page."""
+    """Repair, and return what is handed over. assumed: sentences for the hand-over page."""
     to = argument_places.absolute(command.options.get("--to", "."))
     if not is_uri(to):
         return _carried_out(*read_request(command), command, assumed)

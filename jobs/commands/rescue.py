@@ -83,7 +83,7 @@ class End:
 
 
 def run(command: Command) -> int:
-    """The whole of it; the exit code as above."""
+    """Run the command. Returns the exit code as above."""
     if is_cluster_mode(command.spark):
         raise UsageError("--deploy-mode cluster: a rescue writes a folder of this machine, from a driver here")
     with every_read():  # a read that fails ends a rescue before anything is written, never after
@@ -107,7 +107,7 @@ def _left(asked: Asked) -> str:
 
 
 def _rescue(command: Command, asked: Asked) -> int:
-    """The work, once it is settled what is asked for."""
+    """Rescue the copy, once it is settled what is asked for."""
     _say(first_text(first_lines(asked)))
     checksum.trust()
     with interrupts.first_only(), run_tasks_for(command.spark, asked.location) as run_tasks:
@@ -234,7 +234,7 @@ def _steps(outcome: AuditOutcome) -> tuple[str, ...]:
 
 
 def _ways_without_unfit_donor(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> tuple[Asked, list[Way]]:
-    """(what is asked for, without a donor that has nothing to give to this log; the ways)."""
+    """Return what is asked for, without a donor that has nothing to give to this log, and the ways."""
     try:
         return asked, _ways(asked, outcome, run_tasks)
     except UnfitDonor as problem:
@@ -244,7 +244,7 @@ def _ways_without_unfit_donor(asked: Asked, outcome: AuditOutcome, run_tasks: Ru
 
 
 def _ways(asked: Asked, outcome: AuditOutcome, run_tasks: RunTasks) -> list[Way]:
-    """A repair by each policy, worked out. Raises StoreError if no repair can follow this audit."""
+    """Return a repair by each policy, worked out. Raises StoreError if no repair can follow this audit."""
     plan = read_plan(plan_text(outcome.plan).encode())
     found = []
     for policy in POLICIES:
@@ -259,7 +259,7 @@ def _plan_file(asked: Asked, outcome: AuditOutcome) -> str:
 
 
 def _write(asked: Asked, outcome: AuditOutcome) -> None:
-    """The audit's own results. Raises OutputFailed: without the plan nothing can be repaired."""
+    """Write the audit's own results. Raises OutputFailed: without the plan nothing can be repaired."""
     output = asked.output()
     output.begin([outcome.name])
     context = PageContext(store_words=store_words(asked.store), plan=_plan_file(asked, outcome), to=asked.target)

@@ -23,7 +23,7 @@ _COLUMNS = "exit_code complete lost_messages starts losses rebuildable bytes_rea
 
 
 def run(command: Command) -> int:
-    """The command; 0 once the list is written."""
+    """Run the command. Returns 0 once the list is written."""
     uri, kind = _tables_of(command), past_runs.format_of(command, ("text", "json"))
     now = datetime.now(UTC)
     since = past_runs.moment("--since", command.options["--since"], now) if "--since" in command.options else None
@@ -34,7 +34,7 @@ def run(command: Command) -> int:
 
 
 def _tables_of(command: Command) -> str:
-    """The tables of --tables, or those that the last run into an output folder wrote."""
+    """Return the tables of --tables, or those that the last run into an output folder wrote."""
     if not command.arguments:
         return past_runs.tables_of(command)
     if len(command.arguments) > 1 or "--tables" in command.options:

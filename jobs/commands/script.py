@@ -47,7 +47,7 @@ def run(command: Command) -> int:
 
 
 def _compiled(path: str) -> CodeType:
-    """Raises UsageError for what is no script."""
+    """Compile the script. Raises UsageError for what is no script."""
     try:
         if os.path.isdir(path):
             raise UsageError(f"run {path!r}: it is a folder; name a Python file in it")

@@ -32,7 +32,7 @@ _COMMON = {"--tables", "--format", "--out"}
 
 
 def run(command: Command) -> int:
-    """The command; 0 once it is done."""
+    """Run the command. Returns 0 once it is done."""
     if len(command.arguments) != 1 or command.arguments[0] not in _ACTIONS:
         given = " ".join(command.arguments) or "nothing"
         raise UsageError(f"tables takes one of {', '.join(_ACTIONS)}, not {given!r}")

@@ -1,5 +1,7 @@
-"""Settles the facts of a rescue before any work: the place of the new store and its room, whether a broker still writes to the
-copy, and the release and settings by which to judge it: named, seen in the files if these leave one answer, or asked for.
+"""Settles the facts of a rescue before any work: the new store's place, and the rules for the copy.
+
+Whether there is room, and whether a broker still writes to the copy, is asked too. Release and settings are named, seen in the
+files if these leave one answer, or asked for.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Writes the files beside a new store when a repair is done: NEW.handover.html, if messages could not be saved NEW.unsaved.jsonl
-with all their names, and if the copy still holds some of them NEW.resend.jsonl, which a producer can send again.
+"""Writes the files beside a new store when a repair is done.
+
+They are NEW.handover.html, NEW.unsaved.jsonl with the names of messages that could not be saved, and NEW.resend.jsonl with those
+that the copy still holds, for a producer to send again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line of a repair: its store, its plan, the place of the new store, another copy to take from.
+"""Reads the command line of a repair: its store, its plan, the new store's place, another copy to take from.
 
 All of it is settled before anything is read of a message or written.
 """
@@ -89,7 +89,7 @@ def _heal_risk(command: Command) -> float | None:
 
 
 def donor_of(text: str, store: StoreLocation, target: str) -> StoreLocation:
-    """The second copy: a store, and not the one that is repaired."""
+    """Return the second copy: a store, and not the one that is repaired."""
     donor = StoreLocation(argument_places.absolute(text))
     argument_places.refuse_inside(target, "--to", [donor.root])
     try:

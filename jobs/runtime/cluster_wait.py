@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 
 def say(sentence: str) -> None:
-    """On standard error, in a line of its own."""
+    """Print a sentence on standard error, in a line of its own."""
     _write(f"{SPEAKER}: {printable(sentence)}\n")
 
 
@@ -88,11 +88,11 @@ class ClusterWatch:
         self._thread.start()
 
     def started(self, context: Any) -> None:
-        """The application runs: from now on its executors are looked for."""
+        """Look for the application's executors from now on: it runs."""
         self._context = context
 
     def close(self) -> None:
-        """Before the JVM ends, which this asks."""
+        """End the watch before the JVM ends, which it asks."""
         self._ended.set()
         if threading.current_thread() is not self._thread:
             self._thread.join(_END_SECONDS)

@@ -12,7 +12,7 @@ from store_io.base.compiled.code_files import FOLDER, refusal, writable_by_other
 
 
 def numba_cache() -> str:
-    """A folder for compiled decoders that this user can write to, and nobody else; numba refuses to compile without one.
+    """Return a folder for compiled decoders that this user can write to, and nobody else. numba refuses to compile without one.
 
     The caller's own, the environment's, the user's cache; if none of them will do, one for temporary files, which is said. So is
     that code in a folder is not run, unless only the folders around are at fault, which this user may not be able to change.

@@ -28,7 +28,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def reason(problem: BaseException) -> str:
-    """Why, in one line, without a stack. Never raises."""
+    """Say why, in one line, without a stack. Never raises."""
     try:
         text = _text(problem)
     except Exception:  # the JVM that held the text has ended
@@ -58,8 +58,10 @@ def fault_sentence(problem: BaseException) -> str:
 
 
 def is_no_room(problem: BaseException | None) -> bool:
-    """Whether an error, or one from which it follows, says that a disk is full: by its number, or by the system's words in an
-    error of the JVM or of delta-rs, which keep no number."""
+    """Say whether an error, or one from which it follows, says that a disk is full.
+
+    It says so by its number; errors of the JVM and of delta-rs keep no number, but the words of the system.
+    """
     while problem is not None:
         if isinstance(problem, OSError):
             if problem.errno in _NO_ROOM:
@@ -71,12 +73,12 @@ def is_no_room(problem: BaseException | None) -> bool:
 
 
 def is_sparks(problem: BaseException) -> bool:
-    """Whether Spark, or the connection to it, raised this."""
+    """Say whether Spark, or the connection to it, raised this."""
     return any(kind.__module__.split(".")[0] in ("pyspark", "py4j") for kind in type(problem).__mro__)
 
 
 def ending(code: int) -> str:
-    """How a process ended, of its return code as `subprocess` gives it."""
+    """Say how a process ended, by its return code as `subprocess` gives it."""
     if code >= 0:
         return f"exit code {code}"
     try:

@@ -57,7 +57,7 @@ def heard() -> Iterator[None]:
 
 @contextlib.contextmanager
 def first_only() -> Iterator[None]:
-    """Within `heard`: a second signal, which would stop the cleaning up, is ignored. Forked processes end at once."""
+    """Ignore a second signal within `heard`, as it would stop the cleaning up. Forked processes end at once."""
     _first_only_in.append(os.getpid())
     try:
         yield
@@ -72,13 +72,13 @@ def check() -> None:
 
 
 def came() -> bool:
-    """Whether one arrived since `heard` began."""
+    """Say whether a signal has arrived since `heard` began."""
     return bool(_came)
 
 
 @contextlib.contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that may wait for a server. Unlike those of a ThreadPoolExecutor alone they are not waited for after a signal."""
+    """Give threads that may wait for a server. Unlike a ThreadPoolExecutor's alone, they are not waited for after a signal."""
     with contextlib.ExitStack() as without_signal:
         pool = ThreadPoolExecutor(count)
         without_signal.callback(pool.shutdown)
@@ -91,7 +91,10 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def leave(code: int) -> int:
-    """The code, to end the process with. After a signal it ends here if threads are left: Python would wait for them."""
+    """Return the code to end the process with.
+
+    After a signal the process ends here if threads are left: Python would wait for them.
+    """
     if _came and any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate()):
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):

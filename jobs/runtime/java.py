@@ -100,7 +100,7 @@ def write_java_wrapper(path: Path, runtime: str) -> None:
 
 
 def proxy_options() -> list[str]:
-    """The proxy that the usual variables name, as Java options."""
+    """Return the proxy that the usual variables name, as Java options."""
     options = []
     for scheme, address in urllib.request.getproxies().items():
         host = urllib.parse.urlsplit(address if "//" in address else f"//{address}")

@@ -136,7 +136,7 @@ class Jvm:
         return f"/proc/{os.getpid()}/fd/{self._folder}"
 
     def connect(self) -> Any:
-        """PySpark's gateway to the JVM, once that listens. Raises SparkFailed."""
+        """Return PySpark's gateway to the JVM, once that listens. Raises SparkFailed."""
         from pyspark.java_gateway import launch_gateway
         from pyspark.serializers import UTF8Deserializer, read_int
 
@@ -155,7 +155,7 @@ class Jvm:
             del os.environ[_PORT], os.environ[_SECRET]
 
     def said(self, otherwise: str) -> str:
-        """The most useful of the JVM's last words: Spark's logged error, or its own first words."""
+        """Return the most useful of the JVM's last words: Spark's logged error, or its own first words."""
         return last_words(_tail(self._log)) or otherwise
 
     def logged(self) -> list[str]:
@@ -189,7 +189,7 @@ class Jvm:
 
 
 def sparks_own() -> bool:
-    """Whether Spark has started this process, from a JVM of its own (cluster deploy mode)."""
+    """Say whether Spark has started this process, from a JVM of its own (cluster deploy mode)."""
     return _PORT in os.environ
 
 
@@ -239,12 +239,12 @@ def needs_launcher(spark_words: Sequence[str], variables: Mapping[str, str]) -> 
 
 
 def master_of(spark_words: Sequence[str]) -> str:
-    """The master that these options name; this machine's own without one."""
+    """Return the master that these options name; this machine's own without one."""
     return parser.spark_setting(spark_words, "spark.master", "--master") or "local"
 
 
 def is_local(master: str) -> bool:
-    """Whether tasks run within the driver's JVM and its workers."""
+    """Say whether tasks run within the driver's JVM and its workers."""
     return master == "local" or master.startswith("local[")
 
 
@@ -266,7 +266,7 @@ def _submit_words(spark_words: Sequence[str], options: Sequence[str]) -> list[st
 
 
 def _java_quoted(option: str) -> str:
-    """One option as Spark's launcher splits a line of them: its quotes are double ones, with backslashes."""
+    """Quote one option for Spark's launcher, which splits a line of them: double quotes, with backslashes."""
     if not any(c in option for c in " \"'\\"):
         return option
     return '"' + option.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -278,7 +278,10 @@ def _variables() -> dict[str, str]:
 
 
 def last_words(log: str) -> str:
-    """The most useful of the lines that a JVM left: Spark's logged errors, or its own first words. Empty if it said nothing."""
+    """Return the most useful of the lines that a JVM left: Spark's logged errors, or its own first words.
+
+    Empty if it said nothing.
+    """
     said = [line.strip() for line in log.splitlines() if line.strip()]
     logged = [line.partition(" ERROR ")[2] for line in said if " ERROR " in line]
     quiet = ("WARNING:", "Using Spark's", "at ", "...", "Usage:", "Options:")

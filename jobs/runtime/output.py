@@ -168,7 +168,10 @@ class OutputFolder:
 
 
 def _read_local(path: str, most: int | None) -> bytes:
-    """A file's bytes, at most one more than `most`. Raises OSError, also for a link and for what could keep a reader waiting."""
+    """Return a file's bytes, at most one more than `most`.
+
+    Raises OSError, also for a link and for what could keep a reader waiting.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     try:
         entry = os.fstat(handle)
@@ -219,7 +222,7 @@ _UNABLE = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EBA
 
 @contextlib.contextmanager
 def hold(out: str, run_id: str, warn: Callable[[str], None]) -> Iterator[None]:
-    """Hold the folder of --out, which is made if it is missing: a second run would overwrite files that the first speaks of.
+    """Hold the folder of --out, which is made if it is missing. A second run would overwrite files that the first speaks of.
 
     The lock is flock's on a file that exists as long as the run: it ends with the process, however that ends. A remote --out has
     no lock: there two runs are the caller's to keep apart.

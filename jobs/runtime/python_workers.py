@@ -110,7 +110,7 @@ def _load() -> None:
 
 
 def _become_daemon(line: socket.socket) -> NoReturn:
-    """PySpark's daemon, on the pipes and with the variables of the process that Spark has started."""
+    """Run PySpark's daemon, on the pipes and with the variables of the process that Spark has started."""
     code = 1
     try:
         _, pipes, _, _ = socket.recv_fds(line, 1, 3)

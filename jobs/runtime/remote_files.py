@@ -49,7 +49,7 @@ class S3Files:
         self.bucket, self.root = bucket_and_key(uri)
 
     def key(self, name: str) -> str:
-        """The object's key."""
+        """Return the object's key."""
         return "/".join(part for part in (self.root, name) if part)
 
     def write(self, name: str, parts: Iterable[bytes]) -> None:
@@ -87,7 +87,7 @@ class S3Files:
         """Do nothing: nothing is left of a folder when its objects are gone."""
 
     def names(self) -> Iterator[tuple[str, int, float]]:
-        """(name, bytes, seconds since 1970 when it was written) of every object of the tree. Raises OSError."""
+        """Yield (name, bytes, seconds since 1970 when it was written) of every object of the tree. Raises OSError."""
         prefix = self.key("") + "/" if self.root else ""
         with self._asking():
             for found in listed(self.bucket, prefix):
@@ -114,7 +114,7 @@ class HdfsFiles:
         self._root = path.rstrip("/")
 
     def path(self, name: str) -> str:
-        """The file's path in HDFS."""
+        """Return the file's path in HDFS."""
         return f"{self._root}/{name}" if name else self._root or "/"
 
     def write(self, name: str, parts: Iterable[bytes], new: bool = False) -> None:
@@ -136,7 +136,7 @@ class HdfsFiles:
             raise
 
     def open_output_stream(self, path: str) -> BinaryIO:
-        """A new file at this path in HDFS, to write; readers see it while it grows. Raises OSError, as its methods do."""
+        """Return a new file at this path in HDFS, to write; readers see it while it grows. Raises OSError, as its methods do."""
         with _hdfs_failing():
             return cast(BinaryIO, _HdfsStream(hdfs_client.data_client(self.server).create(path)))
 
@@ -153,7 +153,7 @@ class HdfsFiles:
             return bytes(reader.read_range(0, size)) if size else b""
 
     def size(self, name: str) -> int:
-        """A file's length, bytes."""
+        """Return a file's length, bytes."""
         with _hdfs_failing():
             return int(hdfs_client.client(self.server).get_file_info(self.path(name)).length)
 
@@ -260,7 +260,7 @@ class ArrowFiles:
 
 
 def remote_files(uri: str) -> RemoteFiles:
-    """The tree at that address. Raises OSError, ValueError, StoreError, pyarrow's errors."""
+    """Return the tree at that address. Raises OSError, ValueError, StoreError, pyarrow's errors."""
     if is_hdfs(uri):
         return HdfsFiles(uri)
     return S3Files(uri) if is_s3(uri) else ArrowFiles(uri)

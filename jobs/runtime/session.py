@@ -1,4 +1,4 @@
-"""The only builder of a Spark context and session, for every master: the same code on a laptop and on a cluster.
+"""The only builder of a Spark context and session, for every master. The code is the same on a laptop and on a cluster.
 
 On this machine the driver is this process and starts its JVM itself (`jobs.runtime.jvm`). In cluster deploy mode Spark has
 started both already. What a user sets by Spark's options wins over everything here, but for what results depend on.
@@ -151,12 +151,12 @@ class Session:
             raise failed from problem
 
     def _close_listener(self) -> None:
-        """Before the JVM's folder goes: the socket lies in it."""
+        """Close the listener before the JVM's folder goes: its socket lies there."""
         if self._listener is not None:
             self._listener.close()
 
     def _expect_the_end(self) -> None:
-        """The thread that takes tasks' counts loses its connection when the JVM ends: not worth a traceback."""
+        """Suppress the traceback of the thread that takes tasks' counts: it loses its connection when the JVM ends."""
         if self._watch is not None:
             self._watch.close()
         server: Any = self.context._accumulatorServer
@@ -248,7 +248,7 @@ def _own_interrupts() -> Iterator[None]:
 
 
 def _convert_numpy(wanted: bool) -> None:
-    """Whether py4j looks at each argument for being NumPy's, which loads pandas first: for Spark SQL alone."""
+    """Choose whether py4j looks at each argument for being NumPy's, which loads pandas first: for Spark SQL alone."""
     from py4j.protocol import INPUT_CONVERTER
 
     if wanted:
@@ -274,7 +274,7 @@ def _forget(context: Any = None) -> None:
 
 
 def _keeps_files_elsewhere(context: SparkContext) -> bool:
-    """Whether Spark has temporary files outside of the JVM's own folder, which a JVM that is killed would leave."""
+    """Say whether Spark has temporary files outside of the JVM's own folder, which a JVM that is killed would leave."""
     return bool(os.environ.get("SPARK_LOCAL_DIRS") or context._conf.get("spark.local.dir", ""))
 
 
@@ -325,7 +325,7 @@ def _is_true(conf: SparkConf, key: str) -> bool:
 
 
 def _takes_over(conf: SparkConf) -> bool:
-    """Whether Python workers get the login of S3 back without our help: from our daemon, or as on a cluster."""
+    """Say whether Python workers get the login of S3 back without our help. They do from our daemon, or as on a cluster."""
     if not is_local(conf.get("spark.master") or ""):
         return True
     ours = conf.get("spark.python.daemon.module") == OWN_JVM_DEFAULTS["spark.python.daemon.module"]
@@ -333,7 +333,7 @@ def _takes_over(conf: SparkConf) -> bool:
 
 
 def _umask() -> int:
-    """This process's umask, which can only be read by setting it."""
+    """Return this process's umask, which can only be read by setting it."""
     umask = os.umask(0o077)
     os.umask(umask)
     return umask
@@ -365,7 +365,10 @@ def zip_packages(folder: str | os.PathLike[str]) -> str:
 
 
 def _reason(problem: Exception, jvm: Jvm) -> str:
-    """The most useful line of a failed start: Spark's logged error, the Java exception, or the JVM's own first words."""
+    """Return the most useful line of a failed start.
+
+    It is Spark's logged error, the Java exception, or the JVM's own first words.
+    """
     thrown = [line.lstrip(": ") for line in str(problem).splitlines() if line.strip()]
     if getattr(problem, "java_exception", None) is not None:  # its first line names only the call
         logged = jvm.logged()

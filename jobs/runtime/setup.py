@@ -54,7 +54,7 @@ _ENTRIES = ("bin", "include", "lib", "lib64", "pyvenv.cfg", "share", "store-audi
 
 
 def home() -> Path:
-    """The environment's folder, whether it is there or not."""
+    """Return the environment's folder, whether it is there or not."""
     if INSTALLED:
         return Path(sys.prefix)
     return Path(os.path.abspath(os.environ.get("STORE_AUDIT_HOME") or ROOT / ".venv"))
@@ -71,14 +71,14 @@ def state() -> Path:
 
 
 def python() -> Path:
-    """The environment's interpreter."""
+    """Return the environment's interpreter."""
     if INSTALLED:
         return Path(sys.executable)
     return home() / "bin" / "python"
 
 
 def is_ready(group: str = "") -> bool:
-    """Whether the environment was made completely, from the pins as they are now; with this dependency group's packages."""
+    """Say whether the environment was made completely, from the pins as they are now; with this dependency group's packages."""
     if INSTALLED:
         return not wheel.lacks(group)
     folders = _stamps(group)
@@ -189,7 +189,7 @@ def _named_entries() -> list[str] | None:
 
 
 def _made_before_markers() -> bool:
-    """Whether an earlier version of the set-up, which wrote no marker file, has made this and finished."""
+    """Say whether an earlier version of the set-up, which wrote no marker file, has made this and finished."""
     return (state() / "setup.log").is_file() and (state() / "ready").is_dir() and (home() / "pyvenv.cfg").is_file()
 
 
@@ -223,7 +223,7 @@ def _clear_if_broken() -> None:
 
 
 def _runs(interpreter: Path) -> bool:
-    """Whether this is a Python that still works and that the pins are for."""
+    """Say whether this is a Python that still works and that the pins are for."""
     check = "import sys, pip; sys.exit(not (3, 11) <= sys.version_info < (3, 15))"
     try:
         return subprocess.run([interpreter, "-P", "-c", check], capture_output=True, env=_clean_environment()).returncode == 0
@@ -253,7 +253,7 @@ def _pip_optional(extras: Mapping[str, Sequence[str]], log: IO[str]) -> None:
 
 
 def _run(command: Sequence[str], log: IO[str], failed: str, environment: Mapping[str, str] | None = None) -> str:
-    """The command's output, which goes to the log as well. Raises SetupFailed with the most useful line."""
+    """Return the command's output, which goes to the log as well. Raises SetupFailed with the most useful line."""
     log.write(f"\n$ {' '.join(command)}\n")
     log.flush()
     start = os.fstat(log.fileno()).st_size
@@ -274,7 +274,7 @@ def _run(command: Sequence[str], log: IO[str], failed: str, environment: Mapping
 
 
 def _clean_environment() -> dict[str, str]:
-    """This process's variables without those that would lead pip or Python elsewhere; proxies and indexes stay."""
+    """Return this process's variables without those that would lead pip or Python elsewhere; proxies and indexes stay."""
     dropped = (
         "PIP_USER",
         "PIP_TARGET",
@@ -467,7 +467,7 @@ def class_archive(java: JavaRuntime, make: bool = True) -> str | None:
 
 
 def _spark_jars() -> list[Path]:
-    """The jars of the environment's PySpark, in one order."""
+    """Return the jars of the environment's PySpark, in one order."""
     found = wheel.spark_jars() if INSTALLED else (home() / "lib").glob("python*/site-packages/pyspark/jars/*.jar")
     return sorted(found)
 

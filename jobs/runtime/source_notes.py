@@ -1,4 +1,4 @@
-"""Shows the notes of a source before its rows, such as a release that is assumed: on the standard error of the driver.
+"""Shows the notes of a source before its rows, such as an assumed release, on the driver's standard error.
 
 Spark plans a source in a Python process of its own, whose standard error goes to the JVM's log. So it sends its sentences to the
 driver, by a socket in the folder of the driver's JVM, and prints them itself only where nobody listens.
@@ -23,7 +23,7 @@ _said: set[str] = set()  # in this process
 
 
 def say(notes: Iterable[str]) -> None:
-    """Each once as long as this process lives, on standard error."""
+    """Print each note once as long as this process lives, on standard error."""
     for note in dict.fromkeys(map(printable, notes)):
         if note not in _said and not _sent(note):
             _said.add(note)
@@ -31,7 +31,7 @@ def say(notes: Iterable[str]) -> None:
 
 
 def _print(note: str) -> None:
-    """A standard error that is closed, or whose reader has ended, ends nothing."""
+    """Print a note. A standard error that is closed, or whose reader has ended, ends nothing."""
     with contextlib.suppress(OSError, ValueError):
         print(note, file=sys.stderr, flush=True)
 
@@ -81,7 +81,7 @@ class Listener:
                     _print(note)
 
     def close(self) -> None:
-        """When all that was said before is printed, as long as the folder of its socket is there."""
+        """Wait until all that was said before is printed, as long as the folder of its socket is there."""
         if self._line is None:
             return
         line, self._line = self._line, None

@@ -1,4 +1,4 @@
-"""Spark for one command: started when it is first asked for, or in steps beside other work; and what does without it.
+"""Spark for one command, started when it is first asked for, or in steps beside other work. Also what does without Spark.
 
 Nothing of Spark is loaded before a command wants Spark: a question that is answered in this process shall begin at once.
 """
@@ -19,7 +19,7 @@ SPARK_BYTES = 8 << 30  # so much is read in one process in the time that Spark n
 
 
 def worth_spark(size: int) -> bool:
-    """Whether so many bytes to read are worth a Spark session that nobody asked for."""
+    """Say whether so many bytes to read are worth a Spark session that nobody asked for."""
     return size > SPARK_BYTES
 
 
@@ -37,7 +37,7 @@ class LazySpark:
         self._session: Session | None = None
 
     def wanted(self, size: int) -> bool:
-        """Whether so many bytes are worth it, or the command line asks for it."""
+        """Say whether so many bytes are worth a Spark session, or the command line asks for one."""
         return bool(self.words) or worth_spark(size)
 
     def begin(self, load: Callable[[], object]) -> None:
@@ -58,7 +58,7 @@ class LazySpark:
 
     @property
     def session(self) -> Session:
-        """The session. Raises SparkFailed; SetupFailed if there is no Java."""
+        """Return the session. Raises SparkFailed; SetupFailed if there is no Java."""
         if self._session is None:
             from jobs.runtime import session
 

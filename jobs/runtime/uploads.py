@@ -1,4 +1,4 @@
-"""A folder that was made on this machine, put into S3 or HDFS: whole, or not to be taken for whole.
+"""Puts a folder of this machine into S3 or HDFS: whole, or not to be taken for whole.
 
 HDFS renames a folder in one step: everything goes below another name first. S3 has no such step: an object of the name
 UPLOAD_MARK is there first and goes last, and every command refuses a store that holds it. What the server has by then is compared
@@ -68,7 +68,7 @@ class Target(Protocol):
 
 
 def target_of(uri: str) -> Target:
-    """Raises UsageError for what nothing can be put into."""
+    """Return the target. Raises UsageError for what nothing can be put into."""
     if is_s3(uri):
         return _S3Target(uri)
     if is_hdfs(uri):
@@ -194,7 +194,7 @@ class _S3Target:
         return f"s3://{self._files.bucket}/{key}"
 
     def _put(self, key: str, path: str, size: int) -> str:
-        """Its ETag. Raises _AlreadyThere."""
+        """Put an object and return its ETag. Raises _AlreadyThere."""
         place = self._place(key)
         with asking(self._failed), open(path, "rb") as file:
             if size <= PART_BYTES:
@@ -218,7 +218,7 @@ class _S3Target:
         return self._if_new(key, lambda: client().put_object(**self._place(key), **how, Metadata=self._run, IfNoneMatch="*"))
 
     def _if_new(self, key: str, put: Callable[[], Any]) -> str:
-        """The ETag of what was put. Raises _AlreadyThere, ClientError."""
+        """Put an object if it is new, and return its ETag. Raises _AlreadyThere, ClientError."""
         from botocore.exceptions import ClientError
 
         try:
@@ -246,7 +246,7 @@ class _S3Target:
         return str(answer["ETag"]) if answer["Metadata"] == self._run else ""
 
     def _listed(self, prefix: str, most: int | None = None) -> Iterator[tuple[str, int, str]]:
-        """(key, length, ETag)."""
+        """Yield (key, length, ETag) of each object."""
         for entry in listed(self._files.bucket, prefix, most=most or 0):
             yield entry.key, entry.size, entry.etag
 

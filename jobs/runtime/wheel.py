@@ -1,5 +1,6 @@
-"""The parts that an installed wheel uses: the Java and the PySpark that it finds, and a folder in the user's cache. Standard
-library only.
+"""The parts that an installed wheel uses: the Java and PySpark that it finds, a folder in the user's cache.
+
+Standard library only.
 
 Environments of one user share that folder, so whatever is kept in it is named by what it was made for.
 """
@@ -17,7 +18,7 @@ from jobs.runtime.java import JavaRuntime, ask_java, find_java, write_java_wrapp
 
 
 def state() -> Path:
-    """The folder for Delta's jars, the JVM's class archive and compiled decoders. Raises SetupFailed."""
+    """Return the folder for Delta's jars, the JVM's class archive and compiled decoders. Raises SetupFailed."""
     if (cache := user_cache()) is None:
         raise SetupFailed("no folder for Delta's jars and compiled code: set XDG_CACHE_HOME to one that can be written to")
     return cache
@@ -66,7 +67,7 @@ def pyspark_version() -> str:
 
 
 def spark_jars() -> Iterator[Path]:
-    """The jars of this environment's PySpark."""
+    """Yield the jars of this environment's PySpark."""
     package = folder_of("pyspark")
     if package is not None:
         yield from (package / "jars").glob("*.jar")

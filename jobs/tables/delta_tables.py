@@ -1,4 +1,6 @@
-"""The Delta tables of the results: six small tables per run, the datasets that were asked for, and whole runs read back.
+"""The Delta tables of the results.
+
+A run has rows in small tables, and in the datasets that were asked for; whole runs are read back.
 
 Writing a run is idempotent: what an earlier run of the same id left is taken out first, its `runs` rows before everything
 else, and the new `runs` rows come last. So a reader that goes by `runs` never sees half a run, wherever a writer was stopped.
@@ -66,7 +68,7 @@ class Tables:
             self._logs[name] = kind(started, f"{place}/{name}", columns, (RUN_ID, STORE))
 
     def _place(self) -> str:
-        """The address with its file system named: a path alone is on the one that Spark takes for such paths."""
+        """Return the address with its file system named. A path alone is on the one that Spark takes for such paths."""
         java_context: Any = self._started.context._jsc
         if self.uri.startswith("/"):
             if not str(java_context.hadoopConfiguration().get("fs.defaultFS", "file:///")).startswith("file:"):
@@ -166,7 +168,7 @@ def _arrow_tables(rows: Iterable[Row], columns: Sequence[Column]) -> Iterator[pa
 
 
 def arrow_table(rows: Iterable[Row], columns: Sequence[Column]) -> pa.Table:
-    """Rows -> columns of a table. A missing key is null; an unknown one is a KeyError, so that no value is dropped unseen."""
+    """Return the rows as columns of a table. A missing key is null. An unknown one raises KeyError: no value is lost unseen."""
     schema, held = arrow_schema(columns), list(rows)
     if unknown := set().union(*held) - {column.name for column in columns if not column.ms}:
         raise KeyError(f"no such column: {', '.join(sorted(unknown))}")
@@ -181,7 +183,7 @@ def arrow_table(rows: Iterable[Row], columns: Sequence[Column]) -> pa.Table:
 
 
 def _clean(value: Any) -> Any:
-    """A file name may hold bytes that are no UTF-8; Parquet's text may not."""
+    """Escape bytes of a text that are no UTF-8, as a file name may hold: Parquet's text may not."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 

@@ -40,7 +40,7 @@ def earlier_times(tables: str, store: OpenStore, release: str) -> EarlierTimes:
 
 
 def _fits(row: Row, release: str, settings: Mapping[str, str]) -> bool:
-    """Whether that run took the same bytes for messages."""
+    """Say whether that run took the same bytes for messages."""
     if not isinstance(row["run_id"], str) or not isinstance(row["store"], str) or not isinstance(row["settings"], list):
         return False  # not what an audit writes
     own = {setting["key"]: setting["value"] for setting in row["settings"] if _names_setting(setting)}

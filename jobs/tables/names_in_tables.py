@@ -1,4 +1,4 @@
-"""The names of stores in the tables: the same in every run; in rows of earlier versions, the folder under --out.
+"""The names of stores in the tables, which are the same in every run. In rows of earlier versions it is the folder under --out.
 
 Three copies in folders named `store` are three stores. So a row of an earlier version counts to the place at which that copy lay,
 unless a person gave the store its name: the name is not its folder's, or a newer run has it as a name.
@@ -36,11 +36,11 @@ class StoreNames:
         self._moved = {(run_id, store): place for run_id, store, place in old if store not in named}
 
     def of(self, run_id: str, store: str) -> str:
-        """The store of a row of any table."""
+        """Return the store of a row of any table."""
         return self._moved.get((run_id, store), store)
 
     def named(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows, each with its store."""
+        """Return the rows, each with its store."""
         return ({**row, "store": self.of(row["run_id"], row["store"])} for row in rows)
 
     def as_stored(self, store: str) -> list[str]:
@@ -55,7 +55,7 @@ class StoreNames:
         return f"CASE {' '.join(cases)} ELSE store END" if cases else "store"
 
     def frame(self, frame: DataFrame, run_ids: Iterable[str]) -> DataFrame:
-        """Rows of these runs, each with its store."""
+        """Return rows of these runs, each with its store."""
         wanted = set(run_ids)
         moved = {key: place for key, place in self._moved.items() if key[0] in wanted}
         if not moved:
@@ -68,6 +68,6 @@ class StoreNames:
 
 
 def _is_its_folder(store: str, location: str) -> bool:
-    """Whether the store's name may be that of its folder; a run makes names unique with -2, -3."""
+    """Say whether the store's name may be that of its folder; a run makes names unique with -2, -3."""
     folder = re.escape(folder_name(last_part(location)))
     return re.fullmatch(f"{folder}(-[0-9]+)?", store) is not None

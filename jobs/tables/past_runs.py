@@ -39,7 +39,7 @@ _LONGEST = 64 << 20  # of a result.json, bytes: some hundred thousand stores
 
 
 def tables_of(command: Command) -> str:
-    """The value of --tables, absolute. Raises UsageError."""
+    """Return the value of --tables, absolute. Raises UsageError."""
     if not command.options.get("--tables", "").strip():
         raise UsageError(f"{command.name} needs --tables URI: the tables that audits wrote (DIR/tables of their --out DIR)")
     tables = absolute(command.options["--tables"])
@@ -48,7 +48,7 @@ def tables_of(command: Command) -> str:
 
 
 def format_of(command: Command, known: Sequence[str]) -> str:
-    """The value of --format; without it what the name of --out ends with, else text. Raises UsageError."""
+    """Return the value of --format; without it what the name of --out ends with, else text. Raises UsageError."""
     end = command.options.get("--out", "").rpartition(".")[2]
     chosen: str = command.options.get("--format", end if end in known else "text")
     if chosen not in known:
@@ -147,7 +147,9 @@ class History:
     def query(
         self, name: str, run_ids: Sequence[str], columns: Sequence[str], statement: str = _ALL, store: str | None = None
     ) -> list[Row]:
-        """Return the rows of a statement of SQL on `known`: a table's rows of these runs, with run_id, store and these columns.
+        """Return the rows of a statement of SQL on `known`.
+
+        That is a table's rows of these runs, with run_id, store and these columns.
 
         columns: one that is younger than the table is null.
         run_ids: taken from `runs`.
@@ -167,7 +169,7 @@ class History:
         return table.query(["run_id", "store", "month", *columns], statement)
 
     def runs(self, columns: Sequence[str], run_ids: Sequence[str] | None = None, store: str | None = None) -> list[Row]:
-        """Rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once. Without Spark.
+        """Return rows of `runs` with started_at as µs since 1970, by store and time; each store of a run once.
 
         run_ids: only these runs'; None is for all.
         """
@@ -176,7 +178,7 @@ class History:
         return [row for row in one_per_run(self.names.named(rows)) if store in (None, row["store"])]
 
     def codes(self, run_ids: Sequence[str], store: str | None = None) -> list[Row]:
-        """The findings of these runs, summed up: run_id, store, severity, code, count, findings, file (the first). No Spark."""
+        """Return the findings of these runs, summed up: run_id, store, severity, code, count, findings, file (the first)."""
         key = ["run_id", "store", "severity", "code"]
         sums = ['sum("count") AS "count"', "count(*) AS findings", 'min("file") AS "file"']
         findings = DeltaQuery(f"{self.uri}/findings")
@@ -229,7 +231,7 @@ class Pages:
         return self._page(run, INDEX)
 
     def page_of(self, run: Row) -> str | None:
-        """The path of the page of a store in a run. run: its row of `runs`, with run_id, store, folder and out."""
+        """Return the path of the page of a store in a run. run: its row of `runs`, with run_id, store, folder and out."""
         return self._page(run, f"{run.get('folder') or run['store']}/report.html")
 
     def _page(self, run: Row, name: str) -> str | None:

@@ -74,19 +74,19 @@ class TableCare:
         return table_folder(self.uri)
 
     def exists(self) -> bool:
-        """Whether the table has a version."""
+        """Say whether the table has a version."""
         return of_table(self.uri, self._log.exists)
 
     def live(self) -> list[LiveFile]:
-        """The files of the newest version."""
+        """Return the files of the newest version."""
         return of_table(self.uri, self._log.files)
 
     def stored(self) -> list[StoredFile]:
-        """All files in the folder, those of the log too."""
+        """Return all files in the folder, those of the log too."""
         return of_table(self.uri, self._folder.files)
 
     def rows_of(self, run_ids: Sequence[str]) -> int:
-        """How many rows these runs have."""
+        """Return how many rows these runs have."""
         groups = [run_ids[start : start + _IDS] for start in range(0, len(run_ids), _IDS)]
         query = DeltaQuery(self.uri)
         return sum(query.ask(["count(*) AS n"], f"WHERE {one_of(RUN_ID.name, ids)}")[0]["n"] for ids in groups)
@@ -121,7 +121,7 @@ class TableCare:
     # ---- files -------------------------------------------------------------------------------------------------
 
     def can_compact(self) -> bool:
-        """Whether its small files can be put together: a dataset's are by run and store, and large as they are."""
+        """Say whether the table's small files can be put together: a dataset's are by run and store, and large."""
         return not self._dataset
 
     def compact(self, months: Mapping[str, str]) -> None:
@@ -249,7 +249,7 @@ def _writer() -> Any:
 
 
 def tables_under(uri: str) -> list[TableCare]:
-    """The known tables that exist, `runs` first. Raises TablesFailed."""
+    """Return the known tables that exist, `runs` first. Raises TablesFailed."""
     names = ["runs", *(name for name in (*TABLES, *DATASETS) if name != "runs")]
     return [care for care in (TableCare(f"{uri.rstrip('/')}/{name}", name) for name in names) if care.exists()]
 
@@ -271,7 +271,7 @@ class TableFolder(Protocol):
     """One table's folder."""
 
     def files(self) -> list[StoredFile]:
-        """All regular files in it, those of its log too. Raises OSError."""
+        """Return all regular files in it, those of its log too. Raises OSError."""
 
     def remove(self, paths: Sequence[str]) -> None:
         """Remove these files, and folders that are empty then. One that is gone already is no error. Raises OSError."""
@@ -314,7 +314,7 @@ class LocalTableFolder:
 
     @contextlib.contextmanager
     def _opened(self, folder: str) -> Iterator[int]:
-        """A folder below the table's, reached without any link. Raises OSError."""
+        """Give a folder below the table's, reached without any link. Raises OSError."""
         handle = os.open(self._root, _FOLDER)
         try:
             for name in filter(None, folder.split("/")):
@@ -348,7 +348,7 @@ class RemoteFolder:
 
 
 def table_folder(uri: str) -> TableFolder:
-    """The folder at a table's address. Raises TablesFailed."""
+    """Return the folder at a table's address. Raises TablesFailed."""
     if is_s3(uri) or is_hdfs(uri):
         return RemoteFolder(S3Files(uri) if is_s3(uri) else HdfsFiles(uri))
     return LocalTableFolder(hadoop_path(uri))

@@ -39,7 +39,7 @@ def of_table(uri: str, action: Callable[[], _Found]) -> _Found:
 
 
 def is_local(uri: str) -> bool:
-    """Whether a table's or folder's address is a path of this machine."""
+    """Say whether a table's or folder's address is a path of this machine."""
     return uri.startswith(("/", "file:"))
 
 
@@ -49,8 +49,11 @@ def is_remote(uri: str) -> bool:
 
 
 def hadoop_path(uri: str) -> str:
-    """The path of a table's local address. Not decoded: in Hadoop's addresses "%20" is three characters; in a user's `file:` URI
-    (`byte_source.local_path`) it is a space."""
+    """Return the path of a table's local address.
+
+    Not decoded: in Hadoop's addresses "%20" is three characters; in a user's `file:` URI (`byte_source.local_path`) it is a
+    space.
+    """
     return "/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri
 
 
@@ -73,7 +76,7 @@ def refuse_links(table: str) -> None:
 
 
 def _link_in(path: str) -> str | None:
-    """The path itself, or the first one below it, that is a link. Raises OSError."""
+    """Return the path itself, or the first one below it, that is a link. Raises OSError."""
     if os.path.islink(path):
         return path
     with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:  # another command may remove a folder meanwhile
@@ -121,7 +124,7 @@ class DataFile:
 
     @property
     def path(self) -> str:
-        """Its path below the table's folder."""
+        """Return the file's path below the table's folder."""
         return "/".join(self.uri.rsplit("/", 2)[1:])
 
 
@@ -150,7 +153,7 @@ class LiveFile:
         return self.low if self.low is not None and self.low == self.high else None
 
     def may_hold(self, run_id: str) -> bool:
-        """Whether rows of this run may be in it."""
+        """Say whether rows of this run may be in the file."""
         if RUN_ID.name in self.values:
             return self.values[RUN_ID.name] == run_id
         return self.low is None or self.high is None or self.low <= run_id <= self.high

@@ -67,7 +67,7 @@ class Progress:
             self._tell(f"{count} of {len(self._names)} stores taken over: they were finished before", {"taken_over": count})
 
     def ended(self, name: str, code: int, size_bytes: int, seconds: float) -> None:
-        """A store has ended. seconds: that its tasks took, one after the other."""
+        """Count a store that has ended. seconds: that its tasks took, one after the other."""
         self._ended += 1
         if not self._names:
             return
@@ -76,7 +76,7 @@ class Progress:
         self._tell(told, {"store": name, "code": code, "bytes": size_bytes, "task_seconds": round(seconds, 3)})
 
     def say(self, sentence: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         self._tell(sentence, {"said": sentence})
 
     def warn(self, sentence: str) -> None:
@@ -91,7 +91,7 @@ class Progress:
             self._write(json.dumps({"phase": "store", **row}) + "\n" if self._json else f"{CLEAR_LINE}{line}\n")
 
     def _waiting(self) -> str:
-        """The few stores that all others wait for; "" while there are many, or as long as none has ended."""
+        """Return the few stores that all others wait for. "" while there are many, or as long as no store has ended."""
         if len(self._by_store) <= _FEW or not isinstance(self._counters, SparkCounters):
             return ""
         done = self._counters.by_store()
@@ -101,7 +101,7 @@ class Progress:
         return f", waiting for {', '.join(printable(self._names[n]) for n in sorted(left) if n < len(self._names))}"
 
     def done(self) -> tuple[int, int]:
-        """(bytes, segments) so far."""
+        """Return (bytes, segments) so far."""
         return self._counters() if self._counters else (0, 0)
 
     def __enter__(self) -> Progress:
@@ -156,7 +156,7 @@ class Progress:
 
 
 def progress_line(what: str, size: int, total: int, segments: int, total_segments: int, rate: float) -> str:
-    """One line without its end. rate: bytes per second so far; 0: not known yet."""
+    """Return one line without its end. rate: bytes per second so far; 0: not known yet."""
     parts = [what]
     if total:
         parts.append(f"{min(100, 100 * size // total)} %")
@@ -180,11 +180,11 @@ class SparkCounters:
         self._by_store = context.accumulator({}, _Sums())
 
     def __call__(self) -> tuple[int, int]:
-        """(bytes, segments) of the tasks that have ended."""
+        """Return (bytes, segments) of the tasks that have ended."""
         return self._bytes.value, self._segments.value
 
     def by_store(self) -> dict[int, int]:
-        """A store's number -> bytes of its tasks that have ended."""
+        """Return a store's number -> bytes of its tasks that have ended."""
         return dict(self._by_store.value)
 
     @property

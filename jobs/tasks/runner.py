@@ -1,5 +1,6 @@
-"""One round of tasks as one Spark job, a very large round as several: a task's bytes are read where it runs, only its small
-result comes back.
+"""Runs a round of tasks as one Spark job, a very large round as several.
+
+A task's bytes are read where it runs; only its small result comes back.
 
 The round's tasks are broadcast once; a row of the job names the tasks of one partition. Heavy tasks have a partition of
 their own, small ones (a fleet of small stores has thousands) share one.
@@ -105,7 +106,7 @@ class Runner:
         return results
 
     def _answers(self, partitions: int, work: Callable[[Iterable[int]], Iterator[Answer]]) -> Iterator[Answer]:
-        """All that the work yields over these partitions' numbers, in jobs of bounded answers."""
+        """Yield all that the work yields over these partitions' numbers, in jobs of bounded answers."""
         done, size, count = 0, 0, FIRST_PARTITIONS_PER_CORE * max(1, self.context.defaultParallelism)
         while done < partitions:
             part = range(done, min(done + count, partitions))
@@ -136,7 +137,7 @@ def _packed(answer: bytes) -> Any:
 
 
 def _is_large(result: Any) -> bool:
-    """Whether it is of many queues or files, or has many findings or runs."""
+    """Say whether an answer is about many queues or files, or has many findings or runs."""
     if isinstance(result, list):
         return len(result) > 1 or any(len(getattr(one, "digests", ())) > _MANY_FILES for one in result)
     many = len(getattr(result, "findings", ())) > _MANY_FINDINGS or len(getattr(result, "runs", ())) > _MANY_RUNS
@@ -201,7 +202,7 @@ class _Resolving(pickle.Unpickler):
 
 
 def pack(tasks: Sequence[Task], bins: Sequence[Sequence[int]]) -> tuple[list[bytes], list[bytes]]:
-    """(pickles of the objects that tasks share, one pickle per partition that refers to them by number)."""
+    """Return pickles of the objects that tasks share, and one pickle per partition, which refers to them by number."""
     numbers: dict[int, int] = {}
     common: list[bytes] = []
     for task in tasks:
@@ -219,7 +220,7 @@ def pack(tasks: Sequence[Task], bins: Sequence[Sequence[int]]) -> tuple[list[byt
 
 
 def unpack(shared: tuple[list[bytes], list[bytes]], number: int) -> list[tuple[int, Task]]:
-    """One partition's tasks."""
+    """Return the tasks of one partition."""
     common, packed = shared
     loaded: dict[int, Any] = {}
 

@@ -1,4 +1,4 @@
-"""Runs a task: in the worker itself or, once a worker was lost on the way, in a process of the task's own.
+"""Runs a task in the worker itself or, once it cost a worker, in a process of its own.
 
 The system may kill a process when memory runs out. Spark then tries the whole partition again: now each of its tasks
 runs in a second process, so that one that ends its process again takes nothing else with it.
@@ -29,7 +29,10 @@ TRIES = 2  # of one task, apart, after the worker that was lost
 
 
 def run_here(task: Any, plan: DatasetPlan | None, stores: Sequence[str]) -> bytes:
-    """The pickle of the task's result, or of the gap in its place. plan: with it a segment's datasets are written on the way."""
+    """Return the pickle of the task's result, or of the gap in its place.
+
+    plan: with it a segment's datasets are written on the way.
+    """
     try:
         if plan is not None and isinstance(task, SegmentTask):
             return pickle.dumps(read_wholly(lambda: scan_and_write(task, plan, stores[task.store])), protocol=5)
@@ -77,7 +80,7 @@ class Apart:
         return self._line
 
     def _end(self) -> int:
-        """The return code of the process, which ends when its connection is closed."""
+        """End the process by closing its connection, and return its code."""
         if self._line is None or self._process is None:
             return 0
         self._line.close()
@@ -93,7 +96,7 @@ class Apart:
 
 
 def files_of(task: Task) -> str:
-    """The file that a task reads; of several the first, with their number."""
+    """Return the file that a task reads; of several the first, with their number."""
     return task.paths[0] + (f" and {len(task.paths) - 1} more" if len(task.paths) > 1 else "")
 
 

@@ -24,8 +24,9 @@ from store_io.wording.gaps import gap_text
 
 @contextlib.contextmanager
 def run_tasks_for(spark_words: Sequence[str], location: StoreLocation) -> Iterator[RunTasks]:
-    """Threads of this process for a store of usual size, Spark where it was asked for or there is much to read; what reads the
-    copy while it is made runs in threads in any case (`run_here`).
+    """Run tasks in threads of this process, or by Spark if asked for or worth it.
+
+    Tasks that read the copy while it is made run in threads in any case (`run_here`).
 
     Compiled code and reading need no lock of Python's; and a thread sees what another one has copied so far.
     """
@@ -67,7 +68,8 @@ def run_here(tasks: Sequence[Task], describe: str) -> list[Any]:
 
 
 def _side_by_side(tasks: Sequence[Task], ended: Callable[[Task], None] = lambda _: None) -> list[Any]:
-    """The tasks' results, from as many threads as there are processors, largest tasks first. No task begins after one failed.
+    """Return the tasks' results, from as many threads as there are processors, largest tasks first. No task begins after one
+    failed.
 
     ended: called with each task that has ended, by any thread.
     """
@@ -100,7 +102,7 @@ def _side_by_side(tasks: Sequence[Task], ended: Callable[[Task], None] = lambda 
 
 @contextlib.contextmanager
 def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
-    """The JVM starts now; on this machine Spark comes up in it when the first tasks need it, and the copy is made meanwhile."""
+    """Start the JVM now. On this machine Spark comes up in it when the first tasks need it, and the copy is made meanwhile."""
     with LazySpark(spark_words) as spark:
         spark.begin(_load_tasks)
         from jobs.runtime.jvm import is_local, master_of

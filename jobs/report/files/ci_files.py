@@ -56,7 +56,7 @@ _GAUGES = (
 
 
 def summary_markdown(result: Row) -> str:
-    """The whole file. result: as result.json holds it."""
+    """Return the run's result as a Markdown file. result: as result.json holds it."""
     return "\n".join(_lines(result)) + "\n"
 
 
@@ -101,7 +101,7 @@ def _run_line(result: Row, stores: Sequence[Row]) -> str:
 
 
 def _text(value: object, limit: int = 0) -> str:
-    """Text that stays text in Markdown, in HTML and in a cell of a table."""
+    """Return text that stays text in Markdown, in HTML and in a cell of a table."""
     shown = _MARKUP.sub(_entity, printable(value, limit))
     return shown.replace("//", "/<span>/</span>").replace("www.", "www<span>.</span>")
 
@@ -114,7 +114,7 @@ def _entity(match: re.Match[str]) -> str:
 
 
 def junit_xml(result: Row) -> str:
-    """The whole file. result: as result.json holds it."""
+    """Return the run's result as an XML file of JUnit's form. result: as result.json holds it."""
     stores, problems = result["stores"], result.get("problems") or ()
     errors = sum(map(_is_error, stores)) + bool(problems)
     failures = sum(not _is_error(store) and _fails(store) for store in stores)
@@ -137,7 +137,7 @@ def junit_xml(result: Row) -> str:
 
 
 def _is_error(store: Row) -> bool:
-    """Whether a gap has earned the store's code: it says nothing of the store."""
+    """Say whether a gap has earned the store's code: it says nothing of the store."""
     return store["code"] in {exit_code_of(gap["cause"]) for gap in store["gaps"]} - {CONSISTENT}
 
 
@@ -167,7 +167,7 @@ def _verdict(case: ElementTree.Element, kind: str, name: str, message: str, text
 
 
 def prometheus_text(result: Row, ended_at: float) -> str:
-    """The whole file.
+    """Return the run's result as a file of metrics in Prometheus' form.
 
     result: as result.json holds it.
     ended_at: seconds since 1970.

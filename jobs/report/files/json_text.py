@@ -34,12 +34,12 @@ _RANK = {key: rank for rank, key in enumerate(_ORDER)}
 
 
 def line(value: Any) -> str:
-    """On one line."""
+    """Return the value as JSON on one line."""
     return json.dumps(_in_order(value), ensure_ascii=True, allow_nan=False)
 
 
 def row_line(row: Any) -> str:
-    """A row in its own order, as a line of a JSON lines file."""
+    """Return a row in its own order, as a line of a JSON lines file."""
     return json.dumps(row, ensure_ascii=True, allow_nan=False) + "\n"
 
 

@@ -51,7 +51,7 @@ class RunInfo:
 
 
 def result_json(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> str:
-    """The whole file."""
+    """Return the text of result.json."""
     return document(
         {
             "schema_version": SCHEMA_VERSION,
@@ -114,24 +114,24 @@ def _extent_of(outcome: AuditOutcome) -> Row:
 
 
 def plan_parts(outcome: AuditOutcome) -> Iterator[str]:
-    """plan.json in parts: a store may have a million queues."""
+    """Return plan.json in parts: a store may have a million queues."""
     return document_parts(outcome.plan)
 
 
 def finding_row(finding: Finding) -> Row:
-    """All its fields, in the order in which they are written."""
+    """Return all fields of a finding, in the order in which they are written."""
     row = {name: getattr(finding, name) for name in FIELDS}
     return row | {"code": str(finding.code), "file": finding.file or None, "next": next_text(finding.next)}
 
 
 def findings_jsonl(findings: Iterable[Finding]) -> Iterator[str]:
-    """One line each, with its line end. A generator: a badly damaged store has very many."""
+    """Yield a line for each finding, with its line end. A badly damaged store has very many."""
     for finding in findings:
         yield _ENCODE(finding_row(finding)) + "\n"
 
 
 def config_json(tables: ConfigTables) -> Iterator[str]:
-    """The tables of config/ as results list them. A generator, entry by entry: there may be a million topics."""
+    """Yield the tables of config/ as results list them, entry by entry: there may be a million topics."""
     yield "{\n"
     yield from _object("topics", tables.listed_topics)
     yield ",\n"
@@ -153,16 +153,16 @@ def _object(key: str, entries: Iterable[tuple[str, Any]]) -> Iterator[str]:
 
 
 def _offsets(offsets: Mapping[tuple[str, str, int], int]) -> Iterator[tuple[str, Row]]:
-    """By topic and group, whose queues are beside one another."""
+    """Yield the offsets by topic and group, whose queues are beside one another."""
     for (group, topic), queues in itertools.groupby(offsets.items(), key=lambda item: item[0][:2]):
         yield f"{topic}@{group}", {str(place[2]): offset for place, offset in queues}
 
 
 def groups_of(outcomes: Sequence[AuditOutcome]) -> list[Row]:
-    """Each replica group once, in the order of the stores."""
+    """Return each replica group once, in the order of the stores."""
     return list({outcome.replica_group: outcome.replicas for outcome in outcomes if outcome.replicas}.values())
 
 
 def replicas_json(outcomes: Sequence[AuditOutcome]) -> str:
-    """The whole file."""
+    """Return the text of replicas.json."""
     return document({"schema_version": 1, "groups": groups_of(outcomes)})

@@ -1,4 +1,4 @@
-"""The page of `report`: each store's latest run, the most dangerous to start first, and how it came to be so."""
+"""The page of `report`: each store's latest run, the most dangerous first, and how it came to be so."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RunBar:
 
 
 def fleet_html(view: Row) -> Iterator[str]:
-    """The whole page of a fleet's view (`jobs.commands.fleet`), in pieces."""
+    """Return the whole page of a fleet's view (`jobs.commands.fleet`), in pieces."""
     totals = view["totals"]
     stores = [_store(place, store) for place, store in enumerate(view["stores"])]
     worst = stores[0]["safety"] if stores else Safety.SAFE

@@ -1,5 +1,7 @@
-"""The words of a hand-over after a repair, which its page and the terminal share: what was done, what could not be saved, what
-consumers will see, which files go where, what to check after the start, what to send again.
+"""The words of a hand-over after a repair, which its page and the terminal share.
+
+They say what was done, what could not be saved, what consumers will see, which files go where, what to check after the start,
+what to send again.
 
 All of it follows from the repair's report. Lists are bounded; what is left out is counted, with the file that has all.
 """
@@ -152,7 +154,7 @@ class Part:
 
 
 def headline(handed: HandOver) -> str:
-    """The answer, in one line."""
+    """Return the page's answer in one line."""
     report = handed.report
     holds = f"holds {count_text(report['messages_after'], 'message')}"
     alone = sum(row["end"] - row["first"] for row in report["unserved"])
@@ -179,7 +181,7 @@ def _config_end(handed: HandOver) -> str:
 
 
 def parts(handed: HandOver) -> list[Part]:
-    """All but the table of messages that could not be saved, which comes after the first of them."""
+    """Return the page's parts but the table of messages that could not be saved, which comes after the first part."""
     again, commands = _send_again(handed)
     steps = handed.report["steps"]
     settings = [f"{name}={value} ({origin})" for name, value, origin in handed.settings]
@@ -228,14 +230,14 @@ def unsaved_lines(handed: HandOver) -> list[str]:
 
 
 def named_text(row: Row) -> str:
-    """One message that could not be saved, in a line."""
+    """Return one message that could not be saved, in a line."""
     offsets = offsets_text(row["queue_offset"], row["queue_offset"] + row["messages"])
     at = f", physical offset {row['phy_offset']:,}" if row["phy_offset"] is not None else ""
     return f"{seen(row['topic'])}, queue {row['queue_id']}, {offsets}{at}, key hash {hashes_text(row)} ({row['why']})"
 
 
 def hashes_text(row: Row) -> str:
-    """The hashes of its keys that are known."""
+    """Return the known hashes of a message's keys."""
     return ", ".join(map(str, row["key_hashes"][:4])) if row["key_hashes"] else "not known"
 
 
@@ -447,12 +449,12 @@ def _more(number: int, noun: str, handed: HandOver) -> Iterator[str]:
 
 
 def _audit_again(handed: HandOver) -> str:
-    """The audit that looks at the new store again, under the same release and settings."""
+    """Return the audit that looks at the new store again, under the same release and settings."""
     return command_line("audit", (handed.target, *handed.words[1:]), [("--out", f"{handed.target}.audit")])
 
 
 def hand_over_html(handed: HandOver) -> Iterator[str]:
-    """The whole page, in pieces."""
+    """Return the hand-over page, in pieces."""
     named = [
         {**row, "hashes": hashes_text(row), "end": row["queue_offset"] + row["messages"] - 1} for row in handed.named[:MOST_NAMED]
     ]

@@ -50,7 +50,7 @@ class StoreRow:
 
 
 def index_html(run: RunInfo, outcomes: Sequence[AuditOutcome]) -> Iterator[str]:
-    """The whole page, in pieces."""
+    """Return the page of a whole run, in pieces."""
     judged = answers.most_dangerous_first(outcomes)
     outcomes = [outcome for outcome, _ in judged]
     stores = [_row(*row, rank) for rank, row in zip(range(len(judged), 0, -1), judged, strict=True)]

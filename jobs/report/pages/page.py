@@ -44,7 +44,7 @@ _CODE_STYLE = {LOST: "stop", **dict.fromkeys(GAP_CODES, "unknown")}
 
 
 def page(template: str, view: View) -> Iterator[str]:
-    """A whole page in pieces of some 64 Ki characters. view: what the template calls by these names."""
+    """Yield a whole page in pieces of some 64 Ki characters. view: what the template calls by these names."""
     yield from _in_pieces(_environment().get_template(template).generate(view))
 
 
@@ -121,7 +121,7 @@ def _shown(value: object) -> object:
 
 
 def name_of(text: object, limit: int = 0) -> Markup:
-    """A name from a store: text of its own direction, whatever it is."""
+    """Return a name from a store: text of its own direction, whatever it is."""
     return Markup("<bdi>{}</bdi>").format(name_text(text, limit))
 
 
@@ -131,7 +131,7 @@ def code_of(text: object, limit: int = 0) -> Markup:
 
 
 def command_of(text: str) -> Markup:
-    """A command line on its own, which breaks between its options only; nothing for an empty one."""
+    """Return a command line on its own, which breaks between its options only; nothing for an empty one."""
     if not text:
         return Markup()
     parts = printable(text).replace(" --", "\n--").split("\n")
@@ -141,15 +141,15 @@ def command_of(text: str) -> Markup:
 
 
 def whole(text: object) -> Markup:
-    """The text with its dates, times and options each on one line."""
+    """Return the text with its dates, times and options each on one line."""
     return Markup(_WHOLE.sub(r'<span class="w">\g<0></span>', str(escape(_shown(text)))))
 
 
 def number_text(value: object) -> str:
-    """A whole number with its thousands apart; 0 for none."""
+    """Return a whole number with its thousands apart; 0 for none."""
     return f"{int(value):,}" if value else "0"  # type: ignore[call-overload]
 
 
 def style_of(kind: str, exit_code: int) -> str:
-    """The colour of an answer: a worse exit code never gets a milder colour."""
+    """Return the colour of an answer: a worse exit code never gets a milder colour."""
     return _CODE_STYLE.get(exit_code, SHAPE_OF[kind])

@@ -73,7 +73,7 @@ class Section:
 
 
 def report_html(outcome: AuditOutcome, context: PageContext | None = None) -> Iterator[str]:
-    """The whole page, in pieces."""
+    """Return the page of a store, in pieces."""
     context = context or PageContext()
     broker, judgement = outcome.plan.get("broker"), judge(outcome)
     words = context.store_words or words_of(outcome)

@@ -149,7 +149,7 @@ def _policy(name: str, part: Row) -> View:
 
 
 def _keeps(part: Row) -> str:
-    """How many messages a repair keeps, against those that are valid in the copy; healed ones are not."""
+    """Return how many messages a repair keeps, against those that are valid in the copy; healed ones are not."""
     kept, before = part["messages_after"] - part["healed"], part["messages_before"]
     valid = count_text(before, "valid message")
     own = (

@@ -129,7 +129,7 @@ def map_view(outcome: AuditOutcome, broker: Row | None) -> View:
 
 
 def bar_parts(segment: Row, cut: int | None) -> list[BarPart]:
-    """A segment's bytes by kind, ascending. cut: the physical offset from which a start drops everything."""
+    """Return a segment's bytes by kind, ascending. cut: the physical offset from which a start drops everything."""
     size = int(segment["size_bytes"])
     if segment.get("problem"):
         return [(0, size, UNREAD)]
@@ -203,7 +203,7 @@ def _joined(run: list[_Part]) -> list[_Part]:
 
 
 def _side_by_side(parts: Sequence[_Part]) -> tuple[list[BarPart], int]:
-    """The parts' pieces in one bar, and its size."""
+    """Return the parts' pieces in one bar, and its size."""
     at, pieces = 0, []
     for part in parts:
         pieces += [(at + start, at + end, kind) for start, end, kind in part.pieces]
@@ -246,7 +246,7 @@ def _whole(parts: Sequence[_Part]) -> Bar:
 
 
 def _in_words(pieces: Sequence[BarPart]) -> str:
-    """Bytes by kind, in words."""
+    """Return bytes by kind, in words."""
     sizes: Counter[str] = Counter()
     for start, end, kind in pieces:
         sizes[kind] += end - start
@@ -354,7 +354,7 @@ def axis_ticks(stretches: Sequence[Stretch]) -> list[Tick]:
 
 
 def _round_step(size: int, parts: int) -> int:
-    """The smallest 1, 2 or 5 with zeros by which the size has at most so many parts."""
+    """Return the smallest 1, 2 or 5 with zeros by which the size has at most so many parts."""
     power = 1
     while True:
         for digit in (1, 2, 5):

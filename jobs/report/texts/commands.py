@@ -1,5 +1,7 @@
-"""The commands that look closer at a finding, or repair a store, ready for any POSIX shell: quoted, and with nothing in them that
-steers a terminal, or that cannot be seen. Where a word holds such letters there is a sentence instead."""
+"""The commands that look closer at a finding or repair a store, ready for any POSIX shell.
+
+They are quoted, and nothing in them steers a terminal or cannot be seen: a sentence takes the place of such a word.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,7 @@ def _option_word(value: object) -> str:
 
 
 def store_words(store: StoreArgument) -> tuple[str, ...]:
-    """The words with which another command reads the same store in the same way."""
+    """Return the words with which another command reads the same store in the same way."""
     words = [store.path, *_release_words(store.release, store.release_from)]
     if store.broker_conf is not None:
         file = store.broker_conf_file or ""
@@ -162,7 +164,7 @@ def words_of(outcome: AuditOutcome) -> tuple[str, ...]:
 
 
 def _release_words(release: str, release_from: str) -> tuple[str, ...]:
-    """The option that names the release as it was named, also one that is not known."""
+    """Return the option that names the release as it was named, also one that is not known."""
     return () if release_from == DEFAULT else ("--release", release if release_from == NAMED else release_from)
 
 
@@ -182,7 +184,7 @@ def repair_withheld(outcome: AuditOutcome) -> str:
 
 
 def withheld_by(outcome: AuditOutcome) -> Advice | None:
-    """Return what to do in place of a repair that would change something, if that is why no command is shown; else None."""
+    """Return what to do in place of a repair, if that is why no command is shown. None for a repair that would change nothing."""
     return None if _empties(outcome) or not _acts(outcome) else setting_at_fault(outcome) or outcome.no_repair
 
 
@@ -204,7 +206,7 @@ def no_repair_goes(outcome: AuditOutcome) -> str:
 
 
 def _going(outcome: AuditOutcome) -> list[RepairProposal]:
-    """The repairs that go, the recommended one first."""
+    """Return the repairs that go, the recommended one first."""
     return [one for one in proposals(outcome.plan.get("repair")) if one.refused is None]
 
 
@@ -222,7 +224,7 @@ def _acts(outcome: AuditOutcome) -> bool:
 
 
 def _nothing_left(outcome: AuditOutcome) -> bool:
-    """Whether a repair would make an empty store."""
+    """Say whether a repair would make an empty store."""
     return not outcome.segment_count or holds_nothing(outcome)
 
 
@@ -232,7 +234,7 @@ def _has_place_beside(store: str) -> bool:
 
 
 def repair_words(proposal: RepairProposal, words: Sequence[str], plan: str, to: str) -> tuple[str, ...]:
-    """The command line of a proposed repair, word by word, without `repair` itself."""
+    """Return the command line of a proposed repair, word by word, without `repair` itself."""
     return (*words, "--plan", plan, "--to", to, "--policy", proposal.policy, *proposal.options)
 
 
@@ -282,7 +284,7 @@ def _mends(outcome: AuditOutcome) -> str:
 
 
 def more_than_a_start(outcome: AuditOutcome, proposal: RepairProposal) -> int:
-    """How many messages more than after a start consumers get after a repair; 0 if the release does not start."""
+    """Return how many more messages consumers get after a repair than after a start. 0 if the release does not start."""
     if not (outcome.plan.get("broker") or {}).get("starts"):
         return 0
     after_a_start = outcome.messages - lost_of(outcome)[0]

@@ -1,4 +1,4 @@
-"""The comparison of releases and settings on one copy, and of copies of one log, in words that terminal and pages share.
+"""The words of two comparisons: of releases and settings on one copy, and of copies of one log.
 
 Names come as they are: escape the result.
 """
@@ -39,7 +39,7 @@ class ComparedLine:
 
     @property
     def ends(self) -> bool:
-        """Whether it has an end of the log, and files that it deletes."""
+        """Say whether the start is known to succeed: then it has an end of the log, and deletes files."""
         return is_judged(self.row) and bool(self.row.starts)
 
     @property
@@ -49,7 +49,7 @@ class ComparedLine:
 
 
 def release_lines(compared: Comparison) -> list[ComparedLine]:
-    """The releases, oldest first."""
+    """Return the releases, oldest first."""
     return [
         ComparedLine(span_of(rows), rows[0], _note(rows[0]) or _rules_of(rows[0]), rows[0].release in compared.least)
         for rows in _neighbours(compared.releases, lambda row: (row.result, row.log_end, bool(row.doubt), _rules_of(row)))
@@ -63,7 +63,7 @@ def _rules_of(row: Start) -> str:
 
 
 def setting_lines(compared: Comparison) -> list[ComparedLine]:
-    """The settings that change something."""
+    """Return the settings that change something."""
     lines = []
     for row in compared.settings:
         note = _note(row) or (WITHOUT_CHECKSUMS if (row.setting, row.value) == ("checkCRCOnRecover", False) else "")
@@ -72,7 +72,7 @@ def setting_lines(compared: Comparison) -> list[ComparedLine]:
 
 
 def _neighbours(rows: Sequence[Start], same: Callable[[Start], Hashable]) -> list[list[Start]]:
-    """The rows by release, oldest first; neighbours among all known releases for which `same` is equal are together."""
+    """Return the rows by release, oldest first; neighbours among all known releases for which `same` is equal are together."""
     groups: list[list[Start]] = []
     for row in sorted(rows, key=lambda row: parse_known(row.release)):
         last = groups[-1][-1] if groups else None
@@ -84,18 +84,18 @@ def _neighbours(rows: Sequence[Start], same: Callable[[Start], Hashable]) -> lis
 
 
 def _follows(before: str, release: str) -> bool:
-    """Whether no known release is between these two."""
+    """Say whether no known release is between these two."""
     return not any(parse_known(before) < parse_known(known) < parse_known(release) for known in KNOWN_RELEASES)
 
 
 def span_of(rows: Sequence[Start]) -> str:
-    """The releases of neighbouring rows."""
+    """Return the releases of neighbouring rows."""
     first, last = rows[0].release, rows[-1].release
     return first if first == last else f"{first} to {last}" if len(rows) > 2 else f"{first}, {last}"
 
 
 def is_judged(row: Start) -> bool:
-    """Whether it is known what this start does, without a doubt."""
+    """Say whether it is known what this start does, without a doubt."""
     return row.known and not row.doubt
 
 
@@ -155,7 +155,7 @@ def choice_words(group: Row) -> str:
 
 
 def pair_words(pair: Row) -> str:
-    """How two copies differ, in a sentence."""
+    """Return how two copies differ, in a sentence."""
     left, right, relation = pair["left"], pair["right"], pair["relation"]
     both = f"{left} and {right}"
     if relation == "equal" and pair["same_until"] is None:

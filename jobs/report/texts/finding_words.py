@@ -105,12 +105,12 @@ class CodeWords:
             yield "After a repair", self.after_a_repair
 
     def heading(self) -> str:
-        """The kind, and what a finding is about."""
+        """Return the words of the heading: the kind, and what a finding is about."""
         return f"{self.kind}, {self.severity}; {self.about}" if self.severity else self.kind
 
 
 def all_codes() -> dict[str, CodeWords]:
-    """Every finding, then every stop reason, by its code."""
+    """Return every finding, then every stop reason, by its code."""
     return {**{code: _of_finding(row) for code, row in CATALOGUE.items()}, **_stop_reasons(STOP_REASONS)}
 
 
@@ -169,7 +169,10 @@ severity ([contract.md 2](contract.md#2)).
 
 
 def page(codes: Mapping[str, CodeWords]) -> str:
-    """The document of these codes, in Markdown: for each subject a list of codes with their meaning. Anchors are the codes."""
+    """Return the document of these codes, in Markdown: for each subject a list of codes with their meaning.
+
+    Anchors are the codes.
+    """
     groups: dict[str, list[CodeWords]] = {}
     for words in codes.values():
         groups.setdefault(words.about, []).append(words)
@@ -198,7 +201,7 @@ def _title(about: str) -> str:
 
 
 def section(words: CodeWords, level: str = "##") -> str:
-    """One code in Markdown. level: of its heading."""
+    """Return one code in Markdown. level: of its heading."""
     facts = [f"* **{label}**: {sentence}" for label, sentence in words.facts()]
     return "\n".join([f"{level} {words.code}\n", f"{words.heading()[0].upper()}{words.heading()[1:]}.\n", *facts, ""])
 
@@ -233,7 +236,7 @@ class Group:
 
 
 def finding_groups(outcome: AuditOutcome) -> list[Group]:
-    """All findings, by severity and code."""
+    """Return all findings, by severity and code."""
     found: dict[tuple[int, str], list[Finding]] = {}
     for finding in outcome.findings:
         found.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)

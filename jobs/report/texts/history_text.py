@@ -34,7 +34,7 @@ _LISTED = 10  # runs
 
 
 def when_text(text: str | None) -> str:
-    """A JSON time as people read it."""
+    """Return a JSON time as people read it."""
     return "never" if text is None else text.replace("T", " ").rstrip("Z")
 
 
@@ -46,7 +46,7 @@ def _more(rest: int, noun: str) -> list[str]:
 
 
 def fleet_text(view: Row, colour: bool = False) -> str:
-    """The whole text of a fleet's view (`jobs.commands.fleet`)."""
+    """Return the whole text of a fleet's view (`jobs.commands.fleet`)."""
     return "\n".join(_fleet(view, Paint(colour))) + "\n"
 
 
@@ -116,7 +116,7 @@ def _trend(store: Row, paint: Paint) -> Iterator[str]:
 
 
 def runs_text(view: Row, colour: bool = False) -> str:
-    """The whole text of a list of runs (`jobs.commands.run_list`)."""
+    """Return the whole text of a list of runs (`jobs.commands.run_list`)."""
     return "\n".join(_run_list(view, Paint(colour))) + "\n"
 
 
@@ -144,7 +144,7 @@ def _run_list(view: Row, paint: Paint) -> Iterator[str]:
 
 
 def difference_text(view: Row, colour: bool = False) -> str:
-    """The whole text of a difference (`jobs.commands.difference`)."""
+    """Return the whole text of a difference (`jobs.commands.difference`)."""
     return "\n".join(_difference(view, Paint(colour))) + "\n"
 
 
@@ -169,7 +169,7 @@ def _difference(view: Row, paint: Paint) -> Iterator[str]:
 
 
 def last_text(view: Row, colour: bool = False) -> str:
-    """The whole text of the differences between each store's two newest runs."""
+    """Return the whole text of the differences between each store's two newest runs."""
     paint = Paint(colour)
     parts = [difference_text(one, colour) for one in view["comparisons"]]
     if len(parts) > 1:
@@ -281,7 +281,7 @@ def _growth_text(log: Row) -> str:
 
 
 def coverage_text(view: Row, colour: bool = False) -> str:
-    """The whole text of a coverage (`jobs.commands.coverage`)."""
+    """Return the whole text of a coverage (`jobs.commands.coverage`)."""
     return "\n".join(_coverage(view, Paint(colour))) + "\n"
 
 
@@ -320,7 +320,7 @@ def _percent(fraction: float | None) -> str:
 
 
 def tables_text(view: Row, colour: bool = False) -> str:
-    """The whole text of a view of `jobs.commands.tables_command`."""
+    """Return the whole text of a view of `jobs.commands.tables_command`."""
     paint = Paint(colour)
     return "\n".join([*_TEXTS[view["action"]](view, paint), *_end(view, paint)]) + "\n"
 

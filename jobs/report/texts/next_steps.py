@@ -1,4 +1,4 @@
-"""The next steps for a store, in words that the terminal and its page share: the action that keeps most comes first."""
+"""The next steps for a store, in words that the terminal and its page share. The action that keeps most comes first."""
 
 from __future__ import annotations
 

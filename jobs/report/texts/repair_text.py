@@ -159,12 +159,12 @@ def _range(row: Row) -> str:
 
 
 def _left(row: Row) -> str:
-    """A damaged range that a repair left as it is, and why."""
+    """Return a damaged range that a repair left as it is, and why."""
     return f"{_range(row)}: {row['reason']}"
 
 
 def bridge_text(bridge: Row) -> str:
-    """One bridge."""
+    """Return one bridge."""
     if bridge["kind"] == "segment":
         return f"Added a segment with a bridge, a placeholder record ({_range(bridge)})."
     if bridge["kind"] == "filler":
@@ -175,7 +175,7 @@ def bridge_text(bridge: Row) -> str:
 
 
 def healed_text(row: Row) -> str:
-    """One row of a repair's report."""
+    """Return one row of a repair's report."""
     where = f"{row['file']} {row['position']:,}, {row['field']}: {row['old']} becomes {row['new']}"
     queue = (
         f" ({seen(row['topic'])}, queue {row['queue_id']}, offset {row['queue_offset']:,})" if row["topic"] is not None else ""
@@ -232,7 +232,7 @@ def missing_text(row: Row) -> str:
 
 
 def left_out_text(row: Row) -> str:
-    """A message that a repair had to leave out, and why."""
+    """Return a message that a repair had to leave out, and why."""
     return f"{_range(row)}, {seen(row['topic'])}, queue {row['queue_id']}, offset {row['queue_offset']:,}: {row['reason']}"
 
 
@@ -250,7 +250,7 @@ def moved_text(row: Row) -> str:
 
 
 def config_text(row: Row, written: bool) -> str:
-    """One file of config/ that --fix-config replaces."""
+    """Return one file of config/ that --fix-config replaces."""
     if row["left_out"]:
         return f"{row['file']} is not mended: {row['reason']}. Not known: {row['unproven']}"
     verb = f"{'' if written else 'could be '}{'removed' if row['removed'] else 'written'}"
@@ -268,19 +268,19 @@ def config_text(row: Row, written: bool) -> str:
 
 
 def _form_time(row: Row) -> str:
-    """When a form of a table was written, by what the copy says."""
+    """Return when a form of a table was written, by what the copy says."""
     return f"{'of' if row['time_from'] == FROM_VERSION else 'last changed'} {time_text(row['time_ms'])} UTC"
 
 
 def emptied_text(row: Row) -> str:
-    """A table that begins empty, as was asked for."""
+    """Return a table that begins empty, as was asked for."""
     noun = "offset" if row["file"].removesuffix(".bak") in (CONSUMER_OFFSETS, LMQ_OFFSETS, DELAY_OFFSETS) else "entry"
     lost = f": {count_text(row['lost'], noun, 'offsets' if noun == 'offset' else 'entries')} lost" if row["lost"] else ""
     return f"{row['file']} begins empty, by --empty-config{lost}"
 
 
 def not_kept_text(pair: tuple[Row, Row]) -> str:
-    """The entries that a form of a table shows and the new store does not have."""
+    """Return the entries that a form of a table shows and the new store does not have."""
     row, form = pair
     time = f" ({_form_time(form)})" if form["time_ms"] is not None else ""
     count = count_text(form["count"], "entry", "entries")

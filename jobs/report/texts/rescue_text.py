@@ -1,6 +1,4 @@
-"""The text of a rescue for a terminal: its assumptions, the answer of the audit, the ways beside one another, one command with
-its reason.
-"""
+"""The text of a rescue for a terminal: its assumptions, the audit's answer, the ways, one command with its reason."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ class ComparedDonor:
 
     @property
     def has_more(self) -> bool:
-        """Whether the donor has messages, or entries of config/, that the copy lacks or has older ones of."""
+        """Say whether the donor has messages, or entries of config/, that the copy lacks or has older ones of."""
         return any(row["store"] == self.copy for row in (*self.group.get("lacks", ()), *self.group.get("config", ())))
 
     @property
@@ -98,7 +96,7 @@ def donor_text(problem: str) -> str:
 
 
 def ways_text(outcome: AuditOutcome, ways: Sequence[Way]) -> str:
-    """The ways beside one another, and a plain start."""
+    """Return the ways beside one another, and a plain start."""
     best = recommended(outcome.plan.get("repair"))
     marked = {best.policy: "> "} if best is not None else {}
     heads = ["", "a plain start", *(f"{marked.get(way.policy, '')}policy {way.policy}" for way in ways)]
@@ -162,7 +160,7 @@ def _given_up(way: Way) -> str:
 
 
 def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool) -> str:
-    """The one command, and why. folder: where the audit's page is.  proposed: nothing runs it yet."""
+    """Return the one command, and why. folder: where the audit's page is.  proposed: nothing runs it yet."""
     lines = [
         _line("Reason", _why(outcome)),
         f"  {'Repair':<{_LABEL}} {command}",
@@ -174,7 +172,7 @@ def choice_text(outcome: AuditOutcome, command: str, folder: str, proposed: bool
 
 
 def _why(outcome: AuditOutcome) -> str:
-    """Why the first proposal is recommended, and what it does and leaves out, clauses."""
+    """Return why the first proposal is recommended, and what it does and leaves out, clauses."""
     best, other = proposals(outcome.plan["repair"])
     return "; ".join([_why_this_policy(outcome, best, other), *effect_clauses(best)])
 
@@ -198,7 +196,7 @@ def _kept_by_salvage(outcome: AuditOutcome) -> str:
 
 
 def steps_text(headline: str, steps: Sequence[str]) -> str:
-    """An end without a repair: why, and what to do next."""
+    """Return an end without a repair: why, and what to do next."""
     return "\n".join([printable(headline, _SENTENCE), *(_line("Next" if not n else "", s) for n, s in enumerate(steps))]) + "\n"
 
 

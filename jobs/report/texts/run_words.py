@@ -68,18 +68,18 @@ def assumed_words(outcomes: Sequence[AuditOutcome]) -> str:
 
 
 def note_kinds(outcomes: Iterable[AuditOutcome], most: int = 3) -> str:
-    """The kinds of the notes with their numbers, the most frequent first, at most `most` of them; "" without one."""
+    """Return the kinds of the notes with their numbers, the most frequent first, at most `most` kinds. "" without a note."""
     kinds = Counter(f.code for outcome in outcomes for f in outcome.findings if f.severity == NOTE)
     return kinds_text([f"{code} {kinds[code]:,}" for code in sorted(kinds, key=lambda code: (-kinds[code], code))], most)
 
 
 def kinds_text(kinds: Sequence[str], most: int = 3) -> str:
-    """The first of the kinds, and how many others there are."""
+    """Return the first of the kinds, and how many others there are."""
     return ", ".join(kinds[:most]) + (f" and {count_text(len(kinds) - most, 'more kind')}" if len(kinds) > most else "")
 
 
 def would_be_lost(lost: str, unknown: int) -> str:
-    """How much starts would lose, and of how many stores that is not known: no start, or no prediction."""
+    """Return how much starts would lose, and of how many stores that is not known: no start, or no prediction."""
     return f"{lost} would be lost by a start" + (f", not known of {count_text(unknown, 'store')}" if unknown else "")
 
 
@@ -118,7 +118,7 @@ def short_names(stores: Iterable[str]) -> dict[str, str]:
 
 
 def says_nothing(name: str) -> bool:
-    """Whether any store's folder may be called that."""
+    """Say whether any store's folder may be called that."""
     return _SAYS_NOTHING.fullmatch(name) is not None
 
 

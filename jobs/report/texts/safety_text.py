@@ -1,4 +1,4 @@
-"""Whether a copy is safe to start, in words: the decision of `safety`, as the answer to the question that people come with."""
+"""The words on whether a copy is safe to start: the decision of `safety`, as an answer to people's question."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ _NOT_KNOWN = "Not known whether this copy is safe to start"
 
 
 def judge(outcome: AuditOutcome) -> Judgement:
-    """The answer for one store, with what it assumes."""
+    """Return the answer for one store, with what it assumes."""
     decision = decide(outcome)
     answer = _in_group(outcome, decision)
     if answer.kind == Safety.SAFE and (absent := no_config(outcome)):
@@ -176,7 +176,7 @@ def _of_another_release(outcome: AuditOutcome, safety: Safety, answer: Judgement
 
 
 def _in_group(outcome: AuditOutcome, decision: Decision) -> Judgement:
-    """The answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
+    """Return the answer for the copy by itself, or that its group holds what it lacks, whichever is graver."""
     headline, why = _gone(outcome) if decision.alone == Safety.GONE else _by_itself(outcome, decision.start)
     if outcome.missing and decision.alone != Safety.GONE and decision.start not in (Start.MISSING, Start.DAMAGED):
         why = (*why, f"{_already(outcome, 'missing from this copy already')}.")
@@ -213,7 +213,7 @@ def _gone(outcome: AuditOutcome) -> _Words:
 
 
 def _already(outcome: AuditOutcome, what: str) -> str:
-    """How many messages are missing, or whatever the word is, as the beginning of a sentence."""
+    """Return how many messages are missing, or the word for it, as the beginning of a sentence."""
     text = missing_text(outcome.missing) or "Messages"
     return f"{text[:1].upper()}{text[1:]} {'is' if outcome.missing.get('messages') == 1 else 'are'} {what}"
 
@@ -382,7 +382,7 @@ def verdict_alone(outcome: AuditOutcome) -> str:
 
 
 def headline_of_all(kinds: Mapping[str, int], stores: int) -> str:
-    """The answer for so many stores together. kinds: how many there are of each kind of answer."""
+    """Return the answer for so many stores together. kinds: how many there are of each kind of answer."""
     of_all = f"of {count_text(stores, 'store')}"
     unsafe = kinds[Safety.STOP] + kinds[Safety.GONE] + kinds[Safety.REFUSES]
     lacking, damaged = kinds[Safety.DIVERGED] + kinds[Safety.LACKS], kinds[Safety.CARE]
@@ -432,11 +432,11 @@ def meaning_of(outcome: AuditOutcome, code: str) -> str:
 
 
 def held(outcome: AuditOutcome) -> str:
-    """How many messages a copy holds, and how many placeholder records of a repair besides."""
+    """Return how many messages a copy holds, and how many placeholder records of a repair besides."""
     messages, placeholders = count_text(outcome.messages, "message"), counted(outcome, Code.COMMITLOG_BRIDGED)
     return f"{messages} and {count_text(placeholders, 'placeholder record')}" if placeholders else messages
 
 
 def lower(sentence: str) -> str:
-    """A catalogue sentence as a part of a longer one: no capital, no full stop."""
+    """Return a catalogue sentence as a part of a longer one: no capital, no full stop."""
     return clause(printable(sentence))

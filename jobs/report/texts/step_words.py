@@ -1,4 +1,4 @@
-"""A step of a repair in words, as plan.json, a dry run and a page have it; the names of the files that a start deletes."""
+"""A step of a repair in words, for plan.json, a dry run and a page. Also the names of the files that a start deletes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ORDER = (_DAMAGED, _UNREAD, _EMPTY, _PREALLOCATED, _NOTHING_IN_IT, _OTHER, *_FO
 
 
 def step_text(step: Row) -> str:
-    """The step on one line, not yet made printable."""
+    """Return the step on one line, not yet made printable."""
     where = f" {step['file']}" if step["file"] else ""
     if step["start"] is not None:
         where += f" {step['start']:,} to {step['end']:,}"
@@ -62,7 +62,10 @@ class Deleted:
 
 
 def deleted_files(outcome: AuditOutcome) -> list[Deleted]:
-    """The files that a start deletes, by what they are; those with messages first, then the CommitLog's, then derived ones."""
+    """Return the files that a start deletes, by what they are.
+
+    Those with messages come first, then the CommitLog's, then derived files.
+    """
     broker = outcome.plan.get("broker") or {}
     names = [str(name) for name in broker.get("deleted_files") or ()]
     segments = {str(row["file"]): row for row in outcome.segments}

@@ -1,5 +1,7 @@
-"""The short text at the end of a run: is this copy safe to start, where would the broker cut, what would be lost, what differs,
-what to do next. For a fleet: one line per store, the most dangerous first, and a total."""
+"""The short text at the end of a run: is a start safe, and what would it cut and lose.
+
+It also says what differs, and what to do next. A fleet has one line per store, the most dangerous first, and a total.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def _row(label: str, text: str) -> str:
 
 
 def _rows(label: str, text: str, indent: int = 0) -> list[str]:
-    """A row whose text wraps; later lines are indented by `indent`."""
+    """Return a row whose text wraps; later lines are indented by `indent`."""
     further = " " * indent
     wrapped = textwrap.wrap(text, _WIDTH - _INDENT, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
     return [_row(label if not i else "", line) for i, line in enumerate(wrapped or [""])]
@@ -176,7 +178,7 @@ def _broker(outcome: AuditOutcome, broker: Row, paint: Paint) -> list[str]:
 
 
 def _sound(outcome: AuditOutcome) -> str:
-    """The colour of good news: none for a copy of which nothing is left."""
+    """Return the colour of good news: none for a copy of which nothing is left."""
     return "" if is_emptied(outcome) or not outcome.messages else GREEN
 
 
@@ -296,7 +298,7 @@ def _closer(outcome: AuditOutcome, words: Sequence[str], said: str = "") -> list
 
 
 def _run_the_repair(outcome: AuditOutcome) -> str:
-    """The sentence about the Repair line."""
+    """Return the sentence about the Repair line."""
     run = f"{'Or run' if setting_that_cuts(outcome) else 'Run'} the Repair line below: it"
     best = recommended(outcome.plan.get("repair"))
     if best is None:

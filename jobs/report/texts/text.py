@@ -59,12 +59,12 @@ def _escape(character: str) -> str:
 
 
 def value_text(value: object) -> str:
-    """A setting's value as broker.conf has it."""
+    """Return a setting's value as broker.conf has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def bytes_text(size: int) -> str:
-    """A size in the unit that suits it, decimal: 812 B, 1.61 GB."""
+    """Return a size in the unit that suits it, decimal: 812 B, 1.61 GB."""
     value = float(size)
     for unit in ("B", "KB", "MB", "GB", "TB"):
         if abs(value) < 999.5 or unit == "TB":
