@@ -17,12 +17,12 @@ from store_io.broker.settings.read_settings import read_settings
 from store_io.kinds.all_kinds import KINDS
 from store_io.kinds.config import config_reader
 from store_io.kinds.config.config_reader import StoreConfig
+from store_io.kinds.config.start_files import start_files
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
 from store_io.model.audit_request import AuditRequest
 from store_io.model.facts.log_place import log_place
 from store_io.model.facts.odd_settings import unknown_names
 from store_io.model.facts.size_misfits import size_misfits
-from store_io.model.facts.unjudged import start_files
 from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Opening
 from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy, TwinQueues

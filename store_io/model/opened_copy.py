@@ -19,10 +19,10 @@ from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.config.other_forms import OtherForms, other_forms
+from store_io.kinds.config.start_files import StartFiles
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.model.facts.log_place import LogPlace
 from store_io.model.facts.size_misfits import Misfit
-from store_io.model.facts.unjudged import StartFiles
 from store_io.model.kind import Facts, Kind
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing

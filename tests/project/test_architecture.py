@@ -28,7 +28,6 @@ NOT_YET: dict[str, set[str]] = {
     "broker.settings.read_settings": {"kinds", "log"},
     "log.scan.segment_runs": {"kinds"},
     "log.scan.segment_scan": {"kinds"},
-    "model.facts.unjudged": {"kinds"},
     "model.opened_copy": {"kinds"},
     "model.queue_leftovers": {"kinds"},
 }

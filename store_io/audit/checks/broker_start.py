@@ -18,8 +18,8 @@ from store_io.broker.prediction import BrokerQueue, Prediction
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
 from store_io.broker.settings.config_rules import DELAY_OFFSETS, config_rules
 from store_io.kinds.config import config_reader
+from store_io.kinds.config.start_files import refusal_step
 from store_io.model.evidence import Evidence
-from store_io.model.facts.unjudged import refusal_step
 from store_io.model.loss import Loss
 from store_io.model.queue_runs import matched
 from store_io.wording.refusals import refusal_sentence

@@ -9,9 +9,9 @@ from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
 from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.emptied import log_end
+from store_io.audit.checks.missing_messages import missing_messages
 from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
-from store_io.audit.outcome.config_section import config_row, config_tables
 from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
@@ -23,11 +23,11 @@ from store_io.base.times import iso_time
 from store_io.broker.releases import Setting
 from store_io.broker.settings.unsafe_settings import unsafe_settings
 from store_io.kinds.all_kinds import KINDS, ROOMS
+from store_io.kinds.config.config_section import config_row, config_tables
 from store_io.kinds.index.index_kind import INDEX
 from store_io.log.records.properties import parse_properties
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.facts.missing_messages import missing_messages
 from store_io.model.facts.odd_settings import ignored_lines, odd_settings
 from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss

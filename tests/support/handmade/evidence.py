@@ -21,6 +21,7 @@ from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
 from store_io.kinds.compaction.compacted_queues import CompactedStore
 from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.kinds.config.config_reader import StoreConfig
+from store_io.kinds.config.start_files import StartFiles
 from store_io.kinds.controller.controller_kind import CONTROLLER, ControllerFiles
 from store_io.kinds.dledger.ledger_kind import LEDGER, LedgerParts
 from store_io.kinds.index.index_kind import INDEX, IndexResults
@@ -29,7 +30,6 @@ from store_io.kinds.timers.timer_kind import TIMERS, TimerStore
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence
-from store_io.model.facts.unjudged import StartFiles
 from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Kind
 from store_io.model.opened_copy import OpenedCopy
