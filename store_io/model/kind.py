@@ -1,7 +1,7 @@
 """The protocol of a kind of files: what an audit asks of each, in the order of its rounds.
 
 A room of `store_io.kinds` has one object of this type, and `kinds.all_kinds` lists these objects. The rounds of an audit go over
-that list. Where queues lie and what config/ holds is asked before, as the broker's rules need it to open the rest (`OpenedCopy`).
+that list.
 
 Three things belong to a kind, each with a type of its own, and are found by the kind's object:
 * facts: what listing and small files say, `copy[TIMERS]`;
@@ -11,16 +11,17 @@ Three things belong to a kind, each with a type of its own, and are found by the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from schemas.advice import Gap, LeftOut, Refusal
+from schemas.advice import Advice, Gap, LeftOut, Refusal
 from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
-from store_io.broker.loading import LoadedStore, Tree
+from store_io.broker.loading import LoadedStore, Tree, load_store
 from store_io.broker.prediction import Checkpoint
 from store_io.broker.releases import BrokerRules
 from store_io.model.found_gaps import Gaps
@@ -42,22 +43,34 @@ View = TypeVar("View")
 class Opening:
     """A copy while it is opened.
 
-    loaded: what load() makes of the listing.
-    checkpoint, headers, epochs, marks: what a broker's recovery asks small files for; a kind sets them when it is opened.
+    unmodelled: parts of the copy for which there are no rules; a kind adds its own.
+    topics, batch_topics, known_topics, write_queues: topics by config/. All that a table names; those of type BatchCQ; every one
+        that the broker knows, or None if nothing says that a topic was deleted; how many queues each has for writing.
+    checkpoint, headers, epochs, marks: what a broker's recovery asks small files for.
     facts: those of the kinds that were opened so far.
+    A kind sets what others ask for when it is opened; config/ is opened before all others.
     """
 
     source: ByteSource
     listing: StoreListing
     tree: Tree
     rules: BrokerRules
-    loaded: LoadedStore
     gaps: Gaps
+    unmodelled: list[Gap] = field(default_factory=list)
+    topics: Collection[str] = ()
+    batch_topics: frozenset[str] = frozenset()
+    known_topics: frozenset[str] | None = None
+    write_queues: dict[str, int] | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     headers: dict[str, IndexHeader] = field(default_factory=dict)
     epochs: tuple[Epoch, ...] = ()
     marks: tuple[int | None, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def loaded(self) -> LoadedStore:
+        """Return what load() makes of the listing, by the topics that config/ names."""
+        return load_store(self.tree, self.rules, self.batch_topics, self.topics)
 
     def __getitem__(self, kind: Kind[Facts, Any, Any]) -> Facts:
         """Return the facts of a kind that was opened before."""
@@ -72,6 +85,14 @@ class Refusals:
     before_load: Refusal | None = None
     after_recovery: Refusal | None = None
     in_start: Refusal | None = None
+
+
+@dataclass(frozen=True)
+class Cure:
+    """The next step against a refusal, and the value in the files that is at fault, if one is."""
+
+    step: Advice
+    actual: str | None = None
 
 
 class Kind(Generic[Facts, Results, View]):
@@ -99,6 +120,14 @@ class Kind(Generic[Facts, Results, View]):
     def refusals(self, facts: Facts) -> Refusals:
         """Return why a broker does not start over these files."""
         return Refusals()
+
+    def cure(self, copy: OpenedCopy, refusal: Refusal) -> Cure | None:
+        """Return what helps against a refusal over these files; None for any other refusal."""
+        return None
+
+    def no_repair(self, copy: OpenedCopy) -> Advice | None:
+        """Return what to do if no repair can be made of a store with these files; None if one can."""
+        return None
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Return a segment's task with what the kind needs of the log's scans."""

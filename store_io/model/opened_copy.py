@@ -17,9 +17,6 @@ from store_io.broker.prediction import Checkpoint
 from store_io.broker.queues.combination import light_from_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.config.config_reader import StoreConfig
-from store_io.kinds.config.other_forms import OtherForms, other_forms
-from store_io.kinds.config.start_files import StartFiles
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.model.facts.log_place import LogPlace
 from store_io.model.facts.size_misfits import Misfit
@@ -52,6 +49,7 @@ class OpenedCopy:
     twins: those of queues that are written twice.
     epochs: those of a replica in controller mode, by number.
     marks: the marks of index and transactions in RocksDB, if a start asks for them.
+    known_topics, write_queues: as in `Opening`.
     facts: what each kind of files has found when it was opened, by the kind's name.
     log_place: the CommitLog's place by broker.conf.
     """
@@ -63,10 +61,8 @@ class OpenedCopy:
     misfits: Sequence[Misfit]
     tree: Tree
     unmodelled: Sequence[Gap]
-    config: StoreConfig
     batch_topics: frozenset[str]
     loaded: LoadedStore
-    start_files: StartFiles
     checkpoint: Checkpoint
     segment_files: list[MappedFile]
     queue_folders: Mapping[QueueKey, str]
@@ -76,6 +72,8 @@ class OpenedCopy:
     twins: TwinQueues | None = None
     epochs: tuple[Epoch, ...] = ()
     marks: tuple[int | None, ...] = ()
+    known_topics: frozenset[str] | None = None
+    write_queues: Mapping[str, int] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     log_place: LogPlace = field(default_factory=LogPlace)
 
@@ -114,28 +112,6 @@ class OpenedCopy:
         """The data files of a DLedger group that the audit reads, by name; [] without one."""
         folder = self.loaded.ledger.folder if self.loaded.ledger is not None else None
         return [f for f in self.segment_files if folder is not None and f.path.startswith(folder + "/")]
-
-    @property
-    def known_topics(self) -> frozenset[str] | None:
-        """Return every topic that the broker knows.
-
-        None if nothing says that a topic was deleted: its tables are not in the copy.
-        """
-        folder = self.config.database
-        if folder and not any(entry.path.startswith(f"{folder}/") for entry in self.listing.files):
-            return None
-        return self.config.known_topics
-
-    @cached_property
-    def other_forms(self) -> OtherForms:
-        """Forms of tables of config/ that a start does not take, and that show more, or cannot be read."""
-        return other_forms(self)
-
-    @property
-    def write_queues(self) -> dict[str, int] | None:
-        """Return the number of queues for writing of each known topic; None if the copy does not say."""
-        topics = self.config.topics or {}
-        return None if self.known_topics is None else {name: int(topic["writeQueueNums"]) for name, topic in topics.items()}
 
     def size_of(self, path: str) -> int:
         """Return the length of a file; 0 without such a file."""

@@ -16,6 +16,7 @@ from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
 from store_io.broker.queues.combination import combination
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
@@ -43,7 +44,7 @@ class Audited:
         self.copy = copy = self.evidence.copy
         evidence = self.evidence
         self.rules, self.tree, self.unclean, self.checkpoint = copy.rules, copy.tree, copy.unclean, copy.checkpoint
-        self.config = copy.config
+        self.config = copy[CONFIG].tables
         self.queue_folders = copy.queue_folders if copy.twins is None else copy.twins.folders  # of queues in files
         self.segments, self.prediction, self.loss = evidence.segments, evidence.prediction, evidence.loss
         self._file_views: Mapping[QueueKey, QueueView] | None = None

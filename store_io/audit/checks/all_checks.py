@@ -1,8 +1,8 @@
 """Runs the checks over one copy's evidence, in order; those of a kind are listed in its `Room` (`kinds.all_kinds`).
 
-Tasks and the readers of small files make findings while they read; `scan_findings` and `small_files` take these in. `StoreAudit`
-adds what a start would do (`broker_start`) if the audit is complete, and that an earlier audit saw more
-(`emptied.shrunk_findings`). Other copies of the log add theirs (`replicas.replica_findings`).
+Tasks make findings while they read, and `scan_findings` takes these in. `StoreAudit` adds what a start would do (`broker_start`)
+if the audit is complete, and that an earlier audit saw more (`emptied.shrunk_findings`). Other copies of the log add theirs
+(`replicas.replica_findings`).
 """
 
 from __future__ import annotations
@@ -56,10 +56,9 @@ def unwritten_ends(evidence: Evidence) -> list[Finding]:
     return evidence.holes.findings() if evidence.log_whole else []
 
 
-def small_files(evidence: Evidence) -> list[Finding]:
-    """Return the findings on config/ and other small files, and on sizes in broker.conf that no file has."""
-    copy = evidence.copy
-    return copy.config.findings + misfit_findings(copy.misfits)
+def misfits(evidence: Evidence) -> list[Finding]:
+    """Return the findings on sizes in broker.conf that no file has."""
+    return misfit_findings(evidence.copy.misfits)
 
 
 COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the message as well
@@ -75,7 +74,7 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
 
 REST: tuple[Check, ...] = (
     *chain.from_iterable(room.checks for room in ROOMS),
-    small_files,
+    misfits,
     repaired,
 )
 

@@ -62,7 +62,6 @@ def _small(copy: OpenedCopy) -> Iterator[str]:
     yield checkpoint_layout.ABORT_FILE
     for kind in KINDS:
         yield from kind.plan_inputs(copy)
-    yield from (entry.path for entry in copy.tree.children("config") if entry.kind == "file")
 
 
 def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:

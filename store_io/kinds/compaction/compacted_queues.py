@@ -18,6 +18,7 @@ from store_io.base.java_compat import parse_number
 from store_io.broker.loading import Tree, is_folder, load_file_queue, numbered_files
 from store_io.broker.releases import BrokerRules
 from store_io.source.byte_source import name_of
+from store_io.source.store_dir import StoreListing
 
 LEAST_QUEUE_FILES = 5  # of the SparseConsumeQueue that a file of the log is at least as long as
 
@@ -139,3 +140,9 @@ def _load(queue: CompactedQueue, tree: Tree, rules: BrokerRules) -> None:
         else:
             queue.not_loaded = refusal
         return
+
+
+def compacted_log(listing: StoreListing) -> str:
+    """A file of a compacted topic's own log; "" without one."""
+    folders = f"{COMPACTED_LOG}/", f"{COMPACTED_QUEUE}/"
+    return next((f.path for f in listing.files if f.kind == "file" and f.size and f.path.startswith(folders)), "")

@@ -7,14 +7,13 @@ Source: ConfigManager.load and loadBak, RocksDBTopicConfigManager.merge (config.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas import commitlog_layout
 from schemas.advice import Advice, Cause, Gap, Refusal, Step
 from schemas.finding_codes import Code
-from schemas.rows import Finding, QueueKey, Row
+from schemas.rows import Finding, Row
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
@@ -466,27 +465,3 @@ def is_offset(value: Any, offset: int) -> bool:
         return integer(value, 64) == offset
     except ConfigFault:
         return False
-
-
-def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
-    """Return the consumer groups whose offset lies beyond the end that their queue would have. Sorted.
-
-    ends: queue -> maximum offset. A queue that is not there counts as empty if its topic is still configured; offsets of deleted
-    topics lie around in healthy stores.
-    """
-    found = []
-    for (group, topic, queue_id), offset in config.offsets.items():
-        end = ends.get((topic, queue_id), 0 if topic in (config.topics or {}) else None)
-        if end is not None and offset > end:
-            found.append({"group": group, "topic": topic, "queue_id": queue_id, "offset": offset, "new_max": end})
-    return sorted(found, key=lambda row: (row["group"], row["topic"], row["queue_id"]))
-
-
-def delays_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
-    """Delay levels whose offset lies beyond the end of their queue (level 1 is queue 0). Sorted."""
-    found = []
-    for level, offset in sorted(config.delay_offsets.items()):
-        end = ends.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
-        if offset > end:
-            found.append({"level": level, "offset": offset, "new_max": end})
-    return found

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
 
-from schemas.advice import LeftOut
+from schemas.advice import Advice, LeftOut, Step
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.packed import keys_of
 from store_io.base.tasks import Task
-from store_io.broker.queues.combination import light_twice
+from store_io.broker.queues.combination import combination, light_twice
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.kinds.queues.queue_kind import QUEUE_GROUP_COUNT, QUEUES
 from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueue, TwinResult, TwinTask, least_offset
@@ -48,6 +48,10 @@ class RocksQueues(Kind[None, RocksQueueResults, RocksQueueResults]):
     task_types = (KeyRangeTask, TwinTask)
     left_out = ((TwinTask, LeftOut.DOUBLE_WRITE),)
     looks_again = (TwinTask,)
+
+    def no_repair(self, copy: OpenedCopy) -> Advice | None:
+        beside = _beside_double_write(copy)
+        return Advice(Step.NO_DOUBLE_WRITE_REPAIR, (beside,)) if beside else None
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan look up each message's entries in RocksDB, if consumers are served from there."""
@@ -134,3 +138,20 @@ class RocksQueues(Kind[None, RocksQueueResults, RocksQueueResults]):
 
 
 ROCKS_QUEUES = RocksQueues()
+
+
+def _beside_double_write(copy: OpenedCopy) -> str:
+    """Name a feature in use whose effect on a double write of queues no repair knows, or ""."""
+    rules = copy.rules
+    if not rules.combined_queues:
+        return ""
+    if copy.batch_topics:
+        return "topics of type BatchCQ"
+    if rules.value("duplicationEnable"):
+        return "duplicationEnable"
+    loads, light_alone = combination(rules).loads, combination(rules).light_in_rocksdb
+    if rules.lmq_in_files != rules.lmq_in_rocksdb and not light_alone:
+        return f"light queues in {'files' if rules.lmq_in_files else 'RocksDB'} alone"
+    return (
+        f"queues of one kind alone (combineCQLoadingCQTypes={rules.value('combineCQLoadingCQTypes')})" if len(loads) == 1 else ""
+    )

@@ -20,8 +20,8 @@ from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
 from store_io.kinds.compaction.compacted_queues import CompactedStore
 from store_io.kinds.compaction.compaction_kind import COMPACTION
+from store_io.kinds.config.config_kind import CONFIG, ConfigFiles
 from store_io.kinds.config.config_reader import StoreConfig
-from store_io.kinds.config.start_files import StartFiles
 from store_io.kinds.controller.controller_kind import CONTROLLER, ControllerFiles
 from store_io.kinds.dledger.ledger_kind import LEDGER, LedgerParts
 from store_io.kinds.index.index_kind import INDEX, IndexResults
@@ -100,9 +100,11 @@ def copy_of(
     data: Mapping[str, bytes] | None = None,
     release: str = "5.3.3",
     of_kinds: Mapping[Kind[Any, Any, Any], Any] | None = None,
+    config: StoreConfig | None = None,
     **facts: Any,
 ) -> OpenedCopy:
-    """A copy with these files. data: the bytes of those that can be read. of_kinds: what kinds have found in small files."""
+    """A copy with these files. data: the bytes of those that can be read. of_kinds: what kinds have found in small files. config:
+    the tables."""
     lengths = {**(files or {}), **{path: len(content) for path, content in (data or {}).items()}}
     listing = listing_of(lengths)
     tree, rules = Tree(listing.files), broker_rules(release, SETTINGS)
@@ -116,10 +118,8 @@ def copy_of(
         "misfits": (),
         "tree": tree,
         "unmodelled": (),
-        "config": StoreConfig(),
         "batch_topics": frozenset(),
         "loaded": load_store(tree, rules, frozenset()),
-        "start_files": StartFiles(),
         "checkpoint": Checkpoint(),
         "segment_files": sorted(segments_of(tree, rules), key=lambda f: f.start),
         "queue_folders": folders,
@@ -127,6 +127,7 @@ def copy_of(
         "headers": {file.path: IndexHeader() for file in index},
     }
     own = {
+        CONFIG.name: ConfigFiles(cast(ByteSource, FakeSource(data or {})), listing, rules, config or StoreConfig()),
         INDEX.name: index,
         LEDGER.name: LedgerParts(),
         COMPACTION.name: CompactedStore(),
