@@ -272,10 +272,6 @@ class StoreAudit:
         return self.copy.segment_files
 
     @property
-    def queue_folders(self) -> Mapping[QueueKey, str]:
-        return self.copy.queue_folders
-
-    @property
     def prediction(self) -> Prediction | None:
         return self._asking.prediction if self._asking is not None else None
 

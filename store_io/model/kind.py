@@ -17,12 +17,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from schemas.advice import Advice, Gap, LeftOut, Refusal
-from schemas.rows import AuditOutcome, Row
+from schemas.rows import AuditOutcome, EarlierRun, QueueKey, QueueSummary, Row
 from store_io.base.tasks import Task
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree, load_store
 from store_io.broker.prediction import Checkpoint
+from store_io.broker.recovery import AskedRecovery, Fold
 from store_io.broker.releases import BrokerRules
 from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import ByteSource
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from store_io.model.audit_request import AuditRequest
     from store_io.model.evidence import Evidence
     from store_io.model.opened_copy import OpenedCopy
+    from store_io.model.queue_views import KnownQueues
 
 Facts = TypeVar("Facts")
 Results = TypeVar("Results")
@@ -80,11 +82,20 @@ class Opening:
 
 @dataclass(frozen=True)
 class Refusals:
-    """The reasons of one kind why a broker does not start, by the moment at which the broker meets them."""
+    """The reasons of one kind why a broker does not start, by the moment at which the broker meets them.
 
+    by_settings: before it reads a file. before_load: before the store's own load(). in_load: before load() looks at names and
+    lengths of log and queues; after_files: once these are right.
+    after_recovery: before start(). in_start: in it. at_last: when all else is done.
+    """
+
+    by_settings: Refusal | None = None
     before_load: Refusal | None = None
+    in_load: Refusal | None = None
+    after_files: Refusal | None = None
     after_recovery: Refusal | None = None
     in_start: Refusal | None = None
+    at_last: Refusal | None = None
 
 
 @dataclass(frozen=True)
@@ -179,6 +190,28 @@ class Kind(Generic[Facts, Results, View]):
     def after_load(self, copy: OpenedCopy, found: Results, loaded: LoadedStore) -> LoadedStore:
         """Return what load() makes of the store once it has read the files of this kind. loaded: without them."""
         return loaded
+
+    def add_to_recovery(self, copy: OpenedCopy, found: Results, asked: AskedRecovery) -> None:
+        """Add what a broker's recovery reads of these files, or choose the recovery of a store that has them."""
+
+    def doubts(self, copy: OpenedCopy, found: Results, recovery: Fold) -> Iterable[Gap]:
+        """Return why nobody can say what a broker does that would start, after its recovery was followed."""
+        return ()
+
+    def read_queues(self, copy: OpenedCopy, found: Results, served: bool) -> Mapping[QueueKey, QueueSummary]:
+        """Return the queues that were read: those from which consumers are served, or the others of a double write."""
+        return {}
+
+    def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
+        """Return what is known of all queues, with what this kind knows."""
+        return known
+
+    def unchanged(self, copy: OpenedCopy, found: Results, before: EarlierRun, gone: bool) -> bool:
+        """Say whether the entries that an earlier run has compared are still there. Added ones do not count.
+
+        gone: a segment is gone, so retention may have taken files of its entries as well.
+        """
+        return True
 
     def view(self, evidence: Evidence) -> View:
         """Return what facts and results say together; it is made once for each evidence. The default: the results alone."""

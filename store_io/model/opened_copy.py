@@ -8,16 +8,13 @@ from functools import cached_property
 from typing import Any
 
 from schemas.advice import Gap
-from schemas.rows import MappedFile, QueueKey
+from schemas.rows import MappedFile
 from store_io.base.java_compat import MAX_LONG
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.loading import LoadedStore, Tree
 from store_io.broker.prediction import Checkpoint
-from store_io.broker.queues.combination import light_from_rocksdb
-from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.model.facts.log_place import LogPlace
 from store_io.model.facts.size_misfits import Misfit
 from store_io.model.kind import Facts, Kind
@@ -25,15 +22,6 @@ from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 
 MAX_PHY_OFFSET = MAX_LONG
-
-
-@dataclass(frozen=True)
-class TwinQueues:
-    """Both kinds of queues of a store that combines them. The kind that is read is in `OpenedCopy`'s own fields as well."""
-
-    table: QueueTable
-    folders: Mapping[QueueKey, str]
-    files: Mapping[QueueKey, tuple[MappedFile, ...]]
 
 
 @dataclass(frozen=True)
@@ -45,8 +33,6 @@ class OpenedCopy:
     loaded: the files that the release's load() maps, or why it refuses.
     segment_files: by name, those that load() leaves out too.
     headers: those of the index files that can be read, by path, in the order of their names.
-    queue_table: that of queues in RocksDB; None: consumers are served from files.
-    twins: those of queues that are written twice.
     epochs: those of a replica in controller mode, by number.
     marks: the marks of index and transactions in RocksDB, if a start asks for them.
     known_topics, write_queues: as in `Opening`.
@@ -65,11 +51,7 @@ class OpenedCopy:
     loaded: LoadedStore
     checkpoint: Checkpoint
     segment_files: list[MappedFile]
-    queue_folders: Mapping[QueueKey, str]
-    queue_files: Mapping[QueueKey, tuple[MappedFile, ...]]
     headers: dict[str, IndexHeader]
-    queue_table: QueueTable | None = None
-    twins: TwinQueues | None = None
     epochs: tuple[Epoch, ...] = ()
     marks: tuple[int | None, ...] = ()
     known_topics: frozenset[str] | None = None
@@ -81,21 +63,6 @@ class OpenedCopy:
         """Return what listing and small files say of a kind of files."""
         found: Facts = self.facts[kind.name]
         return found
-
-    @property
-    def light_table(self) -> QueueTable | None:
-        """Return the table of light queues in RocksDB, if consumers are served from files but for these."""
-        return self.twins.table if self.twins is not None and light_from_rocksdb(self.rules) else None
-
-    def table_of(self, key: QueueKey) -> QueueTable | None:
-        """The database from which consumers of this queue are served; None: they are served from files."""
-        light = self.light_table
-        return light if light is not None and key[0].startswith(LMQ_PREFIX) else self.queue_table
-
-    @property
-    def database_table(self) -> QueueTable | None:
-        """Return the table of queues in RocksDB, whether consumers are served from them or only from their twins in files."""
-        return self.twins.table if self.twins is not None else self.queue_table
 
     @property
     def unclean(self) -> bool:

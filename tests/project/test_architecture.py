@@ -28,7 +28,6 @@ NOT_YET: dict[str, set[str]] = {
     "broker.settings.read_settings": {"kinds", "log"},
     "log.scan.segment_runs": {"kinds"},
     "log.scan.segment_scan": {"kinds"},
-    "model.opened_copy": {"kinds"},
     "model.queue_leftovers": {"kinds"},
 }
 # Folders of jobs, from what a command line is to the commands. `installation` is for all of them; `entry` and `warm_up` use all.

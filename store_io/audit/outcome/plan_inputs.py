@@ -69,13 +69,10 @@ def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
 
     If a path comes twice the last one counts.
     """
-    copy = evidence.copy
-    for file in chain(evidence.unread, chain.from_iterable(copy.queue_files.values())):
+    for file in evidence.unread:
         known = evidence.earlier.reused_segment(file.path)
         yield file.path, file.size, known.row.get("digest") or "" if known is not None else ""
     yield from ((segment.path, segment.size, segment.digest) for segment in evidence.segments)
-    for queue in evidence.every_queue:
-        yield from ((path, copy.size_of(path), digest) for path, digest in queue.digests.items())
     for kind in KINDS:
         yield from kind.digests(evidence)
 

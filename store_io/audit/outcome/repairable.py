@@ -26,7 +26,7 @@ def without_promise(finding: Finding, evidence: Evidence, refused: Advice | None
     copy, step = evidence.copy, finding.next
     if step is not None and (copy.rules.value("enableDLegerCommitLog") or refused):  # and no donor is taken for a DLedger log
         step = Advice(WITHOUT_DONOR.get(step.step, step.step), step.values)
-    if copy.queue_table is not None and copy.twins is None and _is_dispatched(finding, evidence):
+    if copy.rules.rocksdb_queues and _is_dispatched(finding, evidence):
         step = STARTS_DISPATCH
     elif step in BY_A_REPAIR:
         step = refused or step

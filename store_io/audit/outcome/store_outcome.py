@@ -23,6 +23,7 @@ from store_io.broker.releases import Setting
 from store_io.broker.settings.unsafe_settings import unsafe_settings
 from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.kinds.index.index_kind import INDEX
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.records.properties import parse_properties
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
@@ -44,7 +45,7 @@ def not_read(evidence: Evidence) -> Row:
     segments = [f for f in evidence.unread if f.path not in reused]
     kept = [f for f in evidence.unread if f.path in reused]
     read = {path for queue in evidence.every_queue for path in queue.digests}
-    queues = [f for files in copy.queue_files.values() for f in files if f.path not in read]
+    queues = [f for files in copy[QUEUES].served.files.values() for f in files if f.path not in read]
     index = [f for f in copy[INDEX] if f.path not in evidence[INDEX]]
     if not (segments or kept or queues or index):
         return {}
@@ -68,7 +69,7 @@ def not_read_gaps(evidence: Evidence, left_out: Row) -> list[Gap]:
     counts: list[int] = []
     for count, size, every in (
         ("segments", "segment_bytes", len(copy.segment_files)),
-        ("queue_files", "queue_bytes", sum(map(len, copy.queue_files.values()))),
+        ("queue_files", "queue_bytes", sum(map(len, copy[QUEUES].served.files.values()))),
         ("index_files", "index_bytes", len(copy[INDEX])),
     ):
         counts += [left_out.get(count, 0), every, left_out.get(size, 0)]

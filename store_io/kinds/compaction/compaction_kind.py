@@ -17,6 +17,7 @@ from store_io.kinds.compaction.compacted_queues import CompactedStore, compacted
 from store_io.kinds.compaction.log_messages import LogFiles
 from store_io.kinds.compaction.sparse_recovery import SparseRecovery, recovered
 from store_io.kinds.config.config_kind import CONFIG
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.kind import Cure, Kind, Opening
@@ -99,13 +100,13 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
         """
         queues, topics = copy[self].queues, copy[CONFIG].tables.compacted_topics  # looked for among all topics
         if copy.rules.compacts and not request.quick:
-            for key, files in items_of(copy.queue_files) if topics else ():
+            for key, files in items_of(copy[QUEUES].served.files) if topics else ():
                 if key[0] in topics and key[0] not in copy.batch_topics and key not in queues:
                     yield _without_log(request, copy, key, files)
         for key, queue in sorted(queues.items()):
             log, entries = ({f.start: f for f in reversed(files)} for files in (queue.all_log, queue.all_entries))
             names = sorted(log.keys() | entries.keys())
-            queue_files = () if key[0] in copy.batch_topics else copy.queue_files.get(key, ())
+            queue_files = () if key[0] in copy.batch_topics else copy[QUEUES].served.files.get(key, ())
             for start in names[copy.rules.first_recovered(len(names)) :] if request.quick else names:
                 yield CompactedFileTask(
                     request.store,

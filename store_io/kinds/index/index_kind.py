@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemas.rows import Finding, IndexFileSummary, MappedFile
+from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile
 from schemas.store_names import INDEX as FOLDER
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
@@ -72,6 +72,13 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             place = request.store, request.location, copy.rules, file.path, file.size
             yield IndexTask(*place, newest=newest, unclean=copy.unclean, previous_end=end, not_after=request.not_after)
             before = copy.headers.get(file.path)
+
+    def unchanged(self, copy: OpenedCopy, found: IndexResults, before: EarlierRun, gone: bool) -> bool:
+        newest, index = max(before.index, default=""), found.files
+        return all(
+            (path in index and (path == newest or index[path].digest == digest)) or gone and path not in copy.tree.by_path
+            for path, digest in before.index.items()
+        )
 
     def take(self, found: IndexResults, result: IndexFileSummary) -> None:
         result.findings = found.findings.of(result.findings)

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 
 from schemas.rows import EXTENT_MESSAGE, RUN_DTYPE, WALK_BOTH, Extent, MappedFile, QueueKey, SegmentSummary, StoreFile
-from schemas.store_names import QUEUES
 from store_io.audit.rounds.collected import Collected
 from store_io.base.errors import Unreadable
 from store_io.broker.index_state import IndexHeader
@@ -25,6 +24,8 @@ from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.controller.controller_kind import CONTROLLER, ControllerFiles
 from store_io.kinds.dledger.ledger_kind import LEDGER, LedgerParts
 from store_io.kinds.index.index_kind import INDEX, IndexResults
+from store_io.kinds.queues.queue_kind import QUEUES, FileQueues, QueuePlaces
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES, QueueDatabase
 from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
 from store_io.kinds.timers.timer_kind import TIMERS, TimerStore
 from store_io.model.audit_request import AuditRequest
@@ -108,12 +109,14 @@ def copy_of(
     lengths = {**(files or {}), **{path: len(content) for path, content in (data or {}).items()}}
     listing = listing_of(lengths)
     tree, rules = Tree(listing.files), broker_rules(release, SETTINGS)
-    folders = dict(queue_folders(tree, QUEUES))
+    folders = dict(queue_folders(tree, "consumequeue"))
+    places = QueuePlaces(folders, {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()})
+    source = cast(ByteSource, FakeSource(data or {}))
     index = [MappedFile(e.path, int(e.path.rpartition("/")[2]), e.size) for e in tree.children("index") if e.path[6:].isdecimal()]
     known: dict[str, Any] = {
         "listing": listing,
         "no_store": "",
-        "source": cast(ByteSource, FakeSource(data or {})),
+        "source": source,
         "rules": rules,
         "misfits": (),
         "tree": tree,
@@ -122,13 +125,13 @@ def copy_of(
         "loaded": load_store(tree, rules, frozenset()),
         "checkpoint": Checkpoint(),
         "segment_files": sorted(segments_of(tree, rules), key=lambda f: f.start),
-        "queue_folders": folders,
-        "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
         "headers": {file.path: IndexHeader() for file in index},
     }
     own = {
-        CONFIG.name: ConfigFiles(cast(ByteSource, FakeSource(data or {})), listing, rules, config or StoreConfig()),
+        CONFIG.name: ConfigFiles(source, listing, rules, config or StoreConfig()),
         INDEX.name: index,
+        QUEUES.name: FileQueues(source, places, places),
+        ROCKS_QUEUES.name: QueueDatabase(source),
         LEDGER.name: LedgerParts(),
         COMPACTION.name: CompactedStore(),
         CHECKPOINT.name: StoredCheckpoint(True, 4096),
