@@ -30,9 +30,9 @@ from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueu
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
 from store_io.kinds.rocksdb_queues.queue_keys import queue_prefix
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
+from store_io.kinds.rocksdb_queues.queue_table import KnownEnds, QueueTable, read_queue_table
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEnds, KnownEntries
+from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
