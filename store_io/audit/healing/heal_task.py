@@ -19,8 +19,8 @@ from store_io.audit.healing.witnesses import LogOrder, Misplaced, Says, by_entry
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.queue_kind import QUEUES
-from store_io.kinds.queues.queue_store import QueuePaths, QueueStore, open_queue_store
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
+from store_io.log.entries.queue_store import QueuePaths, QueueStore, open_queue_store
 from store_io.log.records.framing import PLAIN
 from store_io.log.records.message_columns import RecordCheck
 from store_io.model.opened_copy import OpenedCopy

@@ -19,7 +19,8 @@ from store_io.broker.queues.combination import light_expected, light_from_rocksd
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries
 from store_io.broker.recovery import AskedRecovery
-from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask, read_file_entries
+from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
+from store_io.log.entries.file_entries import read_file_entries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence

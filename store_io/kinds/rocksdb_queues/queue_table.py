@@ -14,8 +14,8 @@ from schemas.advice import Gap, Refusal, RefusalKind
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd, StoredEnds
-from store_io.kinds.rocksdb_queues.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader
+from store_io.log.entries.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
+from store_io.log.entries.stored_entries import EntryReader
 from store_io.rocksdb.database import Database, DatabaseDamaged, StoredDatabase, TableFile
 from store_io.source.byte_source import ByteSource
 

@@ -27,7 +27,7 @@ from store_io.broker.queues.start_databases import database_folder
 from store_io.broker.recovery import Fold
 from store_io.broker.start_segment import StartSearch
 from store_io.kinds.dledger.ledger_fold import LedgerFold
-from store_io.kinds.rocksdb_queues.stored_entries import KnownEntries
+from store_io.log.entries.stored_entries import KnownEntries
 
 COMPACTED_FROM = 2  # so many tables are compacted at once (RocksDBOptionsFactory.createCQCFOptions, createOffsetCFOptions)
 

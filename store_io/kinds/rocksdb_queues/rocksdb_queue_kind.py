@@ -28,11 +28,11 @@ from store_io.broker.releases import BrokerRules
 from store_io.kinds.queues.queue_kind import QUEUE_GROUP_COUNT, QUEUES, leftover_task
 from store_io.kinds.rocksdb_queues.double_write_compare import TwinGap, TwinQueue, TwinResult, TwinTask, least_offset
 from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
-from store_io.kinds.rocksdb_queues.queue_keys import queue_prefix
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask
 from store_io.kinds.rocksdb_queues.queue_table import KnownEnds, QueueTable, read_queue_table
 from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEntries
+from store_io.log.entries.queue_keys import queue_prefix
+from store_io.log.entries.stored_entries import EntryReader, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence

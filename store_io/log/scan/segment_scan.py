@@ -37,9 +37,9 @@ from store_io.broker.releases import BrokerRules
 from store_io.kinds.index.index_files import IndexFileRef, SegmentPlace
 from store_io.kinds.index.index_merge import IndexMerge
 from store_io.kinds.index.odd_entries import NEAR_BYTES
-from store_io.kinds.queues.queue_probe import QueueProbe
-from store_io.kinds.queues.queue_store import QueuePaths, open_queue_store
 from store_io.kinds.timers.timer_records import TimerRecords
+from store_io.log.entries.queue_probe import QueueProbe
+from store_io.log.entries.queue_store import QueuePaths, open_queue_store
 from store_io.log.records import bridges
 from store_io.log.records.message_columns import (
     INNER_ALONE,

@@ -11,7 +11,7 @@ from schemas.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_
 from schemas.rows import QueueKey
 from store_io.base.java_compat import MAX_LONG
 from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable
-from store_io.kinds.rocksdb_queues.queue_keys import after, entry_key, queue_prefix
+from store_io.log.entries.queue_keys import after, entry_key, queue_prefix
 from store_io.log.scan.segment_findings import Place
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDatabase
 from store_io.source.byte_source import ByteSource
