@@ -128,7 +128,7 @@ class Audited:
             queue_files={},
             batch_queue_files={},
             ext_files={},
-            index_files=(),
+            index=None,
             expect_queues=False,
             probe=False,
             digest=False,

@@ -42,24 +42,6 @@ class IndexFileRef:
         return entry_position(self.slots, number)
 
 
-@dataclass(frozen=True)
-class SegmentPlace:
-    """A segment and its place in the log.
-
-    base_offset: the physical offset of its first byte.
-    log_end: the physical offset of the log's end.
-    """
-
-    path: str
-    base_offset: int
-    size: int
-    log_end: int
-
-    def holds(self, phy_offset: int) -> bool:
-        """Whether that offset lies in it."""
-        return self.base_offset <= phy_offset < self.base_offset + self.size
-
-
 def read_range(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.ndarray:
     """Entries [low, high) as the file has them."""
     data = np.zeros((high - low) * layout.ENTRY_BYTES, np.uint8)

@@ -13,6 +13,7 @@ from store_io.base.packed import PackedWhenMany
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
 from store_io.kinds.index.index_files import IndexFileRef
+from store_io.kinds.index.index_merge import IndexFollower
 from store_io.kinds.index.index_reader import IndexTask, read_header
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
@@ -58,7 +59,9 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
         files = copy[self]
         if request.quick or len(files) != len(copy.headers):
             return task
-        return replace(task, index_files=tuple(_ref(copy, files, number) for number in range(len(files))))
+        if not files:
+            return task
+        return replace(task, index=IndexFollower(tuple(_ref(copy, files, number) for number in range(len(files)))))
 
     def nothing_found(self) -> IndexResults:
         return IndexResults()

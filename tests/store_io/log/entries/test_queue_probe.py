@@ -43,7 +43,7 @@ def store(root: Path, messages: list[Message], sizes: Sizes | None = None, relea
 
 
 def scan(made: Store, **more: Any) -> list[SegmentSummary]:
-    return scan_store(made.root, made.broker_conf, made.release, index_files=(), **more)
+    return scan_store(made.root, made.broker_conf, made.release, index=None, **more)
 
 
 def matched(summaries: list[SegmentSummary]) -> list[tuple[int, int, int, int]]:
