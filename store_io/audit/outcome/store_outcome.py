@@ -17,6 +17,7 @@ from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
 from store_io.audit.outcome.verdict import verdict_parts
 from store_io.base.exit_codes import INCOMPLETE, of_store
+from store_io.base.java_properties import parse_properties
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
 from store_io.broker.releases import Setting
@@ -24,7 +25,6 @@ from store_io.broker.settings.unsafe_settings import unsafe_settings
 from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.kinds.index.index_kind import INDEX
 from store_io.kinds.queues.queue_kind import QUEUES
-from store_io.log.records.properties import parse_properties
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
 from store_io.model.facts.odd_settings import ignored_lines, odd_settings

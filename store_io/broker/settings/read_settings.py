@@ -32,6 +32,7 @@ from schemas.store_names import (
 )
 from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.java_compat import parse_number
+from store_io.base.java_properties import parse_properties
 from store_io.broker.queues.start_databases import opened_databases
 from store_io.broker.releases import (
     ALL_DEFAULTS,
@@ -56,7 +57,6 @@ from store_io.broker.settings.config_rules import (
 )
 from store_io.broker.settings.ledger_files import ledger_folders
 from store_io.kinds.compaction.compacted_queues import inferred_settings
-from store_io.log.records.properties import parse_properties
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, folder_of, name_of, open_source
 from store_io.source.file_columns import Chosen
