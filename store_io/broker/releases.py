@@ -232,6 +232,7 @@ class Setting:
 TIERED_PLUG_IN = "org.apache.rocketmq.tieredstore.TieredMessageStore"
 DEFAULT_COMPACTED_LOG_BYTES = 100 << 20
 DEFAULT_COMPACTED_QUEUE_BYTES = 10 << 20
+LEAST_COMPACTED_FILES = 5  # of the SparseConsumeQueue that a file of a compacted log is at least as long as
 DECISIVE = "duplicationEnable", "forceVerifyPropCRC", "storeType"
 """Settings that move where recovery of the same bytes ends."""
 
@@ -335,6 +336,19 @@ def parse_delay_levels(text: str) -> dict[int, int]:
 def index_bytes(slots: int, entries: int) -> int:
     """The length of an index file."""
     return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * slots + index_layout.ENTRY_BYTES * entries
+
+
+def compacted_entries_bytes(configured: int) -> int:
+    """The length of a SparseConsumeQueue's files: whole entries."""
+    return configured // consumequeue_layout.BATCH_ENTRY_BYTES * consumequeue_layout.BATCH_ENTRY_BYTES
+
+
+def compacted_log_bytes(configured: int, entries_bytes: int) -> int:
+    """The length of a compacted log's files: a multiple of the other files', at least `LEAST_COMPACTED_FILES` of them."""
+    count, rest = divmod(configured, entries_bytes)
+    if count < LEAST_COMPACTED_FILES:
+        return entries_bytes * LEAST_COMPACTED_FILES
+    return (count if 0 < rest < entries_bytes >> 1 else count + 1) * entries_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
