@@ -22,11 +22,11 @@ from store_io.broker.message_verdict import Message, tags_code_of
 from store_io.broker.queues.multi_dispatch import multi_dispatch
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.index.index_kind import INDEX
-from store_io.kinds.index.index_reader import entry_position
 from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.log.entries.file_entries import entries_of, read_entries, unit_bytes
+from store_io.log.entries.index_entries import entry_position
 from store_io.log.entries.stored_entries import EntryReader, plain_entries
 from store_io.messages.redaction import Redaction
 from store_io.messages.stored_entry_rows import data_windows

@@ -12,9 +12,9 @@ from store_io.base.java_compat import parse_number
 from store_io.base.packed import PackedWhenMany
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
-from store_io.kinds.index.index_files import IndexFileRef
 from store_io.kinds.index.index_merge import IndexFollower
-from store_io.kinds.index.index_reader import IndexTask, read_header
+from store_io.kinds.index.index_reader import IndexTask
+from store_io.log.entries.index_entries import IndexFileRef, read_header
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence

@@ -22,8 +22,10 @@ from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import Verdict
-from store_io.kinds.index import index_files
-from store_io.kinds.index.index_files import (
+from store_io.kinds.index.odd_entries import NEAR_BYTES, NONE, MessageKeys, OddEntries
+from store_io.kinds.index.wrong_times import WrongTimes
+from store_io.log.entries import index_entries
+from store_io.log.entries.index_entries import (
     BLOCK_ENTRIES,
     PHY_OFFSET_POSITION,
     SECONDS_POSITION,
@@ -31,8 +33,6 @@ from store_io.kinds.index.index_files import (
     first_entry_from,
     read_range,
 )
-from store_io.kinds.index.odd_entries import NEAR_BYTES, NONE, MessageKeys, OddEntries
-from store_io.kinds.index.wrong_times import WrongTimes
 from store_io.log.records import message_columns, segment_items
 from store_io.log.records.message_columns import HAS_TAGS, Columns, entries_in_order
 from store_io.log.scan.followers import FollowedScan, SegmentPlace
@@ -112,7 +112,7 @@ def _advance(expected, i, found, j, wrong):  # type: ignore[no-untyped-def]
 _ROW, _KEY, _ENTRY, _ENTRIES, _BEGIN, _FIRST_BEGIN, _LOW_PHY, _HIGH_PHY, _AGREED = range(9)
 
 
-@kept(commitlog_layout, index_files, layout, message_columns, native, segment_items)
+@kept(commitlog_layout, index_entries, layout, message_columns, native, segment_items)
 def _agree(rows: Address, count, key_hash: Address, entries: Address, state, outside):  # type: ignore[no-untyped-def]
     """Step through messages and entries, both as stored, as long as they agree in everything; gives why it stopped.
 

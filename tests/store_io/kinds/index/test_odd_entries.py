@@ -15,8 +15,8 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Exten
 from store_io.audit.audit_store import StoreAudit
 from store_io.broker.message_verdict import VALID
 from store_io.kinds.index import odd_entries
-from store_io.kinds.index.index_files import IndexFileRef
 from store_io.kinds.index.odd_entries import NEAR_BYTES, MessageKeys, OddEntries
+from store_io.log.entries.index_entries import IndexFileRef
 from store_io.log.records.message_columns import Columns
 from store_io.log.scan.followers import SegmentPlace
 from store_io.log.scan.segment_findings import Findings
