@@ -67,6 +67,7 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
         tree=tree,
         unmodelled=tuple(not_modelled),
         batch_topics=opening.batch_topics,
+        compacted_topics=opening.compacted_topics,
         known_topics=opening.known_topics,
         write_queues=opening.write_queues,
         loaded=loaded,

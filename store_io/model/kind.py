@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from schemas.advice import Advice, Gap, LeftOut, Refusal
-from schemas.rows import AuditOutcome, EarlierRun, QueueKey, QueueSummary, Row
+from schemas.rows import AuditOutcome, EarlierRun, Finding, QueueKey, QueueSummary, Row
 from store_io.base.tasks import Task
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
@@ -46,8 +46,9 @@ class Opening:
     """A copy while it is opened.
 
     unmodelled: parts of the copy for which there are no rules; a kind adds its own.
-    topics, batch_topics, known_topics, write_queues: topics by config/. All that a table names; those of type BatchCQ; every one
-        that the broker knows, or None if nothing says that a topic was deleted; how many queues each has for writing.
+    topics, batch_topics, compacted_topics, known_topics, write_queues: topics by config/. All that a table names; those of type
+        BatchCQ; those whose consumers read a compacted log; every one that the broker knows, or None if nothing says that a topic
+        was deleted; how many queues each has for writing.
     checkpoint, headers, epochs, marks: what a broker's recovery asks small files for.
     facts: those of the kinds that were opened so far.
     A kind sets what others ask for when it is opened; config/ is opened before all others.
@@ -61,6 +62,7 @@ class Opening:
     unmodelled: list[Gap] = field(default_factory=list)
     topics: Collection[str] = ()
     batch_topics: frozenset[str] = frozenset()
+    compacted_topics: frozenset[str] = frozenset()
     known_topics: frozenset[str] | None = None
     write_queues: dict[str, int] | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
@@ -96,6 +98,15 @@ class Refusals:
     after_recovery: Refusal | None = None
     in_start: Refusal | None = None
     at_last: Refusal | None = None
+
+
+class HoldsFindings(Protocol):
+    """Something read, with the findings on it. findings_dropped: those beyond the bound, counted by code."""
+
+    @property
+    def findings(self) -> Iterable[Finding]: ...
+    @property
+    def findings_dropped(self) -> Mapping[str, int]: ...
 
 
 @dataclass(frozen=True)
@@ -205,6 +216,10 @@ class Kind(Generic[Facts, Results, View]):
     def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
         """Return what is known of all queues, with what this kind knows."""
         return known
+
+    def holders(self, found: Results) -> Iterable[HoldsFindings]:
+        """Return what the tasks have read and that holds findings. Checks make the other findings of a kind."""
+        return ()
 
     def unchanged(self, copy: OpenedCopy, found: Results, before: EarlierRun, gone: bool) -> bool:
         """Say whether the entries that an earlier run has compared are still there. Added ones do not count.

@@ -35,7 +35,7 @@ class OpenedCopy:
     headers: those of the index files that can be read, by path, in the order of their names.
     epochs: those of a replica in controller mode, by number.
     marks: the marks of index and transactions in RocksDB, if a start asks for them.
-    known_topics, write_queues: as in `Opening`.
+    batch_topics, compacted_topics, known_topics, write_queues: as in `Opening`.
     facts: what each kind of files has found when it was opened, by the kind's name.
     log_place: the CommitLog's place by broker.conf.
     """
@@ -54,6 +54,7 @@ class OpenedCopy:
     headers: dict[str, IndexHeader]
     epochs: tuple[Epoch, ...] = ()
     marks: tuple[int | None, ...] = ()
+    compacted_topics: frozenset[str] = frozenset()
     known_topics: frozenset[str] | None = None
     write_queues: Mapping[str, int] | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)

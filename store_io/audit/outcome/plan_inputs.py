@@ -13,8 +13,8 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import unless_denied
 from store_io.base.packed import in_order, packed
+from store_io.broker.settings.config_rules import MAX_FILE_BYTES
 from store_io.kinds.all_kinds import KINDS
-from store_io.kinds.config import config_reader
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
 
@@ -51,7 +51,7 @@ def _input(evidence: Evidence, path: str, said: list[_Said]) -> tuple[str, int, 
     if kind == _KNOWN:
         return path, size, digest
     try:
-        data = unless_denied(lambda: evidence.copy.source.read_small(path, config_reader.MAX_FILE_BYTES))
+        data = unless_denied(lambda: evidence.copy.source.read_small(path, MAX_FILE_BYTES))
     except StoreError:
         return next(((path, one[3], one[4]) for one in reversed(said) if one[1] == _KNOWN), None)
     return path, len(data), digest_of(data)

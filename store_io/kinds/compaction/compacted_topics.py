@@ -13,7 +13,6 @@ from schemas.finding_codes import Code
 from schemas.rows import Finding
 from store_io.base.wording import count_text
 from store_io.kinds.compaction.compaction_kind import COMPACTION
-from store_io.kinds.config.config_kind import CONFIG
 from store_io.model.evidence import Evidence
 from store_io.wording.refusals import refusal_sentence
 
@@ -64,7 +63,7 @@ def _ahead(evidence: Evidence) -> Iterator[Finding]:
     prediction = evidence.prediction
     if prediction is None or prediction.after_dispatch is None:
         return
-    topics = evidence.copy[CONFIG].tables.compacted_topics
+    topics = evidence.copy.compacted_topics
     for key, recovery in evidence[COMPACTION].start.queues.items():
         if key[0] not in topics:
             continue

@@ -16,7 +16,6 @@ from store_io.kinds.compaction.compacted_file import CompactedFileSummary, Compa
 from store_io.kinds.compaction.compacted_queues import CompactedStore, compacted_log, compacted_queues
 from store_io.kinds.compaction.log_messages import LogFiles
 from store_io.kinds.compaction.sparse_recovery import SparseRecovery, recovered
-from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
@@ -98,7 +97,7 @@ class Compaction(Kind[CompactedStore, Files, CompactedLogs]):
 
         At the quick level they are those that recovery reads.
         """
-        queues, topics = copy[self].queues, copy[CONFIG].tables.compacted_topics  # looked for among all topics
+        queues, topics = copy[self].queues, copy.compacted_topics  # looked for among all topics
         if copy.rules.compacts and not request.quick:
             for key, files in items_of(copy[QUEUES].served.files) if topics else ():
                 if key[0] in topics and key[0] not in copy.batch_topics and key not in queues:

@@ -59,7 +59,7 @@ class Config(Kind[ConfigFiles, None, ConfigTables]):
         tables = read_config(source, listing, rules)
         opening.gaps.add(tables.problems)
         opening.topics = (tables.topics or {}).keys()
-        opening.batch_topics = _batch_topics(opening, tables)
+        opening.batch_topics, opening.compacted_topics = _batch_topics(opening, tables), tables.compacted_topics
         # Tables in a database that is not in the copy say of no topic that it was deleted.
         folder = tables.database
         if not folder or any(entry.path.startswith(f"{folder}/") for entry in listing.files):

@@ -22,6 +22,7 @@ from store_io.broker.settings.config_rules import (
     DELAY_OFFSETS,
     GROUPS,
     LMQ_OFFSETS,
+    MAX_FILE_BYTES,
     SECOND_VERSION_FOLDER,
     TOPICS,
     ConfigRules,
@@ -64,10 +65,7 @@ from store_io.kinds.config.texts.values import NotExact
 from store_io.source.byte_source import ByteSource, name_of
 from store_io.source.store_dir import StoreListing
 
-# What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
-# values, the offsets of a group in four queues of each of them some 110 MB and 10 million.
-MAX_FILE_BYTES = 256 << 20
-MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000
+MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000  # of a file of `MAX_FILE_BYTES`
 BACKUP = ".bak"
 MAX_BACKUP_BYTES = 16 << 20  # of one that nobody needs
 _VERSION = re.compile(rb'"dataVersion"\s*:\s*\{[^{}]*?"counter"\s*:\s*([0-9]{1,18})\b')

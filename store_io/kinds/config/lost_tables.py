@@ -13,12 +13,21 @@ from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
-from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
+from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    DATABASE_TABLES,
+    DELAY_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
+    TABLE_NOUNS,
+    TOPICS,
+    config_rules,
+)
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import BACKUP, Load, StoreConfig
 from store_io.kinds.config.offsets_beyond import beyond_findings
 from store_io.kinds.config.other_forms import FullerForm
-from store_io.kinds.config.table_places import DATABASE_TABLES, all_places, setting_of
+from store_io.kinds.config.table_places import all_places, setting_of
 from store_io.kinds.config.texts.table_forms import FROM_VERSION
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
@@ -31,7 +40,6 @@ _MEANING = {
     CONSUMER_OFFSETS: "a start knows no consumer's offset: groups get all messages again, or skip to the end",
     DELAY_OFFSETS: "a start begins each delay level at its queue's first entry",
 }
-TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}
 _NOT_TAKEN = severity_in(Code.CONFIG_DAMAGED, Case.NOT_TAKEN)
 _MEANING[LMQ_OFFSETS] = _MEANING[CONSUMER_OFFSETS]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile
@@ -75,6 +75,9 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             place = request.store, request.location, copy.rules, file.path, file.size
             yield IndexTask(*place, newest=newest, unclean=copy.unclean, previous_end=end, not_after=request.not_after)
             before = copy.headers.get(file.path)
+
+    def holders(self, found: IndexResults) -> Iterable[IndexFileSummary]:
+        return found.files.values()
 
     def unchanged(self, copy: OpenedCopy, found: IndexResults, before: EarlierRun, gone: bool) -> bool:
         newest, index = max(before.index, default=""), found.files

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -182,6 +182,9 @@ class Queues(Kind[FileQueues, QueueResults, QueueResults]):
 
     def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
         return replace(known, files=copy[self].served.files, folders=copy[self].served.folders)
+
+    def holders(self, found: QueueResults) -> Iterable[QueueSummary]:
+        return found.summaries.values()
 
     def unchanged(self, copy: OpenedCopy, found: QueueResults, before: EarlierRun, gone: bool) -> bool:
         queues = found.summaries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
@@ -265,6 +265,9 @@ class RocksQueues(Kind[QueueDatabase, RocksQueueResults, RocksQueueResults]):
             return known
         folder = table.database.folder
         return replace(known, database=folder) if copy[self].serves == Serves.ALL else replace(known, light_database=folder)
+
+    def holders(self, found: RocksQueueResults) -> Iterable[QueueSummary]:
+        return found.summaries.values()
 
     def unchanged(self, copy: OpenedCopy, found: RocksQueueResults, before: EarlierRun, gone: bool) -> bool:
         """Return False if consumers are served from RocksDB: no digest says whether a database still holds the same entries."""

@@ -13,14 +13,21 @@ from typing import Any
 from schemas import commitlog_layout
 from schemas.rows import Row
 from store_io.base.wording import count_text
-from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
+from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    DATABASE_TABLES,
+    DELAY_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
+    TOPICS,
+    config_rules,
+)
 from store_io.kinds.config.against_queues import delay_levels_lost, table_is_wrong
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import BACKUP, Load, held_by, read_bounded
 from store_io.kinds.config.lost_tables import is_lost
 from store_io.kinds.config.rebuild.shown_tables import held_queues, shown_groups, shown_topics
 from store_io.kinds.config.rebuild.written_tables import written_tables
-from store_io.kinds.config.table_places import DATABASE_TABLES
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
 from store_io.kinds.config.texts.table_forms import MOST_NAMES, Form, chosen_form, database_forms, file_forms, not_kept, own_forms
 from store_io.kinds.config.texts.written import config_text, group_row, topic_row, version_row
