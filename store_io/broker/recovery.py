@@ -235,7 +235,7 @@ class Fold:
             self._destroy_queues()
             self.prediction.stop_reason = "no_commitlog"
             return
-        first = self._first_scan(self._start_place(m), begin)
+        first = self._first_scan(self.rules.first_recovered(len(self.segments), self._start_place(m)), begin)
         self.confirm.begin(self.segments[first.segment].start)
         end = self._read_on(first, recovery_choice(self.rules, self.checkpoint, self.unclean, dispatch_from))
         self._settle()
@@ -267,8 +267,8 @@ class Fold:
     def _search(self, unclean: bool) -> StartSearch:
         return StartSearch(self.rules, self.checkpoint, unclean, self.segments, self.scans, self.firsts, self.needs, self.marks)
 
-    def _start_place(self, m: int) -> int:
-        """The segment in which recovery begins to read."""
+    def _start_place(self, m: int) -> int | None:
+        """Return the place of the segment at which the search for the first one to read ends; None if there is no search."""
         return self._search(self.unclean).place(m)
 
     def _settle(self) -> None:

@@ -401,14 +401,15 @@ class BrokerRules(ReleaseRules):
         """One setting's value."""
         return self.settings[key].value
 
-    def first_recovered(self, count: int) -> int:
+    def first_recovered(self, count: int, found: int | None = None) -> int:
         """Return the place, among so many files, of the first that recovery reads.
 
-        So it is with ConsumeQueue files and a DLedger log's data files, and up to 5.3.1 with segments after a clean exit.
+        found: the file at which the search for it ends, if the release searches among these files.
+        It does not among ConsumeQueue files and a DLedger log's data files, and up to 5.3.1 among segments after a clean exit.
         Source: recover of ConsumeQueue, BatchConsumeQueue, SparseConsumeQueue and DLedgerMmapFileStore;
         CommitLog.recoverNormally.
         """
-        return max(0, count - 3)
+        return max(0, count - 3) if found is None else found
 
     @property
     def is_slave(self) -> bool:

@@ -161,7 +161,7 @@ class RocksFold(Fold):
         on = rules.knows_rocksdb_acceleration and rules.value("enableAcceleratedRecovery")
         return m if on and (self.unclean or rules.accelerates_after_clean_exit) else -1
 
-    def _start_place(self, m: int) -> int:
+    def _start_place(self, m: int) -> int | None:
         """Return the newest segment that begins at or below the mark.
 
         Its first record decides; after a clean exit before 5.3.4 its name.

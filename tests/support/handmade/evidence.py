@@ -179,6 +179,7 @@ def evidence_of(
         "bytes_read": 0,
     }
     results = {kind.name: kind.nothing_found() for kind in KINDS} | {INDEX.name: IndexResults(index)}
+    results[QUEUES.name].summaries.add(facts.get("queues", {}))
     results |= {kind.name: of_kind for kind, of_kind in (found or {}).items()}
     return Evidence(**{**known, "found": results, **facts})
 
