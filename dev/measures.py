@@ -78,7 +78,7 @@ def measure_scans(root: Path, bodies: Sequence[int], rounds: int) -> list[ScanTi
     best: dict[tuple[int, str], float] = {}
     for _ in range(rounds):
         for number, task in enumerate(tasks):
-            alone = replace(task, index_files=())
+            alone = replace(task, index=None)
             for buffer in buffers:
                 _keep_least(best, (number, "floor"), lambda t=task, b=buffer: _read_and_sum(source, t.path, b))  # type: ignore[misc]
             _keep_least(best, (number, "task"), lambda t=alone: run_task(t))  # type: ignore[misc]

@@ -20,7 +20,7 @@ from schemas.store_names import EPOCH_FILE, TIMER_LOG
 from store_io.base.java_compat import string_hash
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.kinds.controller.controller_files import epoch_text
-from store_io.kinds.rocksdb_queues.queue_keys import entry_key, mark_key, offset_key, queue_prefix
+from store_io.log.entries.queue_keys import entry_key, mark_key, offset_key, queue_prefix
 
 PLAIN, CONTROLLER, LEDGER, ROCKSDB, TIMERS = KINDS = ("plain", "controller", "dledger", "rocksdb", "timers")
 CONF = {

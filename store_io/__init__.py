@@ -3,8 +3,7 @@
 Four modules open stores, only for reading (`source.local_folder`, `s3_folder`, `hdfs_folder`, `arrow_folder`); one other writes
 new ones (`repair.writing.store_writer`).
 
-Folders in the order in which bytes become a plan. Each imports only from those before it; a test knows the order, and the few
-imports that do not follow it yet.
+Folders in the order in which bytes become a plan. Each imports only from those before it; a test knows the order.
 
 * `base`: errors, ranges, checksums, Java's own arithmetic, tasks.
 * `source`: the copy as files: the folders that open them, the listing, a bounded window.

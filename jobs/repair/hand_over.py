@@ -18,11 +18,11 @@ from jobs.report.texts.text import value_text
 from jobs.runtime.output import OutputFolder
 from schemas.rows import Row
 from store_io.audit.checks.repaired_store import REPORT_SUFFIX
+from store_io.base.java_properties import parse_properties
 from store_io.broker.releases import Setting, broker_rules
 from store_io.broker.settings.read_settings import given_settings
 from store_io.broker.settings.unsafe_settings import unsafe_settings
 from store_io.kinds.config.rebuild.fix_config import written_files
-from store_io.log.records.properties import parse_properties
 from store_io.model.facts.odd_settings import odd_settings
 from store_io.repair.proposals import FIX_CONFIG, RepairProposal
 from store_io.repair.repair_copy import mode_beside

@@ -173,7 +173,7 @@ def partition(tasks: Sequence[Task], cores: int) -> list[list[int]]:
 
 
 # What the tasks of one store have in common: pickled once a round, not once a partition.
-_COMMON = ("rules", "queue_files", "batch_queue_files", "ext_files", "index_files", "location", "log", "others")
+_COMMON = ("rules", "queue_files", "batch_queue_files", "ext_files", "index", "location", "log", "others")
 
 
 # Classes of their own: Python 3.13.0 lets nobody set these methods of a pickler.

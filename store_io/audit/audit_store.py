@@ -15,7 +15,7 @@ from typing import Any
 from schemas.advice import Cause, Gap
 from schemas.rows import AuditOutcome, Finding, FurthestRun, MappedFile, QueueKey, Row, SegmentSummary
 from store_io.audit.checks.all_checks import run_checks
-from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
+from store_io.audit.checks.broker_start import broker_findings
 from store_io.audit.checks.emptied import shows_a_store, shrunk_findings
 from store_io.audit.open_copy import open_copy
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, start_outcome, store_outcome
@@ -84,7 +84,6 @@ class StoreAudit:
         self.gaps = Gaps()
         self._opened: OpenedCopy | None = None
         self._asking: StoreRounds | None = None
-        self._beyond = OffsetsBeyond()
 
     # ---- rounds ----------------------------------------------------------------------------------------------------
 
@@ -166,8 +165,7 @@ class StoreAudit:
                 self.gaps.add(changes_since(evidence.copy.listing))
         if not self.gaps.faults:
             with self._telling_failed_reads():
-                self._beyond = offsets_beyond(evidence)
-                self.findings += broker_findings(evidence, self._beyond)
+                self.findings += broker_findings(evidence)
 
     # ---- what follows ----------------------------------------------------------------------------------------------
 
@@ -206,7 +204,7 @@ class StoreAudit:
         if self.failed:
             out = failed_outcome(self.request, self.gaps.faults)
         else:
-            judged = Judgement(self.findings, self.gaps, self._beyond, self.furthest, self.replicas)
+            judged = Judgement(self.findings, self.gaps, self.furthest, self.replicas)
             out = (store_outcome if self.beside is None else start_outcome)(self.evidence, judged)
             out.bytes_read += self.bytes_compared
             out.replica_group = self.request.replica_group
@@ -272,10 +270,6 @@ class StoreAudit:
     @property
     def segment_files(self) -> list[MappedFile]:
         return self.copy.segment_files
-
-    @property
-    def queue_folders(self) -> Mapping[QueueKey, str]:
-        return self.copy.queue_folders
 
     @property
     def prediction(self) -> Prediction | None:

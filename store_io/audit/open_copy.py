@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from schemas.advice import Cause, Gap, Refusal, RefusalKind
-from schemas.rows import MappedFile, QueueKey
-from schemas.store_names import BATCH_QUEUES, QUEUES
+from schemas.advice import Cause, Gap, Refusal
+from schemas.rows import MappedFile
 from store_io.base.errors import NotAStore
-from store_io.base.packed import PackedMap, joined
-from store_io.broker.loading import LoadedStore, Tree, load_store, numbered_files, queue_folders, segments_of
-from store_io.broker.queues.combination import combination_refusal, late_combination_refusal, light_from_rocksdb, reads_rocksdb
-from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.broker.queues.start_databases import database_folder, folder_refusal
+from store_io.broker.loading import LoadedStore, Tree, segments_of
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
-from store_io.broker.settings.config_rules import TOPICS
 from store_io.broker.settings.read_settings import read_settings
 from store_io.kinds.all_kinds import KINDS
-from store_io.kinds.config import config_reader
-from store_io.kinds.config.config_reader import StoreConfig
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable, read_queue_table
 from store_io.model.audit_request import AuditRequest
 from store_io.model.facts.log_place import log_place
 from store_io.model.facts.odd_settings import unknown_names
 from store_io.model.facts.size_misfits import size_misfits
-from store_io.model.facts.unjudged import start_files
 from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Opening
-from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy, TwinQueues
+from store_io.model.opened_copy import MAX_PHY_OFFSET, OpenedCopy
 from store_io.model.other_kinds import unmodelled
-from store_io.rocksdb.database import find_database
 from store_io.source import store_dir
-from store_io.source.byte_source import ByteSource, name_of, open_source
-from store_io.source.store_dir import StoreListing
+from store_io.source.byte_source import open_source
 
 
 def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = None) -> OpenedCopy:
@@ -53,46 +41,22 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
     tree = Tree(listing.files)
     not_modelled = unmodelled(listing, rules, request.broker_conf is not None)
     gaps.add([*filter(None, [place.asked]), *not_modelled, *store_dir.unreadable_parts(listing)])
-    config = config_reader.read_config(source, listing, rules)
-    gaps.add(config.problems)
-    batch_topics = _batch_topics(tree, config, listing, rules)
-    if rules.combined_queues and batch_topics:
-        not_modelled.append(Gap(Cause.DOUBLE_WRITE_BATCH))
-    loaded = load_store(tree, rules, batch_topics, (config.topics or {}).keys())
-    starting = start_files(source, listing, config, rules)
-    gaps.add(starting.broken)
-    opening = Opening(source, listing, tree, rules, loaded, gaps)
+    opening = Opening(source, listing, tree, rules, gaps, not_modelled)
     for kind in KINDS:
         opening.facts[kind.name] = kind.open(opening)
+    loaded = opening.loaded
     refusals = [kind.refusals(opening.facts[kind.name]) for kind in KINDS]
-    table = (
-        _queue_table(source, tree, rules, gaps) if rules.rocksdb_queues or rules.combined_queues and not not_modelled else None
-    )
-    in_folder, of_mark = (folder_refusal(tree, rules), _mark_refusal(table)) if table is not None else (None, None)
+
+    def met(moment: str) -> list[Refusal]:
+        return [refusal for each in refusals if (refusal := getattr(each, moment)) is not None]
+
     # A broker ends at the first of these that it comes to.
-    first = [starting.refusal, *(each.before_load for each in refusals), in_folder, loaded.refusal, of_mark]
+    first = [*met("by_settings"), *met("before_load"), *met("in_load"), loaded.refusal, *met("after_files")]
     loaded.refusal = next(filter(None, first), None)
-    recovered, started = [each.after_recovery for each in refusals], [each.in_start for each in refusals]
-    loaded.index_refusal = next(filter(None, [loaded.index_refusal, *recovered, starting.late_refusal, *started]), None)
-    if rules.combined_queues:
-        loaded.refusal = combination_refusal(rules) or loaded.refusal
-        loaded.index_refusal = loaded.index_refusal or late_combination_refusal(rules)
-    not_modelled += _unmodelled_queues(table, loaded, rules) if table is not None else []
+    later = [loaded.index_refusal, *met("after_recovery"), *met("in_start"), *met("at_last")]
+    loaded.index_refusal = next(filter(None, later), None)
     not_modelled += [Gap(Cause.SEGMENT_OUT_OF_RANGE, f.path, (f.start,)) for f in loaded.segments if not _in_range(f)]
     gaps.add(not_modelled)
-    folders: PackedMap[QueueKey, str] = queue_folders(tree, QUEUES) if not rules.rocksdb_queues else PackedMap()
-    if rules.batch_queues and not rules.rocksdb_queues:
-        # 4.x does not know the folder: its queues of these topics are ordinary ones.
-        folders = joined(folders, queue_folders(tree, BATCH_QUEUES))
-    queue_files = PackedMap.of(((key, tuple(numbered_files(tree, folder))) for key, folder in folders.items()), weigh=len)
-    twins = TwinQueues(table, folders, queue_files) if rules.combined_queues and table is not None else None
-    if twins is not None and reads_rocksdb(rules):
-        folders, queue_files = PackedMap(), PackedMap()
-    elif twins is not None:
-        table = None
-        if light_from_rocksdb(rules):
-            folders = PackedMap.of((key, folder) for key, folder in folders.items() if not key[0].startswith(LMQ_PREFIX))
-            queue_files = PackedMap.of(((key, queue_files[key]) for key in folders), weigh=len)
     return OpenedCopy(
         listing=listing,
         no_store=no_store,
@@ -102,64 +66,18 @@ def open_copy(request: AuditRequest, gaps: Gaps, beside: OpenedCopy | None = Non
         log_place=place,
         tree=tree,
         unmodelled=tuple(not_modelled),
-        config=config,
-        batch_topics=batch_topics,
+        batch_topics=opening.batch_topics,
+        compacted_topics=opening.compacted_topics,
+        known_topics=opening.known_topics,
+        write_queues=opening.write_queues,
         loaded=loaded,
-        start_files=starting,
         checkpoint=opening.checkpoint,
         epochs=opening.epochs,
         marks=opening.marks,
         facts=opening.facts,
         segment_files=_all_segments(tree, loaded, rules),
-        queue_folders=folders,
-        queue_files=queue_files,
         headers=opening.headers,
-        queue_table=table,
-        twins=twins,
     )
-
-
-def _queue_table(source: ByteSource, tree: Tree, rules: BrokerRules, gaps: Gaps) -> QueueTable:
-    folder = database_folder(rules)
-    table = read_queue_table(source, find_database(tree.children(folder), folder))
-    if table.unread:
-        gaps.cannot_read(table.unread)
-    return table
-
-
-def _mark_refusal(table: QueueTable) -> Refusal | None:
-    """Why every release ends over a mark that cannot be read."""
-    if table.damaged is None or not table.mark_unreadable:
-        return None
-    return Refusal(RefusalKind.QUEUE_MARK, table.damaged[0], actual=table.damaged[1])
-
-
-def _unmodelled_queues(table: QueueTable, loaded: LoadedStore, rules: BrokerRules) -> list[Gap]:
-    """Return sentences on queues in RocksDB that the rules do not cover."""
-    found = []
-    why = table.hidden_unknown
-    if rules.combined_queues:
-        why = why or "start() writes to such queues where they are written twice as well, and RocksDB then compacts them"
-    elif rules.value("enableDLegerCommitLog"):
-        why = why or "beside a DLedger CommitLog"
-    if table.gaps and table.damaged is not None and not table.mark_unreadable and why:
-        file, reason = table.damaged
-        found.append(Gap(Cause.ROCKSDB_BAD_ENDS, file, (table.database.folder, reason, why)))
-    if not loaded.segments and table.ends.maxima:
-        found.append(Gap(Cause.ROCKSDB_WITHOUT_LOG, table.database.folder))
-    return found
-
-
-def _batch_topics(tree: Tree, config: StoreConfig, listing: StoreListing, rules: BrokerRules) -> frozenset[str]:
-    """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md).
-
-    If the file exists but cannot be used, the release has no topics.
-    """
-    if not rules.batch_queues or rules.rocksdb_queues:
-        return frozenset()
-    if config.topics is not None or any(listing.is_file(TOPICS + end) for end in ("", ".bak")):
-        return frozenset(config.batch_topics)
-    return frozenset(name_of(e.path) for e in tree.children(BATCH_QUEUES) if e.kind == "directory")
 
 
 def _in_range(file: MappedFile) -> bool:

@@ -6,6 +6,7 @@
 * `packed`: very many small values in little memory; `spill`: their bytes in temporary files without a name.
 * `ranges`: half-open ranges of numbers: union, intersection, difference.
 * `java_compat`: numbers, texts and splits as Java has them.
+* `java_properties`: java.util.Properties, as broker.conf is one.
 * `crc`: CRC-32 of bytes, and what follows from it.
 * `fingerprints`: sets of numbers, and sums of hashes by which large sets are compared.
 * `compiled`: compiled functions, and their machine code kept on disk.

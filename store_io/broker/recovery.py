@@ -9,8 +9,11 @@ DefaultMessageStore.ReputMessageService, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3, 5.4
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from schemas import commitlog_layout
 from schemas.advice import Refusal, RefusalKind
@@ -30,6 +33,37 @@ from store_io.broker.queues.queue_pieces import Pieces
 from store_io.broker.queues.queue_state import DiskEntries, NeedCut, QueueState
 from store_io.broker.releases import BrokerRules
 from store_io.broker.start_segment import StartSearch
+
+
+@dataclass
+class AskedRecovery:
+    """All that one run of the fold is made from.
+
+    made: the recovery of a store with these files; more: what it needs besides.
+    queue_summaries, disk: of queues in files; disk reads a few of their entries.
+    Others: as in `Fold`.
+    """
+
+    rules: BrokerRules
+    loaded: LoadedStore
+    batch_topics: frozenset[str]
+    checkpoint: Checkpoint
+    unclean: bool
+    scans: Mapping[ScanId, SegmentSummary]
+    firsts: Mapping[int, FirstRecord]
+    headers: Mapping[str, IndexHeader]
+    epochs: tuple[Epoch, ...]
+    marks: tuple[int | None, ...]
+    queue_summaries: Mapping[QueueKey, QueueSummary] = field(default_factory=dict)
+    disk: DiskEntries = field(default=lambda path, first, count: np.zeros(0))
+    made: Callable[..., Fold] | None = None
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def fold(self) -> Fold:
+        """Return the fold, to be run once."""
+        facts = self.rules, self.loaded, self.batch_topics, self.checkpoint, self.unclean, self.scans
+        read = self.queue_summaries, self.headers, self.disk, self.firsts, self.epochs
+        return (self.made or Fold)(*facts, *read, marks=self.marks, **self.more)
 
 
 @dataclass(eq=False)
@@ -96,6 +130,9 @@ class Fold:
         if stop := self.dispatch.stopped():
             p.skips.append(stop)
         return p
+
+    def close(self) -> None:
+        """End what reads entries, if anything does."""
 
     def memory(self) -> Memory:
         """A snapshot that later steps do not touch."""
@@ -198,7 +235,7 @@ class Fold:
             self._destroy_queues()
             self.prediction.stop_reason = "no_commitlog"
             return
-        first = self._first_scan(self._start_place(m), begin)
+        first = self._first_scan(self.rules.first_recovered(len(self.segments), self._start_place(m)), begin)
         self.confirm.begin(self.segments[first.segment].start)
         end = self._read_on(first, recovery_choice(self.rules, self.checkpoint, self.unclean, dispatch_from))
         self._settle()
@@ -230,8 +267,8 @@ class Fold:
     def _search(self, unclean: bool) -> StartSearch:
         return StartSearch(self.rules, self.checkpoint, unclean, self.segments, self.scans, self.firsts, self.needs, self.marks)
 
-    def _start_place(self, m: int) -> int:
-        """The segment in which recovery begins to read."""
+    def _start_place(self, m: int) -> int | None:
+        """Return the place of the segment at which the search for the first one to read ends; None if there is no search."""
         return self._search(self.unclean).place(m)
 
     def _settle(self) -> None:

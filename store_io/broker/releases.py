@@ -232,6 +232,7 @@ class Setting:
 TIERED_PLUG_IN = "org.apache.rocketmq.tieredstore.TieredMessageStore"
 DEFAULT_COMPACTED_LOG_BYTES = 100 << 20
 DEFAULT_COMPACTED_QUEUE_BYTES = 10 << 20
+LEAST_COMPACTED_FILES = 5  # of the SparseConsumeQueue that a file of a compacted log is at least as long as
 DECISIVE = "duplicationEnable", "forceVerifyPropCRC", "storeType"
 """Settings that move where recovery of the same bytes ends."""
 
@@ -337,6 +338,19 @@ def index_bytes(slots: int, entries: int) -> int:
     return index_layout.HEADER_BYTES + index_layout.SLOT_BYTES * slots + index_layout.ENTRY_BYTES * entries
 
 
+def compacted_entries_bytes(configured: int) -> int:
+    """The length of a SparseConsumeQueue's files: whole entries."""
+    return configured // consumequeue_layout.BATCH_ENTRY_BYTES * consumequeue_layout.BATCH_ENTRY_BYTES
+
+
+def compacted_log_bytes(configured: int, entries_bytes: int) -> int:
+    """The length of a compacted log's files: a multiple of the other files', at least `LEAST_COMPACTED_FILES` of them."""
+    count, rest = divmod(configured, entries_bytes)
+    if count < LEAST_COMPACTED_FILES:
+        return entries_bytes * LEAST_COMPACTED_FILES
+    return (count if 0 < rest < entries_bytes >> 1 else count + 1) * entries_bytes
+
+
 @dataclass(frozen=True, kw_only=True)
 class BrokerRules(ReleaseRules):
     """Everything a broker of one release with these settings decides by. Picklable.
@@ -387,14 +401,15 @@ class BrokerRules(ReleaseRules):
         """One setting's value."""
         return self.settings[key].value
 
-    def first_recovered(self, count: int) -> int:
+    def first_recovered(self, count: int, found: int | None = None) -> int:
         """Return the place, among so many files, of the first that recovery reads.
 
-        So it is with ConsumeQueue files and a DLedger log's data files, and up to 5.3.1 with segments after a clean exit.
+        found: the file at which the search for it ends, if the release searches among these files.
+        It does not among ConsumeQueue files and a DLedger log's data files, and up to 5.3.1 among segments after a clean exit.
         Source: recover of ConsumeQueue, BatchConsumeQueue, SparseConsumeQueue and DLedgerMmapFileStore;
         CommitLog.recoverNormally.
         """
-        return max(0, count - 3)
+        return max(0, count - 3) if found is None else found
 
     @property
     def is_slave(self) -> bool:

@@ -31,14 +31,17 @@ class StartSearch:
     needs: Needs
     marks: tuple[int | None, ...] = ()
 
-    def place(self, m: int) -> int:
-        """The segment's place in the list. m: the largest physical offset that any queue reaches."""
+    def place(self, m: int) -> int | None:
+        """Return the place of the segment at which the search ends; None if the release does not search.
+
+        m: the largest physical offset that any queue reaches.
+        """
         rules, count = self.rules, len(self.segments)
         if rules.start_by_record_check:
             return self._place_by_record(m)
         if not self.unclean:
             if not rules.clean_start_by_queues:
-                return rules.first_recovered(count)
+                return None
             i = count - 1
             while i > 0 and self.segments[i].start > m:
                 i -= 1

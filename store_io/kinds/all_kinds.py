@@ -11,7 +11,8 @@ from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT, checkpoint_tim
 from store_io.kinds.compaction.compacted_topics import compacted_topics
 from store_io.kinds.compaction.compaction_kind import COMPACTION
 from store_io.kinds.config.against_queues import against_queues
-from store_io.kinds.config.lost_tables import lost_tables
+from store_io.kinds.config.config_kind import CONFIG
+from store_io.kinds.config.lost_tables import damaged_files, files_not_judged, lost_tables, offsets_after_start
 from store_io.kinds.controller.controller_kind import CONTROLLER
 from store_io.kinds.controller.epoch_findings import epoch_findings
 from store_io.kinds.dledger.ledger_checks import entry_chain, ledger_index, ledger_terms
@@ -38,20 +39,28 @@ Check = Callable[[Evidence], Iterable[Finding]]
 class Room:
     """A kind, and what follows from the evidence on it.
 
-    kind: None if the files are read by the checks themselves, or before any kind is opened (config/).
+    kind: None if the files are read by the checks themselves.
     log_checks: checks whose findings may show that a message of the log is wrong. checks: all others.
+    start_checks: checks of the effect of a start; they run if a start is predicted and nothing ends it.
     not_judged: takes the names of files that a start reads and no check judges, and returns them with what this kind knows.
     """
 
     kind: Kind[Any, Any, Any] | None
     log_checks: tuple[Check, ...] = ()
     checks: tuple[Check, ...] = ()
+    start_checks: tuple[Check, ...] = ()
     not_judged: Callable[[Evidence, list[str]], list[str]] | None = None
 
 
-# In the order in which a broker refuses a store over them, and in which their tasks are asked for. The tables of rocksdbstore/
-# ask what the timers found there, so they come later.
+# In the order in which they are opened, a broker refuses a store over them, and their tasks are asked for. What loading and
+# recovery need to know of topics is in config/, so it comes first. The tables of rocksdbstore/ ask what the timers found there.
 ROOMS = (
+    Room(
+        CONFIG,
+        checks=(damaged_files, lost_tables, against_queues),
+        start_checks=(offsets_after_start,),
+        not_judged=files_not_judged,
+    ),
     Room(LEDGER, log_checks=(entry_chain, ledger_index, ledger_terms)),
     Room(QUEUES, log_checks=(queue_entries,)),
     Room(ROCKS_QUEUES, log_checks=(queue_database, queue_twins)),
@@ -62,6 +71,5 @@ ROOMS = (
     Room(CONTROLLER, checks=(epoch_findings,)),
     Room(TIMERS, checks=(timer_findings, timer_entry_findings), not_judged=timers_not_judged),
     Room(TABLES, checks=(rocksdb_tables, passed_over, unnamed_tables), not_judged=tables_not_judged),
-    Room(None, checks=(lost_tables, against_queues)),  # of config/, which is read before a kind is opened
 )
 KINDS = tuple(room.kind for room in ROOMS if room.kind is not None)

@@ -20,9 +20,9 @@ from schemas.sources import SOURCES
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.ranges import inside
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
-from store_io.kinds.index.index_reader import entry_position, read_header
-from store_io.kinds.queues.consumequeue_reader import entries_of, unit_bytes, valid_entries
-from store_io.kinds.queues.queue_store import ExtUnits
+from store_io.log.entries.file_entries import entries_of, unit_bytes, valid_entries
+from store_io.log.entries.index_entries import entry_position, read_header
+from store_io.log.entries.queue_store import ExtUnits
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.messages.open_store import QueueFiles
 from store_io.messages.scans import EntryScan

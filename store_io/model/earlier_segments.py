@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Protocol
 
-from schemas.rows import EarlierRun, EarlierSegment, IndexFileSummary, MappedFile, QueueKey, QueueSummary
+from schemas.rows import EarlierRun, EarlierSegment, MappedFile
 from schemas.store_names import INDEX
 from store_io.log.scan.segment_edges import SegmentEdges
 from store_io.model.audit_request import AuditRequest
@@ -18,10 +18,8 @@ class ReadSoFar(Protocol):
 
     @property
     def edges(self) -> Mapping[str, SegmentEdges]: ...
-    @property
-    def file_queues(self) -> Mapping[QueueKey, QueueSummary]: ...
-    @property
-    def index(self) -> Mapping[str, IndexFileSummary]: ...
+    def unchanged(self, copy: OpenedCopy, before: EarlierRun, gone: bool) -> bool:
+        """Say whether all kinds hold the entries that the earlier run has compared."""
 
 
 class EarlierSegments:
@@ -91,31 +89,8 @@ class EarlierSegments:
         assert before is not None
         # Where a segment is gone, retention may have taken files of its queues and index as well.
         gone = any(self._copy.listing.get(path) is None for path in before.segments)
-        return (
-            self._copy.queue_table is None  # no digest says whether a database still holds the same entries
-            and all(self._found_again(*finding) for finding in before.derived)
-            and self._queues_unchanged(before, gone)
-            and self._index_unchanged(before, gone)
-        )
-
-    def _queues_unchanged(self, before: EarlierRun, gone: bool) -> bool:
-        queues = self._collected.file_queues
-        return all(
-            key in queues
-            and not queues[key].changed
-            and not queues[key].problem
-            and (gone or all(entries == 0 or path in queues[key].digests for path, entries, _ in files))
-            for key, files in before.queues.items()
-            if files and not (gone and key not in self._copy.queue_folders)
-        )
-
-    def _index_unchanged(self, before: EarlierRun, gone: bool) -> bool:
-        newest = max(before.index, default="")
-        index = self._collected.index
-        return all(
-            (path in index and (path == newest or index[path].digest == digest)) or gone and path not in self._copy.tree.by_path
-            for path, digest in before.index.items()
-        )
+        found_again = all(self._found_again(*finding) for finding in before.derived)
+        return found_again and self._collected.unchanged(self._copy, before, gone)
 
     def _found_again(self, file: str, phy_offset: int | None, count: int) -> bool:
         """Whether a disagreement of derived data that the earlier run found is about a segment that is read again."""

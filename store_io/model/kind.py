@@ -1,7 +1,7 @@
 """The protocol of a kind of files: what an audit asks of each, in the order of its rounds.
 
 A room of `store_io.kinds` has one object of this type, and `kinds.all_kinds` lists these objects. The rounds of an audit go over
-that list. Where queues lie and what config/ holds is asked before, as the broker's rules need it to open the rest (`OpenedCopy`).
+that list.
 
 Three things belong to a kind, each with a type of its own, and are found by the kind's object:
 * facts: what listing and small files say, `copy[TIMERS]`;
@@ -11,17 +11,19 @@ Three things belong to a kind, each with a type of its own, and are found by the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from schemas.advice import Gap, LeftOut, Refusal
-from schemas.rows import AuditOutcome, Row
+from schemas.advice import Advice, Gap, LeftOut, Refusal
+from schemas.rows import AuditOutcome, EarlierRun, Finding, QueueKey, QueueSummary, Row
 from store_io.base.tasks import Task
 from store_io.broker.controller_mode.epochs import Epoch
 from store_io.broker.index_state import IndexHeader
-from store_io.broker.loading import LoadedStore, Tree
+from store_io.broker.loading import LoadedStore, Tree, load_store
 from store_io.broker.prediction import Checkpoint
+from store_io.broker.recovery import AskedRecovery, Fold
 from store_io.broker.releases import BrokerRules
 from store_io.model.found_gaps import Gaps
 from store_io.source.byte_source import ByteSource
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from store_io.model.audit_request import AuditRequest
     from store_io.model.evidence import Evidence
     from store_io.model.opened_copy import OpenedCopy
+    from store_io.model.queue_views import KnownQueues
 
 Facts = TypeVar("Facts")
 Results = TypeVar("Results")
@@ -42,22 +45,36 @@ View = TypeVar("View")
 class Opening:
     """A copy while it is opened.
 
-    loaded: what load() makes of the listing.
-    checkpoint, headers, epochs, marks: what a broker's recovery asks small files for; a kind sets them when it is opened.
+    unmodelled: parts of the copy for which there are no rules; a kind adds its own.
+    topics, batch_topics, compacted_topics, known_topics, write_queues: topics by config/. All that a table names; those of type
+        BatchCQ; those whose consumers read a compacted log; every one that the broker knows, or None if nothing says that a topic
+        was deleted; how many queues each has for writing.
+    checkpoint, headers, epochs, marks: what a broker's recovery asks small files for.
     facts: those of the kinds that were opened so far.
+    A kind sets what others ask for when it is opened; config/ is opened before all others.
     """
 
     source: ByteSource
     listing: StoreListing
     tree: Tree
     rules: BrokerRules
-    loaded: LoadedStore
     gaps: Gaps
+    unmodelled: list[Gap] = field(default_factory=list)
+    topics: Collection[str] = ()
+    batch_topics: frozenset[str] = frozenset()
+    compacted_topics: frozenset[str] = frozenset()
+    known_topics: frozenset[str] | None = None
+    write_queues: dict[str, int] | None = None
     checkpoint: Checkpoint = field(default_factory=Checkpoint)
     headers: dict[str, IndexHeader] = field(default_factory=dict)
     epochs: tuple[Epoch, ...] = ()
     marks: tuple[int | None, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def loaded(self) -> LoadedStore:
+        """Return what load() makes of the listing, by the topics that config/ names."""
+        return load_store(self.tree, self.rules, self.batch_topics, self.topics)
 
     def __getitem__(self, kind: Kind[Facts, Any, Any]) -> Facts:
         """Return the facts of a kind that was opened before."""
@@ -67,11 +84,37 @@ class Opening:
 
 @dataclass(frozen=True)
 class Refusals:
-    """The reasons of one kind why a broker does not start, by the moment at which the broker meets them."""
+    """The reasons of one kind why a broker does not start, by the moment at which the broker meets them.
 
+    by_settings: before it reads a file. before_load: before the store's own load(). in_load: before load() looks at names and
+    lengths of log and queues; after_files: once these are right.
+    after_recovery: before start(). in_start: in it. at_last: when all else is done.
+    """
+
+    by_settings: Refusal | None = None
     before_load: Refusal | None = None
+    in_load: Refusal | None = None
+    after_files: Refusal | None = None
     after_recovery: Refusal | None = None
     in_start: Refusal | None = None
+    at_last: Refusal | None = None
+
+
+class HoldsFindings(Protocol):
+    """Something read, with the findings on it. findings_dropped: those beyond the bound, counted by code."""
+
+    @property
+    def findings(self) -> Iterable[Finding]: ...
+    @property
+    def findings_dropped(self) -> Mapping[str, int]: ...
+
+
+@dataclass(frozen=True)
+class Cure:
+    """The next step against a refusal, and the value in the files that is at fault, if one is."""
+
+    step: Advice
+    actual: str | None = None
 
 
 class Kind(Generic[Facts, Results, View]):
@@ -99,6 +142,14 @@ class Kind(Generic[Facts, Results, View]):
     def refusals(self, facts: Facts) -> Refusals:
         """Return why a broker does not start over these files."""
         return Refusals()
+
+    def cure(self, copy: OpenedCopy, refusal: Refusal) -> Cure | None:
+        """Return what helps against a refusal over these files; None for any other refusal."""
+        return None
+
+    def no_repair(self, copy: OpenedCopy) -> Advice | None:
+        """Return what to do if no repair can be made of a store with these files; None if one can."""
+        return None
 
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Return a segment's task with what the kind needs of the log's scans."""
@@ -150,6 +201,32 @@ class Kind(Generic[Facts, Results, View]):
     def after_load(self, copy: OpenedCopy, found: Results, loaded: LoadedStore) -> LoadedStore:
         """Return what load() makes of the store once it has read the files of this kind. loaded: without them."""
         return loaded
+
+    def add_to_recovery(self, copy: OpenedCopy, found: Results, asked: AskedRecovery) -> None:
+        """Add what a broker's recovery reads of these files, or choose the recovery of a store that has them."""
+
+    def doubts(self, copy: OpenedCopy, found: Results, recovery: Fold) -> Iterable[Gap]:
+        """Return why nobody can say what a broker does that would start, after its recovery was followed."""
+        return ()
+
+    def read_queues(self, copy: OpenedCopy, found: Results, served: bool) -> Mapping[QueueKey, QueueSummary]:
+        """Return the queues that were read: those from which consumers are served, or the others of a double write."""
+        return {}
+
+    def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
+        """Return what is known of all queues, with what this kind knows."""
+        return known
+
+    def holders(self, found: Results) -> Iterable[HoldsFindings]:
+        """Return what the tasks have read and that holds findings. Checks make the other findings of a kind."""
+        return ()
+
+    def unchanged(self, copy: OpenedCopy, found: Results, before: EarlierRun, gone: bool) -> bool:
+        """Say whether the entries that an earlier run has compared are still there. Added ones do not count.
+
+        gone: a segment is gone, so retention may have taken files of its entries as well.
+        """
+        return True
 
     def view(self, evidence: Evidence) -> View:
         """Return what facts and results say together; it is made once for each evidence. The default: the results alone."""

@@ -22,8 +22,8 @@ from schemas.finding_codes import Code
 from schemas.rows import Finding, MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.ranges import union
-from store_io.kinds.queues.consumequeue_reader import entry_address, read_entries
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, plain_entries
+from store_io.log.entries.file_entries import entry_address, read_entries
+from store_io.log.entries.stored_entries import EntryReader, plain_entries
 from store_io.model import log_map as lm
 from store_io.model.queue_runs import stretches
 from store_io.rocksdb.database import StoredDatabase

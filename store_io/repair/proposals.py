@@ -14,8 +14,7 @@ from schemas.finding_codes import Code
 from schemas.rows import NOTE, AuditOutcome, Row
 from store_io.audit.healing.changes import DEFAULT_RISK
 from store_io.audit.outcome.safety import has_step
-from store_io.broker.settings.config_rules import CONFIG_FILES
-from store_io.kinds.config.table_places import DATABASE_TABLES
+from store_io.broker.settings.config_rules import CONFIG_FILES, DATABASE_TABLES
 from store_io.repair.repair_plan import BROKER, POLICIES
 from store_io.repair.repair_steps import COPY
 

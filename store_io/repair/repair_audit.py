@@ -16,6 +16,9 @@ from store_io.base.errors import StoreError, Unreadable
 from store_io.base.tasks import PartlyRead, Task
 from store_io.broker.queues.combination import combination
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.kinds.config.config_kind import CONFIG
+from store_io.kinds.queues.queue_kind import QUEUES
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
@@ -43,8 +46,8 @@ class Audited:
         self.copy = copy = self.evidence.copy
         evidence = self.evidence
         self.rules, self.tree, self.unclean, self.checkpoint = copy.rules, copy.tree, copy.unclean, copy.checkpoint
-        self.config = copy.config
-        self.queue_folders = copy.queue_folders if copy.twins is None else copy.twins.folders  # of queues in files
+        self.config = copy[CONFIG].tables
+        self.queue_folders = copy[QUEUES].written.folders
         self.segments, self.prediction, self.loss = evidence.segments, evidence.prediction, evidence.loss
         self._file_views: Mapping[QueueKey, QueueView] | None = None
 
@@ -66,14 +69,14 @@ class Audited:
         If there is a double write and consumers are served from RocksDB, a queue's matched entries are those in files. Light
         queues that files do not get are left out.
         """
-        twins, copy = self.copy.twins, self.copy
-        if twins is None:
+        copy, written = self.copy, self.copy[QUEUES].written
+        if not copy[QUEUES].double_write:
             return self.views
         if self._file_views is None:
             views: Mapping[QueueKey, QueueView] = self.views
-            if copy.queue_table is not None:
+            if copy[ROCKS_QUEUES].served_table is not None:
                 read, expected = self.evidence.other_queues, copy.rules.multi_dispatch
-                known = KnownQueues(read, twins.files, twins.folders, copy.batch_topics, copy.known_topics, expected)
+                known = KnownQueues(read, written.files, written.folders, copy.batch_topics, copy.known_topics, expected)
                 views = queue_views(self.segments, known)
             self._file_views = {key: view for key, view in views.items() if not self._is_light(view)}
         return self._file_views
@@ -84,7 +87,7 @@ class Audited:
         return {key: view for key, view in self.views.items() if self._is_light(view)}
 
     def _is_light(self, view: QueueView) -> bool:
-        alone = self.copy.twins is not None and combination(self.copy.rules).light_in_rocksdb
+        alone = self.copy[QUEUES].double_write and combination(self.copy.rules).light_in_rocksdb
         return alone and (view.lmq or view.key[0].startswith(LMQ_PREFIX))
 
     @property
@@ -125,7 +128,7 @@ class Audited:
             queue_files={},
             batch_queue_files={},
             ext_files={},
-            index_files=(),
+            index=None,
             expect_queues=False,
             probe=False,
             digest=False,

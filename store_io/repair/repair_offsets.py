@@ -20,9 +20,9 @@ from schemas.timer_layout import LARGEST_MAGIC, TIMER_CHECK, TIMER_TOPIC, UNIT_B
 from store_io.base.errors import StoreError
 from store_io.base.wording import seen
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
-from store_io.kinds.config import config_reader
-from store_io.kinds.config.against_queues import is_asked_for
+from store_io.kinds.config.built_in_topics import is_asked_for
 from store_io.kinds.config.config_reader import StoreConfig, is_offset, read_object
+from store_io.kinds.config.offsets_beyond import delays_beyond, groups_beyond
 from store_io.kinds.config.texts.written import config_text
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import CORRECT_OFFSETS
@@ -66,12 +66,12 @@ def beyond(
 ) -> list[Row]:
     """Return rows of the report: whose offset it is, its value, and the end of the queue."""
     found: list[Row] = []
-    for row in config_reader.groups_beyond(config, ends):
+    for row in groups_beyond(config, ends):
         place = f"{row['offset']} of {seen(row['topic'])} queue {row['queue_id']}"
         found.append(
             {"kind": "group", **row, "sentence": f"group {seen(row['group'])} is at {place}, which ends at {row['new_max']}"}
         )
-    for row in config_reader.delays_beyond(config, ends):
+    for row in delays_beyond(config, ends):
         sentence = f"delay level {row['level']} is at {row['offset']}, its queue ends at {row['new_max']}"
         found.append({"kind": "delay", **row, "sentence": sentence})
     end = ends.get((TIMER_TOPIC, 0), 0)

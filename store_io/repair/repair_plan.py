@@ -18,9 +18,9 @@ from typing import Any
 
 from schemas.rows import NAMED, Row
 from store_io.base.errors import StoreError, UsageError, parsed
+from store_io.base.java_properties import property_line
 from store_io.base.paths import is_inner_path
 from store_io.broker.releases import ALL_DEFAULTS, known_release
-from store_io.log.records.properties import property_line
 from store_io.repair.repair_steps import ACTIONS
 
 BROKER, SALVAGE = POLICIES = "broker", "salvage"

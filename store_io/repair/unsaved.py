@@ -19,6 +19,7 @@ import numpy as np
 from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import NOTE, Finding, MappedFile, QueueKey, Row, SegmentSummary
 from schemas.store_names import INDEX
+from store_io.audit.checks.missing_messages import places_missing
 from store_io.audit.checks.repaired_store import NOT_KNOWN
 from store_io.base.ranges import Ranges, subtract, union
 from store_io.broker.loading import Tree, numbered_files
@@ -30,7 +31,6 @@ from store_io.messages.message_rows import scan_messages
 from store_io.messages.redaction import read_redaction
 from store_io.messages.scans import EntryScan, MessageScan
 from store_io.messages.stored_entry_rows import scan_index_entries
-from store_io.model.facts.missing_messages import places_missing
 from store_io.model.queue_leftovers import LeftoverResult
 from store_io.repair.repair_work import Beyond
 from store_io.source.byte_source import StoreLocation, open_source

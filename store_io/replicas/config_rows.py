@@ -11,6 +11,7 @@ from typing import Any
 
 from schemas.rows import Row
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.other_forms import NewestTable, newest_table
 from store_io.replicas.compared_copies import Copy
 
@@ -35,8 +36,8 @@ def config_rows(copies: Sequence[Copy]) -> tuple[list[Row], list[str]]:
         for copy in copies:
             found = None
             with copy.audit.no_fault_beyond():
-                opened = copy.audit.copy
-                found = newest_table(opened, next((path for path in paths if path in opened.config.loads), paths[0]))
+                config = copy.audit.copy[CONFIG]
+                found = newest_table(config, next((path for path in paths if path in config.tables.loads), paths[0]))
             shown.append(found)
             problems += [f"{copy.name}: {why}" for why in (found.unread if found is not None else (f"{paths[0]}: not read",))]
         for store, own in zip(copies, shown, strict=True):

@@ -22,16 +22,6 @@ FORBIDDEN_IMPORTS = {
 }
 # Folders of store_io in the order in which bytes become a plan: each imports from itself and from those before it.
 ORDER = ("base", "source", "rocksdb", "broker", "log", "wording", "model", "kinds", "audit", "replicas", "messages", "repair")
-# Imports that do not follow this order yet, by the module that has them: each is a place at which the core knows a kind by name.
-# The list may only become shorter.
-NOT_YET: dict[str, set[str]] = {
-    "broker.settings.read_settings": {"kinds", "log"},
-    "log.scan.segment_runs": {"kinds"},
-    "log.scan.segment_scan": {"kinds"},
-    "model.facts.unjudged": {"kinds"},
-    "model.opened_copy": {"kinds"},
-    "model.queue_leftovers": {"kinds"},
-}
 # Folders of jobs, from what a command line is to the commands. `installation` is for all of them; `entry` and `warm_up` use all.
 JOBS_ORDER = ("cli", "report", "runtime", "tables", "tasks", "audit", "repair", "messages", "sources", "commands")
 LAYOUTS = {path.stem for path in (ROOT / "schemas").glob("*_layout.py")}
@@ -110,7 +100,7 @@ def test_folders_import_from_those_before_them() -> None:
             continue
         used = {other.split(".")[1] for other in imported(path) if other.startswith("store_io.")}
         later = used - set(ORDER[: ORDER.index(own) + 1])
-        assert later == NOT_YET.get(name, set()), path
+        assert not later, f"{path.relative_to(ROOT)} imports {later}"
         if own != "repair":
             above = {other for other in imported(path) if other.removeprefix("store_io.") in rebuilds}
             assert not above, f"{path.relative_to(ROOT)} imports {above}, which belong to the repair"

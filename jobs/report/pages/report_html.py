@@ -32,9 +32,9 @@ from jobs.report.texts.safety_text import SHAPE_OF, held, judge, verdict_alone, 
 from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import count_text
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, AuditOutcome
+from store_io.audit.checks.missing_messages import missing_text
 from store_io.audit.outcome.safety import Safety, end_of_log, is_emptied, lacks_of, lost_of, timers_lost
 from store_io.base.exit_codes import SEVERITIES
-from store_io.model.facts.missing_messages import missing_text
 
 _PLURALS = {LOSS: "losses", REBUILDABLE: "rebuildable", NOTE: "notes"}
 

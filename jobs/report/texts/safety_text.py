@@ -9,6 +9,7 @@ from typing import NamedTuple
 from jobs.report.texts.text import bytes_text, count_text, printable, span_text
 from schemas.finding_codes import CATALOGUE, STOP_REASONS, Code
 from schemas.rows import DEFAULT, DOUBT, LOSS, NAMED, REBUILDABLE, AuditOutcome, Row
+from store_io.audit.checks.missing_messages import missing_text
 from store_io.audit.checks.repaired_store import repair_note
 from store_io.audit.outcome.safety import (
     OF_ANY_RELEASE,
@@ -38,7 +39,6 @@ from store_io.audit.outcome.safety import (
 from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import rank
 from store_io.base.wording import clause, names_text
-from store_io.model.facts.missing_messages import missing_text
 from store_io.source.store_dir import DLEDGER
 from store_io.wording.refusals import refusal_sentence
 from store_io.wording.steps import advice_text

@@ -41,6 +41,7 @@ from jobs.report.texts.step_words import deleted_files
 from jobs.report.texts.text import bytes_text, count_text, name_text, not_read_texts, printable, seconds_text, span_text
 from schemas.finding_codes import Code
 from schemas.rows import ASSUMED, DOUBT, LOSS, NOTE, NOTED, REBUILDABLE, TAKEN, AuditOutcome, Row
+from store_io.audit.checks.missing_messages import missing_text
 from store_io.audit.outcome.safety import (
     Safety,
     counted,
@@ -54,7 +55,6 @@ from store_io.audit.outcome.safety import (
 from store_io.audit.outcome.verdict import names_first_gap
 from store_io.base.exit_codes import GAP_CODES, SEVERITIES, of_run, rank
 from store_io.base.wording import names_text
-from store_io.model.facts.missing_messages import missing_text
 from store_io.repair.proposals import recommended
 from store_io.wording.refusals import refusal_sentence
 

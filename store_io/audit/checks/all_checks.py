@@ -1,8 +1,8 @@
 """Runs the checks over one copy's evidence, in order; those of a kind are listed in its `Room` (`kinds.all_kinds`).
 
-Tasks and the readers of small files make findings while they read; `scan_findings` and `small_files` take these in. `StoreAudit`
-adds what a start would do (`broker_start`) if the audit is complete, and that an earlier audit saw more
-(`emptied.shrunk_findings`). Other copies of the log add theirs (`replicas.replica_findings`).
+Tasks make findings while they read, and `scan_findings` takes these in. `StoreAudit` adds what a start would do (`broker_start`)
+if the audit is complete, and that an earlier audit saw more (`emptied.shrunk_findings`). Other copies of the log add theirs
+(`replicas.replica_findings`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from store_io.audit.checks.lost_messages import lost_messages
 from store_io.audit.checks.repaired_store import repaired
 from store_io.audit.checks.sequences import sequences
 from store_io.base.packed import GrowingList
-from store_io.kinds.all_kinds import ROOMS, Check
-from store_io.kinds.index.index_kind import INDEX
+from store_io.kinds.all_kinds import KINDS, ROOMS, Check
 from store_io.log.scan import odd_headers
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import misfit_findings
@@ -40,15 +39,14 @@ def unread_heads(evidence: Evidence) -> list[Finding]:
 
 
 def scan_findings(evidence: Evidence) -> Iterator[Finding]:
-    """Yield the findings of segments, queues and index files that were read.
+    """Yield the findings of segments, and of what kinds have read: queues and index files.
 
     An entry may lie in an index file that was not opened, and lead to a message of a segment that was not opened.
     """
     of_segments = odd_headers.told_once(evidence.segments)
-    of_queues = (queue.findings for queue in evidence.every_queue)
-    of_index = (index.findings for index in evidence[INDEX].values())
+    of_kinds = (holder.findings for kind in KINDS for holder in kind.holders(evidence.results(kind)))
     absent = (*_NO_MESSAGE * evidence.log_not_opened, *_NO_ENTRY * evidence.index_not_opened)
-    yield from (f for f in chain(of_segments, *of_queues, *of_index) if f.code not in absent)
+    yield from (f for f in chain(of_segments, *of_kinds) if f.code not in absent)
 
 
 def unwritten_ends(evidence: Evidence) -> list[Finding]:
@@ -56,10 +54,9 @@ def unwritten_ends(evidence: Evidence) -> list[Finding]:
     return evidence.holes.findings() if evidence.log_whole else []
 
 
-def small_files(evidence: Evidence) -> list[Finding]:
-    """Return the findings on config/ and other small files, and on sizes in broker.conf that no file has."""
-    copy = evidence.copy
-    return copy.config.findings + misfit_findings(copy.misfits)
+def misfits(evidence: Evidence) -> list[Finding]:
+    """Return the findings on sizes in broker.conf that no file has."""
+    return misfit_findings(evidence.copy.misfits)
 
 
 COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the message as well
@@ -75,7 +72,7 @@ COMPARED: tuple[Check, ...] = (  # their findings on derived data may blame the 
 
 REST: tuple[Check, ...] = (
     *chain.from_iterable(room.checks for room in ROOMS),
-    small_files,
+    misfits,
     repaired,
 )
 

@@ -3,53 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from schemas import commitlog_layout, dledger_layout
-from schemas.advice import Advice, Refusal, RefusalKind, Step
+from schemas import dledger_layout
+from schemas.advice import Advice, Refusal, Step
 from schemas.checkpoint_layout import ABORT_FILE
 from schemas.finding_codes import SETTING_OF_STOP, Code
-from schemas.rows import LOSS, RUN_QUEUE, Finding, QueueKey, Row
-from schemas.severity_cases import Case, severity_in
-from schemas.store_names import COMMITLOG, COMPACTION
-from store_io.base.wording import count_text, seen
+from schemas.rows import LOSS, RUN_QUEUE, Finding, QueueKey
+from schemas.store_names import COMMITLOG
+from store_io.base.wording import count_text
 from store_io.broker.loading import queue_folder, when_dispatch_ends, why_no_folder
 from store_io.broker.prediction import BrokerQueue, Prediction
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
-from store_io.broker.settings.config_rules import DELAY_OFFSETS, config_rules
-from store_io.kinds.config import config_reader
+from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.model.evidence import Evidence
-from store_io.model.facts.unjudged import refusal_step
 from store_io.model.loss import Loss
 from store_io.model.queue_runs import matched
 from store_io.wording.refusals import refusal_sentence
 
-MAX_KEY_BYTES = 80  # of a key in a finding
 
-
-@dataclass(frozen=True)
-class OffsetsBeyond:
-    """Offsets in config/ beyond the end of their queue after a start: rows of groups, rows of delay levels."""
-
-    groups: list[Row] = field(default_factory=list)
-    delays: list[Row] = field(default_factory=list)
-
-
-def offsets_beyond(evidence: Evidence) -> OffsetsBeyond:
-    """Return the offsets beyond the ends; none if nothing is predicted."""
-    prediction = evidence.prediction
-    if prediction is None or not prediction.starts:
-        return OffsetsBeyond()
-    assert prediction.settled is not None
-    config = evidence.copy.config
-    asked = {(topic, queue_id) for _, topic, queue_id in config.offsets}
-    asked |= {(commitlog_layout.SCHEDULE_TOPIC, level - 1) for level in config.delay_offsets}
-    ends = {key: queue.max_offset for key, queue in prediction.settled.queues.items() if key in asked}
-    return OffsetsBeyond(config_reader.groups_beyond(config, ends), config_reader.delays_beyond(config, ends))
-
-
-def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
-    """Return the findings on the effect of a start; none if that is not known."""
+def broker_findings(evidence: Evidence) -> list[Finding]:
+    """Return the findings on the effect of a start; none if that is not known. Those of kinds are listed in their `Room`."""
     prediction, loss = evidence.prediction, evidence.loss
     if prediction is None:
         return []
@@ -66,29 +39,14 @@ def broker_findings(evidence: Evidence, beyond: OffsetsBeyond) -> list[Finding]:
             message = "the election waits here and never ends, and the broker stays fenced"
         message += f": {refusal_sentence(prediction.hangs_why)}" if prediction.hangs_why else ""
         found.append(Finding(Code.BROKER_HANGS, COMMITLOG, phy_offset=prediction.hangs_at, message=message))
-    return [*found, *_groups_beyond(evidence, loss, beyond), *_delays_beyond(evidence, beyond)]
+    return [*found, *(finding for room in ROOMS for check in room.start_checks for finding in check(evidence))]
 
 
 def _refused(evidence: Evidence, refusal: Refusal) -> Finding:
     """Return the finding that says why the broker does not start, with the next step against this cause."""
-    config, starting = evidence.copy.config, evidence.copy.start_files
-    actual, step = None, None
-    stopping = next((state for state in starting.databases if state.stops and state.refusal == refusal), None)
-    held = next((held for held in config.held.values() if held.refusal == refusal), None)
-    if held is not None:
-        step = Advice(Step.RESTORE_TABLES, (held.folder,))
-        actual = f"key {held.refused_key[:MAX_KEY_BYTES].hex(' ')}" if held.refused_key else None
-    elif stopping is not None:
-        step = stopping.next_step
-    elif refusal.correct_line is not None:
-        step = refusal.correct_line
-    elif refusal.path.startswith(COMPACTION + "/"):
-        step = Advice(Step.SEE_COMPACTED)
-    elif refusal.kind == RefusalKind.TOPIC_NOT_NAMED:
-        step = Advice(Step.RESTORE_TOPICS)
-    elif refusal.path in config.loads:
-        late = bool(starting.late_refused_by and not starting.refused_by)
-        step = refusal_step(config.loads[refusal.path], evidence.copy.rules, late)
+    cures = (kind.cure(evidence.copy, refusal) for kind in KINDS)
+    cure = next(filter(None, cures), None)
+    actual, step = (cure.actual, cure.step) if cure is not None else (None, refusal.correct_line)
     return Finding(Code.BROKER_REFUSES, refusal.path, actual=actual, message=str(refusal_sentence(refusal)), next=step)
 
 
@@ -230,39 +188,3 @@ def _start_without_crash(evidence: Evidence) -> Advice:
     assert evidence.copy.loaded.ledger is not None
     checkpoint = f"{evidence.copy.loaded.ledger.folder}/{dledger_layout.CHECKPOINT}"
     return Advice(Step.REMOVE_CRASH_MARKS, (checkpoint,))
-
-
-def _groups_beyond(evidence: Evidence, loss: Loss, beyond: OffsetsBeyond) -> Iterator[Finding]:
-    losing = {key for key, queue in loss.by_queue.items() if queue.messages}
-    for row in beyond.groups:
-        file = evidence.copy.config.offset_file((row["group"], row["topic"], row["queue_id"]))
-        yield Finding(
-            Code.CONSUMER_OFFSET_BEYOND_END,
-            file,
-            *evidence.copy.entry_range(file),
-            severity=severity_in(
-                Code.CONSUMER_OFFSET_BEYOND_END, Case.NO_MESSAGE_LOST, (row["topic"], row["queue_id"]) not in losing
-            ),
-            topic=row["topic"],
-            queue_id=row["queue_id"],
-            queue_offset=row["offset"],
-            expected=f"at most {row['new_max']}",
-            actual=str(row["offset"]),
-            message=f"group {seen(row['group'])}",
-        )
-
-
-def _delays_beyond(evidence: Evidence, beyond: OffsetsBeyond) -> Iterator[Finding]:
-    config = evidence.copy.config
-    file, clamps = config.read_from.get(DELAY_OFFSETS, DELAY_OFFSETS), config_rules(evidence.copy.rules).clamps_delay_offsets
-    for row in beyond.delays:
-        yield Finding(
-            Code.DELAY_OFFSET_BEYOND_END,
-            file,
-            *evidence.copy.entry_range(file),
-            severity=severity_in(Code.DELAY_OFFSET_BEYOND_END, Case.START_MENDS, clamps),
-            queue_offset=row["offset"],
-            expected=f"at most {row['new_max']}",
-            actual=str(row["offset"]),
-            message=f"delay level {row['level']}",
-        )

@@ -27,11 +27,12 @@ from schemas.finding_codes import CATALOGUE, Code
 from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, AuditOutcome, Finding, FurthestRun, Row, SegmentSummary, StoreFile
 from schemas.severity_cases import Case, severity_in
 from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES, TIMER_LOG
+from store_io.audit.checks.missing_messages import missing_text, of_an_empty_log
 from store_io.base.wording import count_text
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.model.evidence import Evidence
-from store_io.model.facts.missing_messages import missing_text, of_an_empty_log
 from store_io.source.byte_source import name_of, shown
 from store_io.source.store_dir import is_foreign
 
@@ -45,7 +46,7 @@ def empty_findings(evidence: Evidence) -> list[Finding]:
     """Return the finding on a copy whose log was all read and holds neither a message nor damage. Any other copy has none."""
     if not evidence.log_whole or evidence.unread or log_end(evidence.segments, (EXTENT_MESSAGE, EXTENT_DAMAGED)) is not None:
         return []
-    shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy.config))
+    shown, offsets = list(_traces(evidence)), list(_offsets_read(evidence.copy[CONFIG].tables))
     if not shown and not offsets:
         return [Finding(Code.COMMITLOG_EMPTY, COMMITLOG, actual="no message")]
     # A slave copies offsets from its master before its own log arrives: alone they show no more than this.

@@ -25,7 +25,7 @@ from store_io.log.scan.segment_scan import SegmentTask
 Asked = Sequence[Sequence[Task]]  # by audit
 
 # Of a segment's task: what may differ where one scan serves several audits.
-_OF_ONE_AUDIT = frozenset({"rules", "cuts", "index_marks", "most_timers", "lmq", "others"})
+_OF_ONE_AUDIT = frozenset({"rules", "cuts", "index_marks", "timers", "lmq", "others"})
 
 
 @dataclass
@@ -66,7 +66,9 @@ class _Scan:
             _union([own.queue_offsets for own in cuts]),
             tuple(sorted(everywhere)),
         )
-        return replace(self.task, cuts=joined, others=self.others, most_timers=max(task.most_timers for task in tasks))
+        return replace(
+            self.task, cuts=joined, others=self.others, timers=next(filter(None, (task.timers for task in tasks)), None)
+        )
 
 
 def _union(cuts: Sequence[dict[QueueKey, tuple[int, ...]]]) -> dict[QueueKey, tuple[int, ...]]:
@@ -159,7 +161,7 @@ def _own_part(result: Any, number: int, task: SegmentTask) -> Any:
     if not isinstance(summary, SegmentSummary):  # not read
         return result
     own = by_own_rules(summary) if number == 0 or summary.problem else by_other_rules(summary, number - 1)
-    if own is not None and not task.most_timers:
+    if own is not None and task.timers is None:
         own = replace(own, timers=None, timers_dropped=0)
     return own
 

@@ -18,7 +18,9 @@ from store_io.audit.healing.record_changes import MOST_RECORD_BYTES, RecordChang
 from store_io.audit.healing.witnesses import LogOrder, Misplaced, Says, by_entry
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.queue_store import QueuePaths, QueueStore, open_queue_store
+from store_io.kinds.queues.queue_kind import QUEUES
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
+from store_io.log.entries.queue_store import QueuePaths, QueueStore, open_queue_store
 from store_io.log.records.framing import PLAIN
 from store_io.log.records.message_columns import RecordCheck
 from store_io.model.opened_copy import OpenedCopy
@@ -133,9 +135,9 @@ class HealTask:
 
 def queue_paths(copy: OpenedCopy) -> QueuePaths:
     """Return the paths of the entries of a copy's queues. BatchConsumeQueues are not asked."""
-    table = copy.queue_table
+    table = copy[ROCKS_QUEUES].served_table
     database, stored = (table.database, frozenset(table.ends.maxima)) if table is not None else (None, frozenset())
-    return QueuePaths(copy.queue_files, {}, {}, database, stored)
+    return QueuePaths(copy[QUEUES].served.files, {}, {}, database, stored)
 
 
 @dataclass(frozen=True)

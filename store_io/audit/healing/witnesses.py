@@ -13,7 +13,7 @@ from schemas import consumequeue_layout
 from schemas.rows import RUN_QUEUE, WALK_AUDIT, QueueKey, SegmentSummary
 from store_io.broker.message_verdict import Message, tags_code_of
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.queue_store import QueueStore, is_used
+from store_io.log.entries.queue_store import QueueStore, is_used
 from store_io.log.scan.segment_runs import TOLERANCE_MS
 
 MOST_OFFSET = 1 << 40  # queue offsets beyond it are none

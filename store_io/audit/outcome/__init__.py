@@ -8,5 +8,4 @@
 * `verdict`: what matters most, in one sentence.
 * `plan_inputs`: every file that the plan depends on.
 * `audit_rows`: the audit as rows of the tables.
-* `config_section`: what the managers of config/ hold after the load.
 """

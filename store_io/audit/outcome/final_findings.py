@@ -10,14 +10,14 @@ from operator import itemgetter
 from typing import Any
 
 from schemas.finding_codes import CATALOGUE
-from schemas.rows import Finding, IndexFileSummary, QueueSummary, SegmentSummary
+from schemas.rows import Finding
 from store_io.audit.outcome.repairable import no_repair, without_promise
 from store_io.base.exit_codes import severity_rank
 from store_io.base.packed import in_order
-from store_io.kinds.index.index_kind import INDEX
+from store_io.kinds.all_kinds import KINDS
 from store_io.model.evidence import Evidence
 from store_io.model.facts.size_misfits import with_cause
-from store_io.model.queue_leftovers import LeftoverResult
+from store_io.model.kind import HoldsFindings
 from store_io.source.store_dir import StoreListing
 
 MAX_FINDINGS = 100_000
@@ -65,8 +65,8 @@ def completed(finding: Finding) -> Finding:
 def _dropped(evidence: Evidence) -> dict[str, int]:
     """Return the findings that the tasks have only counted, by code."""
     dropped: dict[str, int] = defaultdict(int)
-    holders: Iterable[SegmentSummary | QueueSummary | IndexFileSummary | LeftoverResult]
-    holders = chain(evidence.segments, evidence.every_queue, evidence[INDEX].values(), evidence.leftovers.values())
+    of_kinds = (holder for kind in KINDS for holder in kind.holders(evidence.results(kind)))
+    holders: Iterable[HoldsFindings] = chain(evidence.segments, of_kinds, evidence.leftovers.values())
     for holder in holders:
         for code, count in holder.findings_dropped.items():
             dropped[code] += count

@@ -13,8 +13,8 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, INDEX, QUEUES
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import unless_denied
 from store_io.base.packed import in_order, packed
+from store_io.broker.settings.config_rules import MAX_FILE_BYTES
 from store_io.kinds.all_kinds import KINDS
-from store_io.kinds.config import config_reader
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
 
@@ -51,7 +51,7 @@ def _input(evidence: Evidence, path: str, said: list[_Said]) -> tuple[str, int, 
     if kind == _KNOWN:
         return path, size, digest
     try:
-        data = unless_denied(lambda: evidence.copy.source.read_small(path, config_reader.MAX_FILE_BYTES))
+        data = unless_denied(lambda: evidence.copy.source.read_small(path, MAX_FILE_BYTES))
     except StoreError:
         return next(((path, one[3], one[4]) for one in reversed(said) if one[1] == _KNOWN), None)
     return path, len(data), digest_of(data)
@@ -62,7 +62,6 @@ def _small(copy: OpenedCopy) -> Iterator[str]:
     yield checkpoint_layout.ABORT_FILE
     for kind in KINDS:
         yield from kind.plan_inputs(copy)
-    yield from (entry.path for entry in copy.tree.children("config") if entry.kind == "file")
 
 
 def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
@@ -70,13 +69,10 @@ def _known(evidence: Evidence) -> Iterator[tuple[str, int, str]]:
 
     If a path comes twice the last one counts.
     """
-    copy = evidence.copy
-    for file in chain(evidence.unread, chain.from_iterable(copy.queue_files.values())):
+    for file in evidence.unread:
         known = evidence.earlier.reused_segment(file.path)
         yield file.path, file.size, known.row.get("digest") or "" if known is not None else ""
     yield from ((segment.path, segment.size, segment.digest) for segment in evidence.segments)
-    for queue in evidence.every_queue:
-        yield from ((path, copy.size_of(path), digest) for path, digest in queue.digests.items())
     for kind in KINDS:
         yield from kind.digests(evidence)
 

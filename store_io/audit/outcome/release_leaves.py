@@ -20,6 +20,7 @@ from store_io.audit.outcome.safety import has_step
 from store_io.base.packed import items_of
 from store_io.base.wording import clause, count_text
 from store_io.broker.queues.queue_state import QueueState
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.model.evidence import Evidence
 from store_io.model.queue_runs import message_runs, messages_in
 from store_io.source.store_dir import UNREAD_KINDS
@@ -144,7 +145,7 @@ def _valid_from(evidence: Evidence, start: int, end: int | None = None) -> tuple
 
 
 def _queue_steps(evidence: Evidence, serious: Sequence[Finding]) -> list[PlanStep]:
-    table = evidence.copy.queue_table
+    table = evidence.copy[ROCKS_QUEUES].served_table
     if table is not None:
         folder = table.database.folder
         steps = _rebuilds(serious, lambda file: folder if file == folder or file.startswith(f"{folder}/") else "")

@@ -13,7 +13,7 @@ from schemas.finding_codes import BY_A_START, CATALOGUE, STARTS_DISPATCH, Code, 
 from schemas.rows import LOSS, NOTE, REBUILDABLE, AuditOutcome, Finding, Row
 from store_io.audit.outcome.as_master import AsMaster, as_master
 from store_io.base.wording import count_text, names_text, seen
-from store_io.kinds.config.lost_tables import TABLE_NOUNS
+from store_io.broker.settings.config_rules import TABLE_NOUNS
 
 
 class Safety(StrEnum):

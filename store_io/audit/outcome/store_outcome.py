@@ -7,27 +7,26 @@ from dataclasses import dataclass, field
 
 from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import DEFAULT, EXTENT_DAMAGED, NAMED, AuditOutcome, Finding, FurthestRun, Row
-from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.checks.emptied import log_end
+from store_io.audit.checks.missing_messages import missing_messages
 from store_io.audit.checks.repaired_store import kept_by_repair
 from store_io.audit.outcome.audit_rows import index_rows, queue_rows, segment_rows
-from store_io.audit.outcome.config_section import config_row, config_tables
 from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.plan_inputs import plan_inputs
 from store_io.audit.outcome.release_leaves import release_leaves
 from store_io.audit.outcome.repairable import no_repair
 from store_io.audit.outcome.verdict import verdict_parts
 from store_io.base.exit_codes import INCOMPLETE, of_store
+from store_io.base.java_properties import parse_properties
 from store_io.base.packed import packed
 from store_io.base.times import iso_time
 from store_io.broker.releases import Setting
 from store_io.broker.settings.unsafe_settings import unsafe_settings
 from store_io.kinds.all_kinds import KINDS, ROOMS
 from store_io.kinds.index.index_kind import INDEX
-from store_io.log.records.properties import parse_properties
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.facts.missing_messages import missing_messages
 from store_io.model.facts.odd_settings import ignored_lines, odd_settings
 from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss
@@ -46,7 +45,7 @@ def not_read(evidence: Evidence) -> Row:
     segments = [f for f in evidence.unread if f.path not in reused]
     kept = [f for f in evidence.unread if f.path in reused]
     read = {path for queue in evidence.every_queue for path in queue.digests}
-    queues = [f for files in copy.queue_files.values() for f in files if f.path not in read]
+    queues = [f for files in copy[QUEUES].served.files.values() for f in files if f.path not in read]
     index = [f for f in copy[INDEX] if f.path not in evidence[INDEX]]
     if not (segments or kept or queues or index):
         return {}
@@ -70,7 +69,7 @@ def not_read_gaps(evidence: Evidence, left_out: Row) -> list[Gap]:
     counts: list[int] = []
     for count, size, every in (
         ("segments", "segment_bytes", len(copy.segment_files)),
-        ("queue_files", "queue_bytes", sum(map(len, copy.queue_files.values()))),
+        ("queue_files", "queue_bytes", sum(map(len, copy[QUEUES].served.files.values()))),
         ("index_files", "index_bytes", len(copy[INDEX])),
     ):
         counts += [left_out.get(count, 0), every, left_out.get(size, 0)]
@@ -89,7 +88,6 @@ class Judgement:
 
     findings: Sequence[Finding]
     gaps: Gaps
-    beyond: OffsetsBeyond
     furthest: FurthestRun | None = None
     replicas: Row = field(default_factory=dict)
 
@@ -118,7 +116,7 @@ def store_outcome(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     out.not_judged, out.no_repair = not_judged(evidence), no_repair(evidence.copy)
     out.bytes_read = evidence.bytes_read
     out.plan = _plan(evidence, out, known=not judged.gaps.faults)
-    out.loss = loss_rows(evidence.loss, judged.beyond)
+    out.loss = loss_rows(evidence.loss)
     for kind in KINDS:
         kind.add_to_outcome(evidence, out)
     out.segments = segment_rows(evidence, judged.findings)
@@ -147,8 +145,6 @@ def _judged(evidence: Evidence, judged: Judgement) -> AuditOutcome:
     left_out = not_read(evidence)
     gaps = [*judged.gaps.faults, *not_read_gaps(evidence, left_out), *judged.gaps.on_purpose]
     out = _blank(evidence.request, gaps)
-    out.config = config_tables(evidence)
-    out.config_database = evidence.copy.config.database
     out.level, out.not_read = evidence.request.level, left_out
     out.complete = not out.incomplete
     found, out.findings_dropped = final_findings(evidence, judged.findings)
@@ -242,13 +238,12 @@ def _setting_row(setting: Setting) -> Row:
 
 
 def _broker_section(evidence: Evidence, out: AuditOutcome) -> Row | None:
-    if evidence.prediction is None or out.config is None:
+    if evidence.prediction is None:
         return None
     refusal = out.refusal = evidence.prediction.refusal
     broker = {
         **evidence.prediction.broker_section(),
         **refusal_row(refusal),
-        "config": config_row(evidence, out.config),
     }
     if evidence.prediction.starts and evidence.loss is not None:
         broker["lost"] = {
@@ -276,14 +271,14 @@ def not_judged(evidence: Evidence) -> list[str]:
     Logs of other DLedger nodes are among them, which this one does not read.
     """
     copy = evidence.copy
-    names = [*copy.start_files.names, *other_ledgers(copy.listing, copy.rules)]
+    names = other_ledgers(copy.listing, copy.rules)
     for room in ROOMS:
         names = room.not_judged(evidence, names) if room.not_judged is not None else names
     return sorted(names, key=lambda name: (name.startswith("config/"), name))
 
 
-def loss_rows(loss: Loss | None, beyond: OffsetsBeyond) -> Row:
-    """Return the loss of a start, by topic, and the offsets that would lie beyond the end."""
+def loss_rows(loss: Loss | None) -> Row:
+    """Return the loss of a start, by topic. Offsets that would lie beyond the end are added by the kind of config/."""
     topics: dict[str, Row] = {}
     for (topic, _), lost in sorted(loss.by_queue.items()) if loss is not None else ():
         new = {"topic": topic, "messages": 0, "first_store_time": lost.first_store_time, "last_store_time": 0}
@@ -295,6 +290,6 @@ def loss_rows(loss: Loss | None, beyond: OffsetsBeyond) -> Row:
         "messages": loss.messages if loss else 0,
         "bytes": loss.bytes if loss else 0,
         "by_topic": list(topics.values()),
-        "groups": beyond.groups,
-        "delay_levels": beyond.delays,
+        "groups": [],
+        "delay_levels": [],
     }

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from schemas.advice import Cause, Gap
-from schemas.rows import Finding, IndexFileSummary, QueueKey, QueueSummary, SegmentSummary
+from schemas.rows import EarlierRun, Finding, SegmentSummary
 from store_io.base.packed import PackedWhenMany
 from store_io.base.tasks import NotRead, Task, unpacked
 from store_io.broker.prediction import ScanId
 from store_io.kinds.all_kinds import KINDS
-from store_io.kinds.index.index_kind import INDEX
-from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_edges import EdgeTask, SegmentEdges
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.log.scan.stored_runs import KeyTable, RunShelf
 from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Kind, Results
+from store_io.model.opened_copy import OpenedCopy
 
 
 class Collected:
@@ -47,15 +45,9 @@ class Collected:
         found: Results = self.found[kind.name]
         return found
 
-    @property
-    def file_queues(self) -> Mapping[QueueKey, QueueSummary]:
-        """Return the queues in files that were read."""
-        return self.results(QUEUES).summaries
-
-    @property
-    def index(self) -> Mapping[str, IndexFileSummary]:
-        """Return the index files that were read, by path."""
-        return self.results(INDEX).files
+    def unchanged(self, copy: OpenedCopy, before: EarlierRun, gone: bool) -> bool:
+        """Say whether all kinds hold the entries that an earlier run has compared. gone: see `Kind.unchanged`."""
+        return all(kind.unchanged(copy, self.found[kind.name], before, gone) for kind in KINDS)
 
     def not_read(self, task: Task) -> None:
         """Note that the time was spent before this task began."""

@@ -14,12 +14,8 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from schemas.advice import Cause, Gap
-from schemas.finding_codes import Code
 from schemas.rows import MappedFile, QueueKey, QueueSummary
-from schemas.store_names import BATCH_QUEUES
 from store_io.audit.rounds.collected import Collected, is_whole
 from store_io.audit.rounds.task_making import TaskMaker
 from store_io.base.errors import StoreError
@@ -27,17 +23,9 @@ from store_io.base.packed import opened
 from store_io.base.tasks import NotRead, PartlyRead, Task
 from store_io.broker.prediction import Needs, Prediction, ScanId
 from store_io.broker.queues.combination import light_expected
-from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries
-from store_io.broker.recovery import Fold
+from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.all_kinds import KINDS
-from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
-from store_io.kinds.dledger.ledger_kind import LEDGER
-from store_io.kinds.queues.consumequeue_reader import read_file_entries
 from store_io.kinds.queues.queue_kind import QUEUES
-from store_io.kinds.rocksdb_queues.double_write_fold import CombinedFold
-from store_io.kinds.rocksdb_queues.rocksdb_fold import KeyedLedgerFold, RocksFold
-from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, KnownEnds, KnownEntries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
@@ -46,31 +34,10 @@ from store_io.model.found_gaps import Gaps
 from store_io.model.loss import Loss, compute_loss
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_views import KnownQueues, QueueView, queue_views
-from store_io.rocksdb.database import NO_DATABASE
-from store_io.source.byte_source import ByteSource
 
 Rounds = Generator[list[Task], list[Any], None]
 
 MAX_ROUNDS = 40  # of a fold; each one cuts runs finer, so that more would mean a bug
-MAX_REMEMBERED = 100_000  # reads of queue entries
-
-
-def queue_entries_on_disk(source: ByteSource) -> DiskEntries:
-    """Return the reader by which a fold reads a few entries of queue files.
-
-    Entries that it asks for again in a later round are remembered.
-    """
-    seen: dict[tuple[str, int, int], np.ndarray] = {}
-
-    def read(path: str, first: int, count: int) -> np.ndarray:
-        rows = seen.get((path, first, count))
-        if rows is None:
-            rows = read_file_entries(source, path, first, count, path.startswith(BATCH_QUEUES + "/"))
-            if len(seen) < MAX_REMEMBERED and count <= CHUNK_ENTRIES:
-                seen[path, first, count] = rows
-        return rows
-
-    return read
 
 
 class StoreRounds:
@@ -91,9 +58,6 @@ class StoreRounds:
         self.views: Mapping[QueueKey, QueueView] = {}
         self._earlier = EarlierSegments(request, copy, self.collected)
         self._needs = Needs()
-        self._disk = queue_entries_on_disk(copy.source)
-        table = self._table = copy.database_table
-        self._keyed = KnownEntries(EntryReader(copy.source, table.database if table is not None else NO_DATABASE))
         self._going = self._run()
 
     def following(self, results: list[Any] | None) -> list[Task]:
@@ -131,13 +95,11 @@ class StoreRounds:
         """Return the summaries of the queues from which consumers are served."""
         return self._by_reading(True)
 
-    def _by_reading(self, read: bool) -> Mapping[QueueKey, QueueSummary]:
-        """Return the summaries of the queues from which consumers are served, or of all others of a combined store."""
-        files, keyed = self.collected.file_queues, self.collected.results(ROCKS_QUEUES).summaries
-        if self._copy.light_table is None:
-            return files if (self._copy.queue_table is None) == read else keyed
-        found = {key: summary for key, summary in files.items() if (self._copy.table_of(key) is None) == read}
-        return found | {key: summary for key, summary in keyed.items() if (self._copy.table_of(key) is not None) == read}
+    def _by_reading(self, served: bool) -> Mapping[QueueKey, QueueSummary]:
+        """Return the summaries of the queues from which consumers are served, or of all others of a double write."""
+        every = (kind.read_queues(self._copy, self.collected.found[kind.name], served) for kind in KINDS)
+        found = [own for own in every if own]
+        return found[0] if len(found) == 1 else {key: summary for own in found for key, summary in own.items()}
 
     @property
     def unread(self) -> list[MappedFile]:
@@ -217,74 +179,23 @@ class StoreRounds:
             loaded = kind.after_load(copy, found.found[kind.name], loaded)
         firsts = {i: found.edges[f.path].first for i, f in enumerate(copy.loaded.segments) if f.path in found.edges}
         known = self._fold_rules, loaded, copy.batch_topics, copy.checkpoint, copy.unclean
-        read = found.scans, found.file_queues, copy.headers, self._disk, firsts
-        fold: Fold
-        keyed: RocksFold | None = None
-        if self._table is not None and loaded.ledger is not None:
-            of_group = self._group_read()
-            fold = keyed = KeyedLedgerFold(
-                *known,
-                *read,
-                read=of_group,
-                ends=self._table.ends,
-                stored=self._keyed,
-                marks=copy.marks,
-                bad_ends=self._bad_ends(),
-            )
-        elif self._table is not None:
-            made = RocksFold if copy.twins is None else CombinedFold
-            fold = keyed = made(
-                *known,
-                *read,
-                copy.epochs,
-                ends=self._table.ends,
-                stored=self._keyed,
-                marks=copy.marks,
-                bad_ends=self._bad_ends(),
-                write_queues=copy.write_queues,
-            )
-        elif loaded.ledger is None:
-            fold = Fold(*known, *read, copy.epochs, marks=copy.marks)
-        else:
-            fold = LedgerFold(*known, *read, read=self._group_read(), marks=copy.marks)
+        asked = AskedRecovery(*known, found.scans, firsts, copy.headers, copy.epochs, copy.marks)
+        for kind in KINDS:
+            kind.add_to_recovery(copy, found.found[kind.name], asked)
+        fold = asked.fold()
         try:
             self.prediction = fold.run()
-            if keyed is not None and self.prediction.starts:  # else it is sure what the broker does
-                self._doubt_bad_bytes(keyed)
-                if keyed.undecided:
+            if self.prediction.starts:  # else it is sure what the broker does
+                doubts = [gap for kind in KINDS for gap in kind.doubts(copy, found.found[kind.name], fold)]
+                if doubts:
                     self.prediction = None
-                    self._gaps.add([keyed.undecided])
+                    self._gaps.add(doubts)
         except StoreError as why:
             self._gaps.cannot_read(why.gap())
             return Needs()
         finally:
-            self._keyed.close()
+            fold.close()
         return fold.needs
-
-    def _group_read(self) -> LedgerRead:
-        return LedgerRead(self.collected.results(LEDGER).data, self._copy[LEDGER].texts)
-
-    def _bad_ends(self) -> KnownEnds | None:
-        """Return the ends of a database with bad bytes among the ends of its queues."""
-        if self._table is None or not self._table.gaps:
-            return None
-        return KnownEnds(self._keyed.reader, self._table)
-
-    def _doubt_bad_bytes(self, fold: RocksFold) -> None:
-        """Leave the prediction open if RocksDB compacts bad bytes while the broker starts.
-
-        Each write after that fails, the database is closed, and the broker's next act depends on the moment (rocksdb.md 5).
-        """
-        table = self._table
-        if table is None:
-            return
-        entries = [f.file for f in self.collected.results(ROCKS_QUEUES).findings if f.code == Code.QUEUE_DATABASE_DAMAGED]
-        ends = [table.damaged[0]] if table.damaged is not None else []
-        bad = entries if fold.compacts(table.entry_runs) else []
-        bad += ends if fold.compacts(table.end_tables) else []
-        if bad:
-            self.prediction = None
-            self._gaps.add([Gap(Cause.ROCKSDB_COMPACTS_BAD_BYTES, bad[0], (table.database.folder,))])
 
     def _measure_loss(self, place: dict[str, int]) -> Needs:
         assert self.prediction is not None and self.prediction.settled is not None
@@ -345,16 +256,10 @@ class StoreRounds:
         if self.views:
             return
         copy, found = self._copy, self.collected
-        known = KnownQueues(
-            self._read_queues,
-            copy.queue_files,
-            copy.queue_folders,
-            copy.batch_topics,
-            copy.known_topics,
-            light_expected(copy.rules),
-            copy.queue_table.database.folder if copy.queue_table is not None else "",
-            copy.light_table.database.folder if copy.light_table is not None else "",
-        )
+        light = light_expected(copy.rules)
+        known = KnownQueues(self._read_queues, batch_topics=copy.batch_topics, topics=copy.known_topics, lmq_expected=light)
+        for kind in KINDS:
+            known = kind.known_queues(copy, known)
         damaged = any(self._request.was_damaged(s.path) for s in found.segments)  # then any entry may lead to what is gone there
         in_part = bool(self.unread) and (self._request.quick or not damaged)
         self.views = queue_views(found.segments, known, in_part)

@@ -23,6 +23,11 @@ GROUPS = "config/subscriptionGroup.json"
 DELAY_OFFSETS = "config/delayOffset.json"
 CONSUMER_OFFSETS = "config/consumerOffset.json"
 LMQ_OFFSETS = "config/lmqConsumerOffset.json"
+DATABASE_TABLES = (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS)  # the files whose tables may lie in a database
+TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}  # of one entry
+# What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
+# values, the offsets of a group in four queues of each of them some 110 MB and 10 million.
+MAX_FILE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,9 +32,11 @@ from schemas.store_names import (
 )
 from store_io.base.errors import RefusedSetting, StoreError
 from store_io.base.java_compat import parse_number
+from store_io.base.java_properties import parse_properties
 from store_io.broker.queues.start_databases import opened_databases
 from store_io.broker.releases import (
     ALL_DEFAULTS,
+    LEAST_COMPACTED_FILES,
     NEWEST_RELEASE,
     ROCKSDB_STORE_TYPE,
     SIZE_DEFAULTS,
@@ -55,8 +57,6 @@ from store_io.broker.settings.config_rules import (
     TOPICS,
 )
 from store_io.broker.settings.ledger_files import ledger_folders
-from store_io.kinds.compaction.compacted_queues import inferred_settings
-from store_io.log.records.properties import parse_properties
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, folder_of, name_of, open_source
 from store_io.source.file_columns import Chosen
@@ -190,7 +190,16 @@ def _file_sizes(listing: StoreListing) -> dict[str, int]:
         "mappedFileSizeTimerLog": agreed_size(kinds[TIMER_LOG]),
     }
     compacted = (agreed_size(_below(listing, part)) for part in (COMPACTED_QUEUE, COMPACTED_LOG))
-    return {**{key: size for key, size in found.items() if size}, **inferred_settings(*compacted)}
+    return {**{key: size for key, size in found.items() if size}, **compacted_settings(*compacted)}
+
+
+def compacted_settings(entries_bytes: int, log_bytes: int) -> dict[str, int]:
+    """Return the settings under which files of compacted topics have these lengths; {} if no broker makes such files."""
+    if entries_bytes <= 0 or entries_bytes % consumequeue_layout.BATCH_ENTRY_BYTES or log_bytes % entries_bytes:
+        return {}
+    if log_bytes // entries_bytes < LEAST_COMPACTED_FILES:
+        return {}
+    return {"compactionCqMappedFileSize": entries_bytes, "compactionMappedFileSize": log_bytes - entries_bytes}
 
 
 def _below(listing: StoreListing, folder: str) -> list[StoreFile]:

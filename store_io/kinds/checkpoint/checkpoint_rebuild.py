@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from schemas import checkpoint_layout as layout
 from schemas.store_names import INDEX
-from store_io.kinds.index.index_reader import read_header
+from store_io.log.entries.index_entries import read_header
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import WRITE_CHECKPOINT
 from store_io.repair.repair_work import Work

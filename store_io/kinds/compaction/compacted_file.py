@@ -25,7 +25,7 @@ from store_io.broker.message_verdict import END, VALID, BufferFrames
 from store_io.broker.releases import BrokerRules
 from store_io.kinds.compaction.log_messages import LogFiles, LogMessages, same_but_place, unput_messages, without_log
 from store_io.kinds.compaction.sparse_recovery import SparseEnds, SparseEntry
-from store_io.kinds.queues.consumequeue_reader import entries_of, valid_entries
+from store_io.log.entries.file_entries import entries_of, valid_entries
 from store_io.log.records.message_columns import Columns, RecordCheck, TopicTable
 from store_io.log.records.segment_walk import FAST, Decoding, capacity_for, decoder_of, walk_batches
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source

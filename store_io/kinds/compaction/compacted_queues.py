@@ -11,15 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from schemas.advice import Refusal, RefusalKind
-from schemas.consumequeue_layout import BATCH_ENTRY_BYTES
 from schemas.rows import MappedFile, QueueKey
 from schemas.store_names import COMPACTED_LOG, COMPACTED_QUEUE
 from store_io.base.java_compat import parse_number
 from store_io.broker.loading import Tree, is_folder, load_file_queue, numbered_files
-from store_io.broker.releases import BrokerRules
+from store_io.broker.releases import BrokerRules, compacted_entries_bytes, compacted_log_bytes
 from store_io.source.byte_source import name_of
-
-LEAST_QUEUE_FILES = 5  # of the SparseConsumeQueue that a file of the log is at least as long as
+from store_io.source.store_dir import StoreListing
 
 
 @dataclass
@@ -58,28 +56,6 @@ class CompactedStore:
 
     queues: dict[QueueKey, CompactedQueue] = field(default_factory=dict)
     refusal: Refusal | None = None
-
-
-def entries_file_bytes(configured: int) -> int:
-    """The length of a SparseConsumeQueue's files: whole entries."""
-    return configured // BATCH_ENTRY_BYTES * BATCH_ENTRY_BYTES
-
-
-def log_file_bytes(configured: int, entries_bytes: int) -> int:
-    """The length of a compacted log's files: a multiple of the other files', at least `LEAST_QUEUE_FILES` of them."""
-    count, rest = divmod(configured, entries_bytes)
-    if count < LEAST_QUEUE_FILES:
-        return entries_bytes * LEAST_QUEUE_FILES
-    return (count if 0 < rest < entries_bytes >> 1 else count + 1) * entries_bytes
-
-
-def inferred_settings(entries_bytes: int, log_bytes: int) -> dict[str, int]:
-    """The settings under which files have these lengths."""
-    if entries_bytes <= 0 or entries_bytes % BATCH_ENTRY_BYTES or log_bytes % entries_bytes:
-        return {}
-    if log_bytes // entries_bytes < LEAST_QUEUE_FILES:
-        return {}
-    return {"compactionCqMappedFileSize": entries_bytes, "compactionMappedFileSize": log_bytes - entries_bytes}
 
 
 def compacted_queues(tree: Tree, rules: BrokerRules) -> CompactedStore:
@@ -123,11 +99,11 @@ def _load(queue: CompactedQueue, tree: Tree, rules: BrokerRules) -> None:
         if queue.all_log:
             queue.not_loaded = Refusal(RefusalKind.COMPACTED_LOG_ALONE, queue.log_folder, queue.entries_folder)
         return
-    entries_bytes = entries_file_bytes(int(rules.value("compactionCqMappedFileSize")))
+    entries_bytes = compacted_entries_bytes(int(rules.value("compactionCqMappedFileSize")))
     if entries_bytes <= 0:  # the constructor divides by it
         queue.refusal = Refusal(RefusalKind.COMPACTED_SETTING, queue.log_folder)
         return
-    log_bytes = log_file_bytes(int(rules.value("compactionMappedFileSize")), entries_bytes)
+    log_bytes = compacted_log_bytes(int(rules.value("compactionMappedFileSize")), entries_bytes)
     for folder, size, files in ((queue.log_folder, log_bytes, queue.log), (queue.entries_folder, entries_bytes, queue.entries)):
         found, deleted, refusal = load_file_queue(tree, folder, size, rules)
         files += found
@@ -139,3 +115,9 @@ def _load(queue: CompactedQueue, tree: Tree, rules: BrokerRules) -> None:
         else:
             queue.not_loaded = refusal
         return
+
+
+def compacted_log(listing: StoreListing) -> str:
+    """A file of a compacted topic's own log; "" without one."""
+    folders = f"{COMPACTED_LOG}/", f"{COMPACTED_QUEUE}/"
+    return next((f.path for f in listing.files if f.kind == "file" and f.size and f.path.startswith(folders)), "")

@@ -63,7 +63,7 @@ def _ahead(evidence: Evidence) -> Iterator[Finding]:
     prediction = evidence.prediction
     if prediction is None or prediction.after_dispatch is None:
         return
-    topics = evidence.copy.config.compacted_topics
+    topics = evidence.copy.compacted_topics
     for key, recovery in evidence[COMPACTION].start.queues.items():
         if key[0] not in topics:
             continue

@@ -23,7 +23,7 @@ from store_io.base.errors import StoreError
 from store_io.base.java_compat import is_blank
 from store_io.base.wording import count_text
 from store_io.broker.message_verdict import AUDIT_RULES, Message
-from store_io.kinds.queues.consumequeue_reader import read_entries
+from store_io.log.entries.file_entries import read_entries
 from store_io.log.records.message_decode import decode_message
 from store_io.source.byte_source import ByteSource, OpenFiles
 

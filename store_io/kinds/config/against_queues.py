@@ -17,9 +17,9 @@ from schemas.rows import Finding, QueueKey
 from schemas.severity_cases import Case, severity_in
 from store_io.base.packed import PackedMap, items_of
 from store_io.base.wording import count_text, seen
-from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.settings.config_rules import DELAY_OFFSETS, TOPICS, config_rules
-from store_io.kinds.config.built_in_topics import built_in_topics, is_brokers_own
+from store_io.kinds.config.built_in_topics import built_in_topics, is_asked_for, is_brokers_own
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.config.lost_tables import is_lost
 from store_io.log.records import bridges
@@ -32,7 +32,7 @@ MAX_TOPICS = 1000  # each as a finding; the others are one together
 
 def narrow_topics(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[Finding]:
     """Queues that a topic's numbers leave out: nobody reads or writes them."""
-    config = evidence.copy.config
+    config = evidence.copy[CONFIG].tables
     beyond: dict[str, list[QueueKey]] = defaultdict(list)
     for key in held:
         topic = (config.topics or {}).get(key[0])
@@ -57,7 +57,7 @@ def against_queues(evidence: Evidence) -> list[Finding]:
     None if it is not known how a start reads the tables.
     """
     prediction = evidence.prediction
-    config = evidence.copy.config
+    config = evidence.copy[CONFIG].tables
     if prediction is None or prediction.after_dispatch is None or not _were_there(config):
         return []
     ends = ((key, queue.max_offset - max(queue.min_offset, 0)) for key, queue in items_of(prediction.after_dispatch.queues))
@@ -100,22 +100,17 @@ def _unknown_topics(evidence: Evidence, config: StoreConfig, held: Mapping[Queue
         yield Finding(Code.TOPIC_NOT_IN_TABLE, TOPICS, *place, count=count, message=message, next=step)
 
 
-def is_asked_for(topic: str) -> bool:
-    """Whether clients ask for such a topic, so that a table has to name it."""
-    return topic != bridges.TOPIC and not topic.startswith(LMQ_PREFIX) and not is_brokers_own(topic)
-
-
 def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
     """Whether topics that the table lacks were lost with it. A sound table lacks those that were deleted, whose queues come
     back when a recovery after a crash dispatches their messages again; a slave's comes with its first synchronisation.
 
     held: the queues with messages.
     """
-    config = copy.config
+    config = copy[CONFIG].tables
     done, slave = config.loads[TOPICS], copy.rules.is_slave
     if done.problems:  # nobody knows which topics it names
         return False
-    if done.bad or done.empty or is_lost(config, TOPICS) or TOPICS in copy.other_forms.fuller:
+    if done.bad or done.empty or is_lost(config, TOPICS) or TOPICS in copy[CONFIG].other_forms.fuller:
         return not slave or bool(done.bad or done.empty)
     version = config.backup_versions.get(TOPICS)
     kept = config.held.get(TOPICS)
@@ -134,7 +129,7 @@ def table_is_wrong(copy: OpenedCopy, held: Iterable[QueueKey]) -> bool:
 
 def delay_levels_lost(copy: OpenedCopy) -> bool:
     """Whether a level with entries and without an offset had one that is lost."""
-    rules, done = config_rules(copy.rules), copy.config.loads[DELAY_OFFSETS]
+    rules, done = config_rules(copy.rules), copy[CONFIG].tables.loads[DELAY_OFFSETS]
     written_late = rules.clamps_delay_offsets and not rules.topics_of_transactions  # at a level's first delivery
     return bool(done.bad or done.empty or done.odd is not None) or not (written_late or copy.rules.is_slave)
 
@@ -145,7 +140,7 @@ def _delays_again(evidence: Evidence, held: Mapping[QueueKey, int]) -> Iterator[
     severity = severity_in(Code.DELAYED_MESSAGES_AGAIN, Case.NOT_WRITTEN_YET, not delay_levels_lost(copy))
     for level in copy.rules.delays:
         count = held.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
-        if count and level not in copy.config.delay_offsets:
+        if count and level not in copy[CONFIG].tables.delay_offsets:
             yield Finding(
                 Code.DELAYED_MESSAGES_AGAIN, DELAY_OFFSETS, *copy.entry_range(DELAY_OFFSETS), severity,
                 topic=commitlog_layout.SCHEDULE_TOPIC, queue_id=level - 1, count=count,

@@ -8,8 +8,10 @@ from __future__ import annotations
 from schemas import commitlog_layout
 from schemas.rows import Row
 from schemas.timer_layout import TIMER_TOPIC
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import config_rules
+from store_io.log.records import bridges
 
 READ_WRITE, INHERITED, ONLY_INHERITED = 6, 7, 1  # perm
 TRANSACTION_DONE = commitlog_layout.OPERATION_TOPIC
@@ -77,3 +79,8 @@ def built_in_topics(rules: BrokerRules) -> dict[str, Row]:
 
 def built_in_groups(rules: BrokerRules) -> frozenset[str]:
     return frozenset(_GROUPS) | ({"CID_RMQ_SYS_TRANS"} if config_rules(rules).topics_of_transactions else set())
+
+
+def is_asked_for(topic: str) -> bool:
+    """Whether clients ask for such a topic, so that a table has to name it."""
+    return topic != bridges.TOPIC and not topic.startswith(LMQ_PREFIX) and not is_brokers_own(topic)

@@ -7,14 +7,13 @@ Source: ConfigManager.load and loadBak, RocksDBTopicConfigManager.merge (config.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas import commitlog_layout
 from schemas.advice import Advice, Cause, Gap, Refusal, Step
 from schemas.finding_codes import Code
-from schemas.rows import Finding, QueueKey, Row
+from schemas.rows import Finding, Row
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreError
 from store_io.broker.releases import BrokerRules
@@ -23,6 +22,7 @@ from store_io.broker.settings.config_rules import (
     DELAY_OFFSETS,
     GROUPS,
     LMQ_OFFSETS,
+    MAX_FILE_BYTES,
     SECOND_VERSION_FOLDER,
     TOPICS,
     ConfigRules,
@@ -65,10 +65,7 @@ from store_io.kinds.config.texts.values import NotExact
 from store_io.source.byte_source import ByteSource, name_of
 from store_io.source.store_dir import StoreListing
 
-# What is read of a file at most, as a value may take a hundred bytes of memory: a million topics are some 230 MB and 21 million
-# values, the offsets of a group in four queues of each of them some 110 MB and 10 million.
-MAX_FILE_BYTES = 256 << 20
-MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000
+MAX_TOPIC_VALUES, MAX_VALUES = 24_000_000, 12_000_000  # of a file of `MAX_FILE_BYTES`
 BACKUP = ".bak"
 MAX_BACKUP_BYTES = 16 << 20  # of one that nobody needs
 _VERSION = re.compile(rb'"dataVersion"\s*:\s*\{[^{}]*?"counter"\s*:\s*([0-9]{1,18})\b')
@@ -466,27 +463,3 @@ def is_offset(value: Any, offset: int) -> bool:
         return integer(value, 64) == offset
     except ConfigFault:
         return False
-
-
-def groups_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
-    """Return the consumer groups whose offset lies beyond the end that their queue would have. Sorted.
-
-    ends: queue -> maximum offset. A queue that is not there counts as empty if its topic is still configured; offsets of deleted
-    topics lie around in healthy stores.
-    """
-    found = []
-    for (group, topic, queue_id), offset in config.offsets.items():
-        end = ends.get((topic, queue_id), 0 if topic in (config.topics or {}) else None)
-        if end is not None and offset > end:
-            found.append({"group": group, "topic": topic, "queue_id": queue_id, "offset": offset, "new_max": end})
-    return sorted(found, key=lambda row: (row["group"], row["topic"], row["queue_id"]))
-
-
-def delays_beyond(config: StoreConfig, ends: Mapping[QueueKey, int]) -> list[Row]:
-    """Delay levels whose offset lies beyond the end of their queue (level 1 is queue 0). Sorted."""
-    found = []
-    for level, offset in sorted(config.delay_offsets.items()):
-        end = ends.get((commitlog_layout.SCHEDULE_TOPIC, level - 1), 0)
-        if offset > end:
-            found.append({"level": level, "offset": offset, "new_max": end})
-    return found

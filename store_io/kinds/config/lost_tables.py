@@ -1,4 +1,7 @@
-"""Tables that a start takes from a .bak, begins without, or holds less of than another form shows (config.md 2, 6, 7, 8)."""
+"""The checks of config/: tables that a start takes from a .bak, begins without, or holds less of than another form shows.
+
+Also damaged files, and offsets that a start leaves beyond the end of their queue (config.md 2, 6, 7, 8).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,21 @@ from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.base.times import time_text
 from store_io.base.wording import count_text
-from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
+from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    DATABASE_TABLES,
+    DELAY_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
+    TABLE_NOUNS,
+    TOPICS,
+    config_rules,
+)
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import BACKUP, Load, StoreConfig
+from store_io.kinds.config.offsets_beyond import beyond_findings
 from store_io.kinds.config.other_forms import FullerForm
-from store_io.kinds.config.table_places import DATABASE_TABLES, all_places, setting_of
+from store_io.kinds.config.table_places import all_places, setting_of
 from store_io.kinds.config.texts.table_forms import FROM_VERSION
 from store_io.model.evidence import Evidence
 from store_io.model.opened_copy import OpenedCopy
@@ -26,17 +40,31 @@ _MEANING = {
     CONSUMER_OFFSETS: "a start knows no consumer's offset: groups get all messages again, or skip to the end",
     DELAY_OFFSETS: "a start begins each delay level at its queue's first entry",
 }
-TABLE_NOUNS = {TOPICS: "topic", GROUPS: "group", CONSUMER_OFFSETS: "offset", LMQ_OFFSETS: "offset"}
 _NOT_TAKEN = severity_in(Code.CONFIG_DAMAGED, Case.NOT_TAKEN)
 _MEANING[LMQ_OFFSETS] = _MEANING[CONSUMER_OFFSETS]
 
 
+def damaged_files(evidence: Evidence) -> list[Finding]:
+    """Return the findings on files that are not as a broker writes them."""
+    return evidence.copy[CONFIG].tables.findings
+
+
+def offsets_after_start(evidence: Evidence) -> Iterator[Finding]:
+    """Yield the findings on offsets beyond the end that their queue has after a start."""
+    return beyond_findings(evidence, evidence.copy[CONFIG].tables)
+
+
+def files_not_judged(evidence: Evidence, names: list[str]) -> list[str]:
+    """Return the names and those of files that a start reads beside tables, queues and log."""
+    return [*evidence.copy[CONFIG].start_files.names, *names]
+
+
 def lost_tables(evidence: Evidence) -> list[Finding]:
     """Findings on files of config/, whatever their content means for single topics."""
-    config = evidence.copy.config
+    config = evidence.copy[CONFIG].tables
     found = []
     for path, done in config.loads.items():
-        held, fuller = config.held.get(path), evidence.copy.other_forms.fuller.get(path)
+        held, fuller = config.held.get(path), evidence.copy[CONFIG].other_forms.fuller.get(path)
         if held is not None and held.damaged is not None and not held.refusal:
             where, reason = held.damaged
             message = f"{where}: bad bytes ({reason}): a start takes the entries before them alone, and {_MEANING[path]}"
@@ -68,14 +96,14 @@ def _fewer(evidence: Evidence, path: str, fuller: FullerForm) -> Finding:
     named = evidence.request.broker_conf is not None or not fuller.other_setting
     severity = severity_in(Code.CONFIG_TABLE_LOST, Case.SHOWN)
     if copy.rules.is_slave or not named:  # its master sends it the tables; its own settings may be others
-        begins_empty = bool(copy.config.loads[path].left_out) or is_lost(copy.config, path)
+        begins_empty = bool(copy[CONFIG].tables.loads[path].left_out) or is_lost(copy[CONFIG].tables, path)
         severity = severity_in(Code.CONFIG_TABLE_LOST, Case.SENT_BY_MASTER, not begins_empty)
-    held = copy.config.held.get(path)
-    reads = f"{held.folder}/" if held is not None else copy.config.loads[path].name or path
+    held = copy[CONFIG].tables.held.get(path)
+    reads = f"{held.folder}/" if held is not None else copy[CONFIG].tables.loads[path].name or path
     when = f", of {time_text(form.time_ms)} by its dataVersion," if form.time_from == FROM_VERSION else ""
     shown = f"{count_text(fuller.lacking, TABLE_NOUNS[path])} that {form.name}{when} shows"
     message = f"a start begins without {shown}: it reads {reads}"
-    file = form.name if copy.config.database and form.name.removesuffix(BACKUP) == path else path
+    file = form.name if copy[CONFIG].tables.database and form.name.removesuffix(BACKUP) == path else path
     step = _way_back(copy, path, fuller) if named else Advice(Step.NAME_CONF)
     return Finding(
         Code.CONFIG_TABLE_LOST, file, *_range(evidence, file), severity, count=fuller.lacking, message=message, next=step
@@ -111,7 +139,7 @@ def _way_back(copy: OpenedCopy, path: str, fuller: FullerForm) -> Advice:
 
     It names the settings with which a start takes the form, or the ways to take the entries over.
     """
-    config, form = copy.config, fuller.form
+    config, form = copy[CONFIG].tables, fuller.form
     if not fuller.other_setting:
         return Advice(Step.TAKE_OVER, ("",))
     setting = setting_of(form.name, path, copy.rules)
@@ -184,8 +212,8 @@ def _state(done: Load) -> str:
 
 def _older_file(evidence: Evidence) -> Iterator[Finding]:
     """A table of topics with a lower version than its own .bak: the file was put back. Other tables may count anew."""
-    version = evidence.copy.config.backup_versions.get(TOPICS)
-    done = evidence.copy.config.loads.get(TOPICS)
+    version = evidence.copy[CONFIG].tables.backup_versions.get(TOPICS)
+    done = evidence.copy[CONFIG].tables.loads.get(TOPICS)
     if done is not None and done.name == TOPICS and version is not None and version > done.counter and not done.hollow:
         message = f"{TOPICS}: version {done.counter}, its .bak has {version}: an older file was put in its place"
         yield Finding(Code.CONFIG_OLDER, TOPICS, *_range(evidence, TOPICS), expected=str(version), actual=str(done.counter),
@@ -193,17 +221,17 @@ def _older_file(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _useless_backups(evidence: Evidence) -> Iterator[Finding]:
-    for name, why in evidence.copy.other_forms.unread.items():
+    for name, why in evidence.copy[CONFIG].other_forms.unread.items():
         message = f"{name}: a start does not take it, and what it shows is not known: {why}"
         yield Finding(Code.CONFIG_DAMAGED, name.rstrip("/"), severity=_NOT_TAKEN, message=message)
-    for name in evidence.copy.config.useless_backups:
+    for name in evidence.copy[CONFIG].tables.useless_backups:
         message = f"{name}: cannot be used; a start takes the file itself and does not look at it"
         yield Finding(Code.CONFIG_DAMAGED, name, *_range(evidence, name), _NOT_TAKEN, message=message)
 
 
 def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
     """Yields what is wrong with databases besides those of tables; a refused start is a finding of its own."""
-    for state in evidence.copy.start_files.databases:
+    for state in evidence.copy[CONFIG].start_files.databases:
         rule = state.rule
         if state.damaged is not None:
             path, reason = state.damaged
@@ -225,7 +253,7 @@ def _opened_databases(evidence: Evidence) -> Iterator[Finding]:
 
 def _in_use(evidence: Evidence) -> bool:
     """Whether the store is more than a new one: it holds messages, or config/ knows topics, groups or offsets."""
-    config = evidence.copy.config
+    config = evidence.copy[CONFIG].tables
     own = (config.topics or {}).keys() - config.built_in_topics or config.groups.keys() - config.built_in_groups
     return bool(own or config.offsets or config.delay_offsets or any(s.runs.size for s in evidence.segments))
 

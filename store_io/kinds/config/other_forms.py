@@ -26,7 +26,7 @@ class ReadCopy(Copy, Protocol):
     """A copy with the tables that its managers hold after their load."""
 
     @property
-    def config(self) -> StoreConfig: ...
+    def tables(self) -> StoreConfig: ...
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def other_forms(copy: ReadCopy) -> OtherForms:
     """Compares the tables that a start takes with their other forms, which are read only if the copy has some."""
     found = OtherForms()
     for path in (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS):
-        done = copy.config.loads.get(path)
+        done = copy.tables.loads.get(path)
         if done is None or done.problems or done.refuses:
             continue
         forms = list(_others(copy, path, done))
@@ -102,8 +102,8 @@ def newest_table(copy: ReadCopy, path: str) -> NewestTable:
 
     A table of which a start takes nothing is shown by its fullest form, whatever its age.
     """
-    done = copy.config.loads.get(path, Load())
-    sound = path in copy.config.loads and not done.problems and not done.refuses
+    done = copy.tables.loads.get(path, Load())
+    sound = path in copy.tables.loads and not done.problems and not done.refuses
     held = _own(copy, path, done.entries) if sound else {}
     forms = list(_others(copy, path, done)) if sound else list(_all(copy, path))
     shown = [(form, _own(copy, path, _entries(form))) for form in forms]
@@ -112,7 +112,7 @@ def newest_table(copy: ReadCopy, path: str) -> NewestTable:
     if newer:
         form, entries = max(newer, key=lambda each: len(each[1]))
         return NewestTable({**held, **entries}, form.name, unread)
-    database = copy.config.held.get(path)
+    database = copy.tables.held.get(path)
     folder = f"{database.folder}/" if database is not None and database.present else ""
     return NewestTable(held, (done.name or folder) if held else "", unread)
 
@@ -122,7 +122,7 @@ def newest_table(copy: ReadCopy, path: str) -> NewestTable:
 
 def _others(copy: ReadCopy, path: str, done: Load) -> Iterator[Form]:
     """The forms that a start does not take, and that may be newer."""
-    listing, config = copy.listing, copy.config
+    listing, config = copy.listing, copy.tables
     names = [] if done.name == path and not done.hollow else [path]
     if not config.database:
         if done.name != path + BACKUP and (names or config.backup_versions.get(path, 0) > done.counter):
@@ -168,8 +168,8 @@ def _fuller(copy: ReadCopy, form: Form, done: Load, held: Mapping[Any, Any]) -> 
     lacking = sum(1 for key in shown if key not in held)
     if not lacking or held and not _is_newer(copy, form, shown, done, held):
         return None
-    other = not copy.config.database and form.name not in (form.path, form.path + BACKUP, f"{form.path}.tmp")
-    return FullerForm(form, lacking, other or bool(copy.config.database))
+    other = not copy.tables.database and form.name not in (form.path, form.path + BACKUP, f"{form.path}.tmp")
+    return FullerForm(form, lacking, other or bool(copy.tables.database))
 
 
 def _entries(form: Form) -> dict[Any, Any]:
@@ -213,11 +213,11 @@ def _is_inherited(row: Any) -> bool:
 def _is_newer(copy: ReadCopy, form: Form, shown: Mapping[Any, Any], done: Load, held: Mapping[Any, Any]) -> bool:
     """Whether the form is known to be newer than what a start takes."""
     path = form.path
-    if not copy.config.database:
+    if not copy.tables.database:
         if form.name == path:  # a broker writes its .bak before the file, which can only be taken in part
             return len(shown) >= len(held)
         if form.name == path + BACKUP and done.name == path:
-            return path == TOPICS and copy.config.backup_versions.get(path, 0) > done.counter
+            return path == TOPICS and copy.tables.backup_versions.get(path, 0) > done.counter
     if path in (CONSUMER_OFFSETS, LMQ_OFFSETS):
         ahead = {offset - held[place] for place, offset in shown.items() if place in held} - {0}
         if ahead:  # a group's offset grows, but where somebody resets it

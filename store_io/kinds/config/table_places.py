@@ -27,7 +27,6 @@ VERSION_KEY = b"kvDataVersionKey"
 _SEPARATE = {TOPICS: "topics", GROUPS: "subscriptionGroups", CONSUMER_OFFSETS: "consumerOffsets", LMQ_OFFSETS: "consumerOffsets"}
 _FAMILIES = {TOPICS: "topic", GROUPS: "subscriptionGroup", CONSUMER_OFFSETS: "consumerOffset", LMQ_OFFSETS: "consumerOffset"}
 
-DATABASE_TABLES = (TOPICS, GROUPS, CONSUMER_OFFSETS, LMQ_OFFSETS)  # the files whose tables may lie there
 _NUMBERS = {TOPICS: 3, GROUPS: 4, CONSUMER_OFFSETS: 1, LMQ_OFFSETS: 1}
 
 

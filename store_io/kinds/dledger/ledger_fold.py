@@ -160,7 +160,7 @@ class LedgerFold(Fold):
         for i in reversed(range(len(self.ledger.data))):
             first = search.first(self.files.old_segments + i)
             if first is not None and self._begins_at(search, first):
-                return i
+                return self.rules.first_recovered(len(self.ledger.data), i)
         return 0
 
     def _begins_at(self, search: StartSearch, first: FirstRecord) -> bool:

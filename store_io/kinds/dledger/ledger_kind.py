@@ -11,8 +11,10 @@ from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task
 from store_io.broker.loading import numbered_files
+from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.dledger.entry_walk import DataTask
 from store_io.kinds.dledger.ledger_chain import live_ends
+from store_io.kinds.dledger.ledger_fold import LedgerFold, LedgerRead
 from store_io.kinds.dledger.ledger_walks import MAX_STRETCHES, DataWalk, LedgerTexts, UnitWalk
 from store_io.kinds.dledger.unit_reader import UnitTask, read_texts
 from store_io.model.audit_request import AuditRequest
@@ -87,6 +89,11 @@ class Ledger(Kind[LedgerParts, LedgerWalks, LedgerWalks]):
 
     def start_is_unknown(self, copy: OpenedCopy, found: LedgerWalks, late: Set[str]) -> bool:
         return any(walk.problem or walk.stretches_dropped for walk in found.data.values())
+
+    def add_to_recovery(self, copy: OpenedCopy, found: LedgerWalks, asked: AskedRecovery) -> None:
+        if asked.loaded.ledger is not None:
+            asked.made, asked.epochs = LedgerFold, ()
+            asked.more["read"] = LedgerRead(found.data, copy[self].texts)
 
     def log_problem(self, found: LedgerWalks) -> bool:
         return any(walk.problem for walk in found.data.values())

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemas.rows import Finding, IndexFileSummary, MappedFile
+from schemas.rows import EarlierRun, Finding, IndexFileSummary, MappedFile
 from schemas.store_names import INDEX as FOLDER
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import parse_number
 from store_io.base.packed import PackedWhenMany
 from store_io.base.tasks import Task
 from store_io.broker.index_state import IndexHeader
-from store_io.kinds.index.index_files import IndexFileRef
-from store_io.kinds.index.index_reader import IndexTask, read_header
+from store_io.kinds.index.index_merge import IndexFollower
+from store_io.kinds.index.index_reader import IndexTask
+from store_io.log.entries.index_entries import IndexFileRef, read_header
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
@@ -58,7 +59,9 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
         files = copy[self]
         if request.quick or len(files) != len(copy.headers):
             return task
-        return replace(task, index_files=tuple(_ref(copy, files, number) for number in range(len(files))))
+        if not files:
+            return task
+        return replace(task, index=IndexFollower(tuple(_ref(copy, files, number) for number in range(len(files)))))
 
     def nothing_found(self) -> IndexResults:
         return IndexResults()
@@ -72,6 +75,16 @@ class IndexKind(Kind[Sequence[MappedFile], IndexResults, Summaries]):
             place = request.store, request.location, copy.rules, file.path, file.size
             yield IndexTask(*place, newest=newest, unclean=copy.unclean, previous_end=end, not_after=request.not_after)
             before = copy.headers.get(file.path)
+
+    def holders(self, found: IndexResults) -> Iterable[IndexFileSummary]:
+        return found.files.values()
+
+    def unchanged(self, copy: OpenedCopy, found: IndexResults, before: EarlierRun, gone: bool) -> bool:
+        newest, index = max(before.index, default=""), found.files
+        return all(
+            (path in index and (path == newest or index[path].digest == digest)) or gone and path not in copy.tree.by_path
+            for path, digest in before.index.items()
+        )
 
     def take(self, found: IndexResults, result: IndexFileSummary) -> None:
         result.findings = found.findings.of(result.findings)

@@ -8,6 +8,7 @@ Source of order, hash and time difference: IndexService.buildIndex, IndexFile.pu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,29 +16,30 @@ import numpy as np
 from schemas import commitlog_layout
 from schemas import index_layout as layout
 from schemas.finding_codes import Code
-from schemas.rows import Extent, Finding
+from schemas.rows import Extent, Finding, QueueKey, SegmentSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i32, load_i64, peek_i32, peek_i64
 from store_io.base.errors import StoreError
 from store_io.broker.message_verdict import Verdict
-from store_io.kinds.index import index_files
-from store_io.kinds.index.index_files import (
+from store_io.kinds.index.odd_entries import NEAR_BYTES, NONE, MessageKeys, OddEntries
+from store_io.kinds.index.wrong_times import WrongTimes
+from store_io.log.entries import index_entries
+from store_io.log.entries.index_entries import (
     BLOCK_ENTRIES,
     PHY_OFFSET_POSITION,
     SECONDS_POSITION,
     IndexFileRef,
-    SegmentPlace,
     first_entry_from,
     read_range,
 )
-from store_io.kinds.index.odd_entries import NONE, MessageKeys, OddEntries
-from store_io.kinds.index.wrong_times import WrongTimes
 from store_io.log.records import message_columns, segment_items
 from store_io.log.records.message_columns import HAS_TAGS, Columns, entries_in_order
+from store_io.log.scan.followers import FollowedScan, SegmentPlace
 from store_io.log.scan.segment_findings import Findings
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource
+from store_io.source.segment_window import SegmentWindow
 
 CHUNK_ENTRIES = 32_768
 ALIGN_EXPECTED, ALIGN_FOUND = 48, 96  # entries of either stream that an alignment looks at
@@ -110,7 +112,7 @@ def _advance(expected, i, found, j, wrong):  # type: ignore[no-untyped-def]
 _ROW, _KEY, _ENTRY, _ENTRIES, _BEGIN, _FIRST_BEGIN, _LOW_PHY, _HIGH_PHY, _AGREED = range(9)
 
 
-@kept(commitlog_layout, index_files, layout, message_columns, native, segment_items)
+@kept(commitlog_layout, index_entries, layout, message_columns, native, segment_items)
 def _agree(rows: Address, count, key_hash: Address, entries: Address, state, outside):  # type: ignore[no-untyped-def]
     """Step through messages and entries, both as stored, as long as they agree in everything; gives why it stopped.
 
@@ -703,3 +705,33 @@ class IndexMerge:
         self._wrong_times.close()
         self._wrong_times.judge(self._compared, self._findings)
         self._odd.judge(extents, self._findings)
+
+
+class _IndexFollowing:
+    """Has one scan's messages held against the index."""
+
+    def __init__(self, merge: IndexMerge):
+        self._merge = merge
+
+    def add(self, columns: Columns, keys: Sequence[QueueKey], window: SegmentWindow) -> None:
+        self._merge.add(columns)
+
+    def finish(self, extents: Sequence[Extent], summary: SegmentSummary) -> None:
+        self._merge.finish(extents)
+        summary.index_unindexed, summary.index_entries_seen = self._merge.outside, self._merge.seen
+
+    def close(self) -> None:
+        self._merge.close()
+
+
+@dataclass(frozen=True)
+class IndexFollower:
+    """Holds the messages of all segments against these index files."""
+
+    files: tuple[IndexFileRef, ...]
+
+    def follow(self, scan: FollowedScan) -> _IndexFollowing:
+        def near(position: int) -> Columns:
+            return scan.messages_from(position, NEAR_BYTES)
+
+        return _IndexFollowing(IndexMerge(scan.source, self.files, scan.place, scan.findings, scan.verdict, near))

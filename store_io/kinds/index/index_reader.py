@@ -6,7 +6,6 @@ Source: IndexHeader, IndexFile.putKey, IndexService.load, read at 4.7.0, 4.8.0, 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 
@@ -20,10 +19,10 @@ from schemas.rows import Finding, IndexFileSummary
 from schemas.severity_cases import Case, severity_in
 from store_io.base.errors import StoreChanged, StoreError
 from store_io.base.java_compat import divide
-from store_io.broker.index_state import IndexHeader
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.read_settings import infer_slots
 from store_io.kinds.index.index_chains import HASH, SLOT, ChainsOnTheWay, follow_back, open_ends
+from store_io.log.entries.index_entries import entry_position, parse_header
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.piece_digest import PieceDigest
@@ -64,22 +63,6 @@ class IndexTask:
 
     def run(self) -> IndexFileSummary:
         return scan_index_file(self)
-
-
-def parse_header(data: bytes) -> IndexHeader:
-    """The header in a file's first bytes."""
-    return IndexHeader(*struct.unpack(layout.HEADER_FORMAT, data[: layout.HEADER_BYTES].ljust(layout.HEADER_BYTES, b"\0")))
-
-
-def read_header(source: ByteSource, path: str) -> IndexHeader:
-    """A file's header. Raises as `ByteSource.open`."""
-    with source.open(path, sparsely=True) as file:
-        return parse_header(file.read(0, layout.HEADER_BYTES))
-
-
-def entry_position(slots: int, number: int) -> int:
-    """Return the position of an entry in its file."""
-    return layout.HEADER_BYTES + layout.SLOT_BYTES * slots + layout.ENTRY_BYTES * number
 
 
 # ---- one file, scanned ---------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from schemas.rows import WALK_AUDIT, Row, SegmentSummary
 from schemas.store_names import INDEX
 from store_io.base.compiled.native import kept
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.index.index_reader import entry_position
+from store_io.log.entries.index_entries import entry_position
 from store_io.repair.derived.kept_rows import RAW_DTYPE
 from store_io.repair.repair_audit import Audited
 from store_io.repair.repair_steps import REBUILD_INDEX

@@ -11,8 +11,9 @@ from schemas.rows import EXTENT_MESSAGE, EXTENT_UNWRITTEN, Extent, Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.broker.index_keys import TAGS, index_keys, key_hash, key_text, tag_text
 from store_io.broker.message_verdict import VALID, Verdict
-from store_io.kinds.index.index_files import IndexFileRef, SegmentPlace
+from store_io.log.entries.index_entries import IndexFileRef
 from store_io.log.records.message_columns import Columns, entry_counts
+from store_io.log.scan.followers import SegmentPlace
 from store_io.log.scan.segment_findings import Findings
 
 MAX_KEPT_KEYS = 1024  # messages whose keys are remembered

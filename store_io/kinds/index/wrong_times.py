@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from schemas import index_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import Finding
-from store_io.kinds.index.index_files import SECONDS_POSITION, IndexFileRef
+from store_io.log.entries.index_entries import SECONDS_POSITION, IndexFileRef
 from store_io.log.scan.segment_findings import MAX_FINDINGS, Findings
 
 LEAST_LATE = 3  # so many wrong time differences, if they are most of a file's, have their cause in its header

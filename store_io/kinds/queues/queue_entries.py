@@ -18,13 +18,15 @@ from store_io.base.java_compat import int64
 from store_io.base.ranges import Ranges, subtract, union
 from store_io.broker.loading import why_no_folder
 from store_io.broker.releases import BrokerRules
+from store_io.kinds.queues.queue_kind import QUEUES
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.model.evidence import Evidence
 from store_io.model.queue_views import QueueView, never_put
 
 
 def queue_entries(evidence: Evidence) -> Iterator[Finding]:
     """Yield the findings on each queue's entries, if all queues could be read."""
-    table = evidence.copy.queue_table
+    table = evidence.copy[ROCKS_QUEUES].served_table
     entries_known = table is None or table.opened  # else nobody knows which entries the database holds
     for key, view in evidence.views.items() if evidence.queues_whole else ():
         leftover = evidence.leftovers.get(key)
@@ -44,7 +46,7 @@ def _not_flushed(evidence: Evidence, view: QueueView) -> bool:
 
     The store has queues in files, too (rocksdb.md 8).
     """
-    if evidence.copy.twins is None or not view.keyed or not evidence.copy.unclean or not view.missing:
+    if not evidence.copy[QUEUES].double_write or not view.keyed or not evidence.copy.unclean or not view.missing:
         return False
     rows = view.runs.rows
     rows = rows[rows["match"] == MATCH_MISSING]
@@ -61,7 +63,7 @@ def _written_since(evidence: Evidence, view: QueueView, missing: list[Finding]) 
 
     The database is then empty, or their minimum is at the place that a start has set without an entry.
     """
-    table = evidence.copy.light_table
+    table = evidence.copy[ROCKS_QUEUES].light_table
     if table is None or not view.keyed or not missing or view.deleted_topic:
         return missing
     minimum = table.ends.minima.get(view.key)

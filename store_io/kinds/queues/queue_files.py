@@ -14,8 +14,8 @@ from schemas.store_names import BATCH_QUEUES, COMMITLOG, EXT, QUEUES
 from store_io.broker.loading import Tree, is_folder
 from store_io.broker.queues.start_databases import database_folder
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.consumequeue_reader import read_file_entries
 from store_io.kinds.queues.queue_plan import QueuePlan
+from store_io.log.entries.file_entries import read_file_entries
 from store_io.model.queue_views import QueueView
 from store_io.repair.log.edits import LogPlan
 from store_io.repair.repair_audit import Audited

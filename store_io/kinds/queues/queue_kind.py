@@ -2,31 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from schemas.advice import LeftOut
-from schemas.rows import MappedFile, QueueKey, QueueSummary
+import numpy as np
+
+from schemas.advice import Cause, Gap, LeftOut
+from schemas.rows import EarlierRun, MappedFile, QueueKey, QueueSummary
 from schemas.store_names import BATCH_QUEUES, EXT
 from schemas.store_names import QUEUES as QUEUES_FOLDER
-from store_io.base.packed import FEW, PackedMap, items_of
+from store_io.base.packed import FEW, PackedMap, items_of, joined
 from store_io.base.tasks import PackedTask, Task
-from store_io.broker.loading import numbered_files
-from store_io.broker.queues.combination import light_expected
+from store_io.broker.loading import numbered_files, queue_folders
+from store_io.broker.queues.combination import light_expected, light_from_rocksdb, reads_rocksdb
+from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.broker.queues.queue_state import CHUNK_ENTRIES, DiskEntries
+from store_io.broker.recovery import AskedRecovery
 from store_io.kinds.queues.consumequeue_reader import QueueGroup, QueueTask
+from store_io.log.entries.file_entries import read_file_entries
 from store_io.log.scan.segment_scan import SegmentTask
 from store_io.model.audit_request import AuditRequest
 from store_io.model.evidence import Evidence
-from store_io.model.kind import Kind
+from store_io.model.kind import Kind, Opening
 from store_io.model.opened_copy import OpenedCopy
 from store_io.model.queue_leftovers import LeftoverResult, LeftoverTask
+from store_io.model.queue_views import KnownQueues, QueueView
+from store_io.rocksdb.database import StoredDatabase
+from store_io.source.byte_source import ByteSource
 
 QUEUE_GROUP_BYTES = 64 << 20
 QUEUE_GROUP_COUNT = 256
 QUEUE_GROUP_FILES = 1024
+MAX_REMEMBERED = 100_000  # reads of queue entries
 
 Folders = Mapping[QueueKey, str]
 Files = Mapping[QueueKey, tuple[MappedFile, ...]]
+
+
+@dataclass(frozen=True)
+class QueuePlaces:
+    """Queues in files: the folder of each, and its files by name."""
+
+    folders: Folders = field(default_factory=PackedMap)
+    files: Files = field(default_factory=PackedMap)
+
+    def without_light(self) -> QueuePlaces:
+        """Return the places of all but light queues."""
+        folders = PackedMap.of((key, folder) for key, folder in self.folders.items() if not key[0].startswith(LMQ_PREFIX))
+        return QueuePlaces(folders, PackedMap.of(((key, self.files[key]) for key in folders), weigh=len))
+
+
+@dataclass(frozen=True)
+class FileQueues:
+    """The queues in files of a copy.
+
+    served: those from which consumers are served. written: all of them.
+    double_write: a broker writes them in RocksDB as well.
+    """
+
+    source: ByteSource
+    served: QueuePlaces
+    written: QueuePlaces
+    double_write: bool = False
+
+    @cached_property
+    def entries(self) -> DiskEntries:
+        """Return what reads a few entries of these files for a recovery."""
+        return entries_on_disk(self.source)
+
+
+def entries_on_disk(source: ByteSource) -> DiskEntries:
+    """Return the reader by which a fold reads a few entries of queue files.
+
+    Entries that it asks for again in a later round are remembered.
+    """
+    seen: dict[tuple[str, int, int], np.ndarray] = {}
+
+    def read(path: str, first: int, count: int) -> np.ndarray:
+        rows = seen.get((path, first, count))
+        if rows is None:
+            rows = read_file_entries(source, path, first, count, path.startswith(BATCH_QUEUES + "/"))
+            if len(seen) < MAX_REMEMBERED and count <= CHUNK_ENTRIES:
+                seen[path, first, count] = rows
+        return rows
+
+    return read
 
 
 @dataclass
@@ -42,7 +103,7 @@ class QueueResults:
     problems: int = 0
 
 
-class Queues(Kind[None, QueueResults, QueueResults]):
+class Queues(Kind[FileQueues, QueueResults, QueueResults]):
     """ConsumeQueues in files: ordinary, batch, with extensions."""
 
     name = "queues"
@@ -50,17 +111,35 @@ class Queues(Kind[None, QueueResults, QueueResults]):
     left_out = ((LeftoverTask, LeftOut.LEFTOVERS),)
     looks_again = (LeftoverTask,)
 
+    def open(self, opening: Opening) -> FileQueues:
+        rules, tree = opening.rules, opening.tree
+        if rules.combined_queues and opening.batch_topics:
+            opening.unmodelled.append(Gap(Cause.DOUBLE_WRITE_BATCH))
+        if rules.rocksdb_queues:
+            return FileQueues(opening.source, QueuePlaces(), QueuePlaces())
+        folders = queue_folders(tree, QUEUES_FOLDER)
+        if rules.batch_queues:  # 4.x does not know the folder: its queues of these topics are ordinary ones
+            folders = joined(folders, queue_folders(tree, BATCH_QUEUES))
+        files = PackedMap.of(((key, tuple(numbered_files(tree, folder))) for key, folder in folders.items()), weigh=len)
+        written = served = QueuePlaces(folders, files)
+        double_write = rules.combined_queues and not opening.unmodelled
+        if double_write and reads_rocksdb(rules):
+            served = QueuePlaces()
+        elif double_write and light_from_rocksdb(rules):
+            served = written.without_light()
+        return FileQueues(opening.source, served, written, double_write)
+
     def prepare_scan(self, request: AuditRequest, copy: OpenedCopy, task: SegmentTask) -> SegmentTask:
         """Have the scan look up each message's entries in files."""
         has_extensions = copy.tree.is_folder(EXT)
         extensions = (
             (key, tuple(numbered_files(copy.tree, f"{EXT}/{folder.partition('/')[2]}")))
-            for key, folder in (copy.queue_folders.items() if has_extensions else ())
+            for key, folder in (copy[self].served.folders.items() if has_extensions else ())
         )
         return replace(
             task,
-            queue_files=_files_below(copy, QUEUES_FOLDER),
-            batch_queue_files=_files_below(copy, BATCH_QUEUES),
+            queue_files=_files_below(copy[self].served, QUEUES_FOLDER),
+            batch_queue_files=_files_below(copy[self].served, BATCH_QUEUES),
             ext_files=PackedMap.of(((key, files) for key, files in extensions if files), weigh=len),
             lmq=light_expected(copy.rules),
         )
@@ -70,35 +149,16 @@ class Queues(Kind[None, QueueResults, QueueResults]):
 
     def first_tasks(self, request: AuditRequest, copy: OpenedCopy) -> Iterator[Task]:
         """Yield tasks for all queues in files, also for those beside queues in RocksDB."""
-        if copy.twins is not None:
-            folders, files = copy.twins.folders, copy.twins.files
-        elif copy.queue_table is None:
-            folders, files = copy.queue_folders, copy.queue_files
-        else:
-            return
+        folders, files = copy[self].written.folders, copy[self].written.files
         groups = (QueueGroup(group, request.not_after) for group in _grouped(request, copy, folders, files))
         many = len(folders) > FEW or isinstance(files, PackedMap) and files.packs
         yield from (PackedTask.of(group) for group in groups) if many else groups
 
     def tasks_after_prediction(self, evidence: Evidence, base: SegmentTask) -> Iterator[Task]:
         """Yield a task for each queue with entries that no message of the queue matched."""
-        request, copy = evidence.request, evidence.copy
-        for key, view in items_of(evidence.views):
-            if view.leftover:
-                table = copy.table_of(key)
-                yield LeftoverTask(
-                    request.store,
-                    request.location,
-                    key,
-                    view.batch,
-                    view.files,
-                    tuple(view.leftover),
-                    tuple(view.missing),
-                    tuple(view.covered),
-                    evidence.log,
-                    request.not_after,
-                    table.database if table is not None else None,
-                )
+        yield from (
+            leftover_task(evidence, key, view) for key, view in items_of(evidence.views) if view.leftover and not view.keyed
+        )
 
     def take(self, found: QueueResults, result: list[QueueSummary] | LeftoverResult) -> None:
         if isinstance(result, LeftoverResult):
@@ -111,12 +171,53 @@ class Queues(Kind[None, QueueResults, QueueResults]):
         unread = any(file.path in late for queue in copy.loaded.queues.values() for file in queue.files)
         return unread or bool(found.problems)
 
+    def add_to_recovery(self, copy: OpenedCopy, found: QueueResults, asked: AskedRecovery) -> None:
+        asked.queue_summaries, asked.disk = found.summaries, copy[self].entries
+
+    def read_queues(self, copy: OpenedCopy, found: QueueResults, served: bool) -> Mapping[QueueKey, QueueSummary]:
+        own, every = copy[self].served.folders, copy[self].written.folders
+        if not own or own is every:
+            return found.summaries if served is bool(own) else {}
+        return {key: summary for key, summary in found.summaries.items() if (key in own) is served}
+
+    def known_queues(self, copy: OpenedCopy, known: KnownQueues) -> KnownQueues:
+        return replace(known, files=copy[self].served.files, folders=copy[self].served.folders)
+
+    def holders(self, found: QueueResults) -> Iterable[QueueSummary]:
+        return found.summaries.values()
+
+    def unchanged(self, copy: OpenedCopy, found: QueueResults, before: EarlierRun, gone: bool) -> bool:
+        queues = found.summaries
+        return all(
+            key in queues
+            and not queues[key].changed
+            and not queues[key].problem
+            and (gone or all(entries == 0 or path in queues[key].digests for path, entries, _ in files))
+            for key, files in before.queues.items()
+            if files and not (gone and key not in copy[self].served.folders)
+        )
+
+    def digests(self, evidence: Evidence) -> Iterator[tuple[str, int, str]]:
+        """Yield each file; one that was not read has no digest."""
+        copy = evidence.copy
+        for files in copy[self].served.files.values():
+            yield from ((file.path, file.size, "") for file in files)
+        for queue in evidence.results(self).summaries.values():
+            yield from ((path, copy.size_of(path), digest) for path, digest in queue.digests.items())
+
 
 QUEUES = Queues()
 
 
-def _files_below(copy: OpenedCopy, kind: str) -> Files:
-    items = ((key, copy.queue_files[key]) for key, folder in copy.queue_folders.items() if folder.startswith(kind + "/"))
+def leftover_task(evidence: Evidence, key: QueueKey, view: QueueView, database: StoredDatabase | None = None) -> LeftoverTask:
+    """Return the task that looks at a queue's entries which no message matched. database: if they are in RocksDB."""
+    request, seen = evidence.request, (tuple(view.leftover), tuple(view.missing), tuple(view.covered))
+    place = request.store, request.location, key, view.batch, view.files
+    return LeftoverTask(*place, *seen, evidence.log, request.not_after, database)
+
+
+def _files_below(places: QueuePlaces, kind: str) -> Files:
+    items = ((key, places.files[key]) for key, folder in places.folders.items() if folder.startswith(kind + "/"))
     return PackedMap.of(((key, own) for key, own in items if own), weigh=len)
 
 

@@ -1,9 +1,9 @@
 """ConsumeQueues in RocksDB, alone or as a double write with files (rocksdb.md 1 to 8).
 
-* `queue_keys`: keys of ConsumeQueues, to and from queues and numbers.
-* `queue_table`: the ends of all queues (family `offset`).
+Keys and single entries are read by `log.entries`.
+
+* `queue_table`: the ends of all queues (family `offset`), also single ends beside bad bytes.
 * `queue_pass`: one pass over a range of keys: which numbers each queue has, what no broker writes.
-* `stored_entries`: entries by queue and number, also as a scan of the CommitLog asks for them; single ends beside bad bytes.
 * `rocksdb_fold`: the fold over such a store, and over a DLedger log with such queues; `double_write_fold`: over a store with both
   kinds of queues.
 * `double_write_compare`: queues in files and in RocksDB against each other.

@@ -1,7 +1,7 @@
 """Compares the two kinds of queues of a double write, files and RocksDB, number by number (rocksdb.md 8).
 
 Bounded: a window of each at a time, and ranges per queue. What the entries of the store that is read lead to is compared where
-the CommitLog is read (kinds.queues.queue_probe).
+the CommitLog is read (log.entries.queue_probe).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from schemas.rows import MappedFile, QueueKey
 from store_io.base.errors import StoreError
 from store_io.base.java_compat import MAX_LONG
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
-from store_io.kinds.queues.queue_store import FileQueueStore, QueuePaths, is_used
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader, plain_entries
+from store_io.log.entries.queue_store import FileQueueStore, QueuePaths, is_used
+from store_io.log.entries.stored_entries import EntryReader, plain_entries
 from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 

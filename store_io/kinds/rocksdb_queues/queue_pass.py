@@ -1,7 +1,7 @@
 """One pass over a range of keys of the queues' entries: which numbers each queue has, and keys and values that no broker writes.
 
 Bounded: a batch at a time, and ranges of numbers per queue. Every entry is read once here; what it leads to is compared where the
-CommitLog is read (kinds.queues.queue_probe), and entries that no message matched are looked at again (audit.queue_leftovers).
+CommitLog is read (log.entries.queue_probe), and entries that no message matched are looked at again (audit.queue_leftovers).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from schemas.finding_codes import Code
 from schemas.rows import Finding, QueueKey, QueueSummary
 from store_io.base.errors import StoreError
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
-from store_io.kinds.rocksdb_queues.queue_keys import queue_of_prefix
-from store_io.kinds.rocksdb_queues.stored_entries import stored_rows
+from store_io.log.entries.queue_keys import queue_of_prefix
+from store_io.log.entries.stored_entries import stored_rows
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDatabase
 from store_io.source.byte_source import StoreLocation, open_source
 

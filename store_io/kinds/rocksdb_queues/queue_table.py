@@ -13,8 +13,9 @@ from schemas import rocksdb_layout as layout
 from schemas.advice import Gap, Refusal, RefusalKind
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreError
-from store_io.broker.queues.rocksdb_queue_state import QueueEnd, StoredEnds
-from store_io.kinds.rocksdb_queues.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
+from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd, StoredEnds
+from store_io.log.entries.queue_keys import after, mark_key, offset_key, offset_of_key, queue_of_prefix
+from store_io.log.entries.stored_entries import EntryReader
 from store_io.rocksdb.database import Database, DatabaseDamaged, StoredDatabase, TableFile
 from store_io.source.byte_source import ByteSource
 
@@ -204,3 +205,34 @@ class _Reading:
         else:
             ends = self.maxima if named[0] == layout.MAXIMUM else self.minima
             ends[named[1]] = QueueEnd(*struct.unpack(">qq", value))
+
+
+class KnownEnds:
+    """`BadEnds` of a table with gaps: ends are asked for by key, as a broker does (rocksdb.md 3)."""
+
+    def __init__(self, reader: EntryReader, table: QueueTable):
+        self._reader, self._table = reader, table
+
+    def lists(self, key: QueueKey) -> bool:
+        return offset_key(layout.MAXIMUM, key) <= self._table.gaps[0][0]
+
+    def maximum(self, key: QueueKey) -> QueueEnd | None:
+        return self._table.ends.maxima.get(key) or self._hidden(layout.MAXIMUM, key)
+
+    def minimum(self, key: QueueKey) -> QueueEnd | None:
+        return self._table.ends.minima.get(key) or self._hidden(layout.MINIMUM, key)
+
+    def hidden(self) -> list[QueueKey]:
+        return sorted(self._table.hidden)
+
+    def _hidden(self, which: bytes, key: QueueKey) -> QueueEnd | None:
+        wanted = offset_key(which, key)
+        if not self._table.hides(wanted):
+            return None
+        try:
+            value = self._reader.database().get(layout.OFFSET_FAMILY, wanted)
+        except DatabaseDamaged as why:
+            raise EntryUnreadable(str(why)) from why
+        if value is None or len(value) != layout.OFFSET_VALUE_BYTES:
+            return None
+        return QueueEnd(*struct.unpack(">qq", value))

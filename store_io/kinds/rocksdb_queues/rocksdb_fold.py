@@ -22,11 +22,12 @@ from schemas.rows import FirstRecord, QueueKey, SegmentSummary
 from store_io.broker.dispatch import Choice, Dispatch
 from store_io.broker.prediction import BrokerQueue, Prediction, Refused, ScanId
 from store_io.broker.queues.queue_puts import end_of
-from store_io.broker.queues.rocksdb_queue_state import PUT_DTYPE, BadEnds, EntryUnreadable, RocksQueue, StoredEnds, StoredEntry
+from store_io.broker.queues.rocksdb_queue_state import PUT_DTYPE, BadEnds, EntryUnreadable, RocksQueue, StoredEnds
 from store_io.broker.queues.start_databases import database_folder
 from store_io.broker.recovery import Fold
 from store_io.broker.start_segment import StartSearch
 from store_io.kinds.dledger.ledger_fold import LedgerFold
+from store_io.log.entries.stored_entries import KnownEntries
 
 COMPACTED_FROM = 2  # so many tables are compacted at once (RocksDBOptionsFactory.createCQCFOptions, createOffsetCFOptions)
 
@@ -87,7 +88,7 @@ class RocksFold(Fold):
     """
 
     ends: StoredEnds = field(kw_only=True)
-    stored: StoredEntry = field(kw_only=True)
+    stored: KnownEntries = field(kw_only=True)
     bad_ends: BadEnds | None = field(default=None, kw_only=True)
     write_queues: Mapping[str, int] | None = field(default=None, kw_only=True)
     undecided: Gap | None = field(default=None, init=False)
@@ -105,6 +106,9 @@ class RocksFold(Fold):
         prediction = super().run()
         self.undecided = self.undecided or self.dispatch.undecided
         return prediction
+
+    def close(self) -> None:
+        self.stored.close()
 
     def _find(self, key: QueueKey) -> RocksQueue:
         if key not in self.rocks:
@@ -157,7 +161,7 @@ class RocksFold(Fold):
         on = rules.knows_rocksdb_acceleration and rules.value("enableAcceleratedRecovery")
         return m if on and (self.unclean or rules.accelerates_after_clean_exit) else -1
 
-    def _start_place(self, m: int) -> int:
+    def _start_place(self, m: int) -> int | None:
         """Return the newest segment that begins at or below the mark.
 
         Its first record decides; after a clean exit before 5.3.4 its name.

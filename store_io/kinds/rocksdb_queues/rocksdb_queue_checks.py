@@ -19,6 +19,7 @@ from store_io.base.wording import count_text
 from store_io.broker.loading import queue_folder
 from store_io.broker.queues.combination import combination
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.rocksdb_queues.double_write_compare import DIFFERS, NOT_IN_FILES, NOT_IN_ROCKSDB, TwinGap
 from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
@@ -27,7 +28,7 @@ from store_io.model.evidence import Evidence
 
 def queue_database(evidence: Evidence) -> list[Finding]:
     """Return the findings on the database of queues; none if the queues are in files."""
-    table = evidence.copy.database_table
+    table = evidence.copy[ROCKS_QUEUES].table
     if table is None:
         return []
     return [*_bytes(evidence, table), *_older(evidence, table), *_undecided(evidence)]
@@ -82,11 +83,12 @@ def _undecided(evidence: Evidence) -> Iterator[Finding]:
 
 def queue_twins(evidence: Evidence) -> list[Finding]:
     """Return the findings on entries that differ between both kinds of queues; none if queues are written once."""
-    twins = evidence.copy.twins
-    if twins is None:
+    files, keyed = evidence.copy[QUEUES], evidence.copy[ROCKS_QUEUES]
+    if not files.double_write or keyed.table is None:
         return []
-    lacking = NOT_IN_ROCKSDB if evidence.copy.queue_table is None else NOT_IN_FILES
-    unwritten = not twins.files if lacking == NOT_IN_FILES else not twins.table.ends.mark and not twins.table.ends.maxima
+    lacking = NOT_IN_ROCKSDB if keyed.served_table is None else NOT_IN_FILES
+    ends = keyed.table.ends
+    unwritten = not files.written.files if lacking == NOT_IN_FILES else not ends.mark and not ends.maxima
     gaps = [] if _unknown(evidence) else [gap for gap in evidence[ROCKS_QUEUES].twin_gaps if gap.kind == lacking]
     found = [_unwritten(evidence, gaps)] if unwritten and gaps else [_missing(evidence, gap) for gap in gaps]
     return [*found, *_differing(evidence, lacking), *_made_anew(evidence)]
@@ -197,8 +199,7 @@ def _made_anew(evidence: Evidence) -> Iterator[Finding]:
 
 def _folder(evidence: Evidence, key: QueueKey) -> str:
     """Return the folder of the kind of queues that is not read."""
-    copy = evidence.copy
-    assert copy.twins is not None
-    if copy.queue_table is None:
-        return copy.twins.table.database.folder
-    return copy.twins.folders.get(key, queue_folder(False, key))
+    keyed = evidence.copy[ROCKS_QUEUES]
+    if keyed.served_table is None and keyed.table is not None:
+        return keyed.table.database.folder
+    return evidence.copy[QUEUES].written.folders.get(key, queue_folder(False, key))

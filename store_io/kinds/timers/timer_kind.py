@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from schemas.rows import AuditOutcome, Row
 from store_io.base.tasks import Task
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.kinds.timers.timer_files import TimerParts, timer_parts
 from store_io.kinds.timers.timer_part import TimerPart, TimerPartTask, TimerResults, with_timers
+from store_io.kinds.timers.timer_records import TimerCollector
 from store_io.kinds.timers.timer_recovery import recovery_begin
 from store_io.kinds.timers.timer_table import TimerEntries, TimerEntriesTask
 from store_io.kinds.timers.timer_task import TimerFiles, TimerTask
@@ -72,9 +74,9 @@ class Timers(Kind[TimerStore, TimerResults, TimersSeen]):
         parts = copy[self].parts
         if parts is None or not parts.judged:
             return task
-        if not (parts.files or parts.table is not None or TIMER_QUEUE in copy.queue_folders):
+        if not (parts.files or parts.table is not None or TIMER_QUEUE in copy[QUEUES].served.folders):
             return task
-        return replace(task, most_timers=max(1, MAX_TIMERS // max(1, len(copy.segment_files))))
+        return replace(task, timers=TimerCollector(max(1, MAX_TIMERS // max(1, len(copy.segment_files)))))
 
     def nothing_found(self) -> TimerResults:
         return TimerResults()

@@ -8,15 +8,17 @@ not what comes from RocksDB (TimerMessageRocksDBStore.convertMessage, 5.4.0).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.rows import QueueKey
+from schemas.rows import Extent, QueueKey, SegmentSummary
 from schemas.timer_layout import TIMER_TOPIC
 from store_io.base import fingerprints
 from store_io.base.compiled.native import compiled_helper, kept
 from store_io.base.fingerprints import SEED, fold_bytes
 from store_io.log.records.message_columns import Columns
+from store_io.log.scan.followers import FollowedScan
 from store_io.log.scan.row_texts import properties_of
 from store_io.source.segment_window import SegmentWindow
 
@@ -77,6 +79,22 @@ class TimerRecords:
     def rows(self) -> np.ndarray:
         """The rows in the order of the log: TIMER_ROW."""
         return np.concatenate([NO_ROWS, *self._parts])
+
+    def finish(self, extents: Sequence[Extent], summary: SegmentSummary) -> None:
+        summary.timers, summary.timers_dropped = self.rows, self.dropped
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(frozen=True)
+class TimerCollector:
+    """Collects timer messages and copies of all segments, of each at most so many."""
+
+    most: int
+
+    def follow(self, scan: FollowedScan) -> TimerRecords:
+        return TimerRecords(self.most)
 
 
 @compiled_helper()

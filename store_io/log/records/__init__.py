@@ -8,5 +8,4 @@
 * `segment_items`: what a message is to its queue, and its fields for compiled code.
 * `message_decode`, `message_bodies`: one record as its fields; bodies, decompressed within bounds.
 * `bridges`: the placeholder records that a repair writes over damage.
-* `properties`: java.util.Properties, as broker.conf is one.
 """

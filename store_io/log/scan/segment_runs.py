@@ -18,8 +18,8 @@ from schemas.rows import INDEX_RUN_DTYPE, RUN_DTYPE, Cuts, QueueKey
 from store_io.base.compiled import native
 from store_io.base.compiled.native import Address, kept, load_i16, load_i32, load_i64, peek_i32, peek_i64, prefetch
 from store_io.broker import releases
-from store_io.kinds.queues import queue_probe as probed
-from store_io.kinds.queues.queue_probe import QueueProbe
+from store_io.log.entries import queue_probe as probed
+from store_io.log.entries.queue_probe import QueueProbe
 from store_io.log.records import message_columns
 from store_io.log.records import segment_items as item
 from store_io.log.records.message_columns import DEFAULT_CAPACITY, HAS_TAGS, INNER_ALONE, SCHEDULE, entry_counts

@@ -34,12 +34,8 @@ from store_io.base.errors import StoreChanged, StoreError
 from store_io.broker.controller_mode.compensation import THROWS, judged
 from store_io.broker.message_verdict import END, HALF, VALID, Verdict, properties_fault
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.index.index_files import IndexFileRef, SegmentPlace
-from store_io.kinds.index.index_merge import IndexMerge
-from store_io.kinds.index.odd_entries import NEAR_BYTES
-from store_io.kinds.queues.queue_probe import QueueProbe
-from store_io.kinds.queues.queue_store import QueuePaths, open_queue_store
-from store_io.kinds.timers.timer_records import TimerRecords
+from store_io.log.entries.queue_probe import QueueProbe
+from store_io.log.entries.queue_store import QueuePaths, open_queue_store
 from store_io.log.records import bridges
 from store_io.log.records.message_columns import (
     INNER_ALONE,
@@ -54,6 +50,7 @@ from store_io.log.records.segment_items import BATCH_ROWS, BRIDGE_FLAGS, HOST_CH
 from store_io.log.records.segment_walk import FAST, Decoding, StrayChain, capacity_for, decoder_of, stray_chain, walk_batches
 from store_io.log.scan.batch_items import BatchItems, part_of
 from store_io.log.scan.dataset_rows import DatasetSink, ScannedRows
+from store_io.log.scan.followers import FollowedScan, Follower, Following, SegmentPlace
 from store_io.log.scan.odd_headers import StoreHosts, odd_header, torn_properties
 from store_io.log.scan.other_walks import STOP_KINDS, OtherWalks
 from store_io.log.scan.resync import Resync
@@ -107,7 +104,7 @@ class SegmentTask:
     ext_files: Mapping[QueueKey, tuple[MappedFile, ...]] = field(default_factory=dict)
     database: StoredDatabase | None = None  # of queues in RocksDB
     stored_queues: frozenset[QueueKey] = frozenset()  # in it
-    index_files: tuple[IndexFileRef, ...] = ()
+    index: Follower | None = None  # holds messages against the index; they need hashes of their keys
     lmq: bool = False  # whether entries in multi-dispatch queues are expected; else absent ones are not looked for
     log_end: int = 0  # end of the copy's last segment by the listing
     cuts: Cuts = field(default_factory=Cuts)
@@ -119,7 +116,7 @@ class SegmentTask:
     sums: bool = True  # whether the audit's walk takes checksums of bodies: not where they were just found to be right
     only: PartialWalk | None = None  # this walk alone
     others: tuple[BrokerRules, ...] = ()  # by these rules, too, while such a walk follows the audit's: from the first byte on
-    most_timers: int = 0  # timer messages and copies to collect; 0: the store has none
+    timers: Follower | None = None  # collects timer messages; None: the store has none
     index_marks: tuple[tuple[int, int], ...] = ()  # (index run, k): whose message puts the k-th key
     unclean: bool = False  # the abort file is present
     window_bytes: int = WINDOW_BYTES
@@ -199,19 +196,14 @@ class _Scan:
             store = open_queue_store(self.rules, source, paths)
             self.probe = QueueProbe(store, task.base_offset, task.size, self.findings, partial(part_of, self.window))
         self.runs = RunBuilder(self.base, self.rules.tag_index, task.lmq, self.probe, task.cuts, task.index_marks)
-        self.index = None
-        if task.index_files and task.walk_audit and task.only is None:
+        self.followers: list[Following] = []
+        audits = task.walk_audit and task.only is None
+        if audits:
             place = SegmentPlace(task.path, task.base_offset, task.size, task.log_end)
-            self.index = IndexMerge(
-                source,
-                task.index_files,
-                place,
-                self.findings,
-                lambda position: self.audit.verdict(self.window, position - self.header, self.size),
-                self._messages_from,
-            )
-        self.timers = TimerRecords(task.most_timers) if task.most_timers else None
-        want_keys = self.index is not None or sink is not None and sink.want_keys
+            followed = FollowedScan(source, place, self.findings, self._verdict_at, self._messages_from)
+            self.followers = [each.follow(followed) for each in (task.index, task.timers) if each is not None]
+        self.has_index = audits and task.index is not None
+        want_keys = self.has_index or sink is not None and sink.want_keys
         self.columns = Columns(capacity_for(len(self.window.buffer)), want_keys)
         self._decoding = Decoding(self.decode, self.window, self.columns, self.topics)
         self.batch = BatchItems(self.rules, self._decoding, task.batch_topics)
@@ -237,14 +229,14 @@ class _Scan:
         A sink, timers, and rules about a property need these bytes.
         """
         all_rules = (self.rules, *self.task.others)
-        return self.sink is not None or self.timers is not None or any(asks_of_properties(rules) for rules in all_rules)
+        return self.sink is not None or self.task.timers is not None or any(asks_of_properties(rules) for rules in all_rules)
 
     def close(self) -> None:
         """Close the queue and index files."""
         if self.probe:
             self.probe.close()
-        if self.index:
-            self.index.close()
+        for follower in self.followers:
+            follower.close()
 
     def _finished(self) -> SegmentSummary:
         s = self.summary
@@ -261,8 +253,6 @@ class _Scan:
         places[order] = np.arange(len(order))
         s.runs["queue"] = places[s.runs["queue"]]
         s.first_store_time, s.last_store_time = self.runs.store_times
-        if self.timers:
-            s.timers, s.timers_dropped = self.timers.rows, self.timers.dropped
         s.findings, s.findings_dropped = self.findings.ordered(), self.findings.dropped
         s.others = self.others.answers()
         return s
@@ -331,9 +321,8 @@ class _Scan:
             at, self.plausible = damage.resume, True
         self.times.finish()
         self.hosts.finish(self.window, self.topics.keys)
-        if self.index:
-            self.index.finish(extents)
-            self.summary.index_unindexed, self.summary.index_entries_seen = self.index.outside, self.index.seen
+        for follower in self.followers:
+            follower.finish(extents, self.summary)
 
     def _audit_rows(self, count: int) -> None:
         rows = self.columns.rows[:count]
@@ -343,13 +332,11 @@ class _Scan:
             self.messages += inner_messages(items, kinds)
         if self.probe:
             self.probe.match_batch(items, kinds if self.batch.met & BATCH_ROWS else kinds[:0], self.topics.keys)
-        self.others.met(self.batch.met, rows, self.index is not None, self.batch.entered)
+        self.others.met(self.batch.met, rows, self.has_index, self.batch.entered)
         for low, high, walk in self.others.parts(self._parts(rows), rows, self._accepted):
             self.times.feed(rows[low:high], self._fold_rows(items, kinds, low, high, walk, True) - low)
-        if self.index:
-            self.index.add(self.columns)
-        if self.timers:
-            self.timers.add(self.columns, self.topics.keys, self.window)
+        for follower in self.followers:
+            follower.add(self.columns, self.topics.keys, self.window)
         if self.sink:
             self.sink.add(ScannedRows(self.columns, items, kinds, self.topics.keys, self.window, self.plausible))
         for i in np.flatnonzero(rows["flag"] == bridges.FLAG) if self.batch.met & BRIDGE_FLAGS else ():
@@ -447,9 +434,13 @@ class _Scan:
             else:
                 self._broker_stops(position, verdict)
 
-    def _messages_from(self, position: int) -> Columns:
-        """Messages that follow one another from there on, for NEAR_BYTES or less, with hashes of their keys."""
-        window, columns = SegmentWindow(self.window.file, self.size, NEAR_BYTES), Columns(capacity_for(NEAR_BYTES), True)
+    def _verdict_at(self, position: int) -> Verdict:
+        """Return the audit's verdict on the record at a position."""
+        return self.audit.verdict(self.window, position - self.header, self.size)
+
+    def _messages_from(self, position: int, size: int) -> Columns:
+        """Return messages that follow one another from there on, in `size` bytes or less, with hashes of their keys."""
+        window, columns = SegmentWindow(self.window.file, self.size, size), Columns(capacity_for(size), True)
         at = position - self.header
         window.hold(at)
         stretch = Stretch(window.buffer, window.start, at, window.end, window.end == self.size)
@@ -563,8 +554,8 @@ class _Scan:
 def part_scan(base: SegmentTask, path: str, start: int, size: int) -> SegmentTask:
     """A segment's task that decodes its messages and does nothing else."""
     return replace(
-        base, path=path, base_offset=start, size=size, probe=False, index_files=(), digest=False, expect_queues=False,
-        most_timers=0, not_after=0,
+        base, path=path, base_offset=start, size=size, probe=False, index=None, digest=False, expect_queues=False,
+        timers=None, not_after=0,
     )  # fmt: skip
 
 

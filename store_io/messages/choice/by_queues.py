@@ -29,8 +29,8 @@ from store_io.base.failed_reads import can_do_without
 from store_io.base.java_compat import MAX_LONG
 from store_io.base.wording import seen
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.queues.consumequeue_reader import read_entries, unit_bytes, valid_entries
-from store_io.kinds.queues.queue_store import is_used
+from store_io.log.entries.file_entries import read_entries, unit_bytes, valid_entries
+from store_io.log.entries.queue_store import is_used
 from store_io.messages.message_filter import ALL, MessageFilter
 from store_io.messages.message_search import SingleMessages
 from store_io.messages.open_store import OpenStore, QueueFiles

@@ -25,8 +25,9 @@ from store_io.broker.queues.start_databases import database_folder
 from store_io.broker.releases import NEWEST_RELEASE, BrokerRules
 from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, LMQ_OFFSETS
 from store_io.kinds.config.config_reader import StoreConfig, read_config
-from store_io.kinds.queues.consumequeue_reader import QueueTask, read_entries, scan_queue, unit_bytes
+from store_io.kinds.queues.consumequeue_reader import QueueTask, scan_queue
 from store_io.kinds.rocksdb_queues.queue_table import read_queue_table
+from store_io.log.entries.file_entries import read_entries, unit_bytes
 from store_io.messages.message_filter import EVERY_MESSAGE, MessageFilter
 from store_io.messages.open_store import OpenStore, QueueFiles, open_store
 from store_io.rocksdb.database import find_database

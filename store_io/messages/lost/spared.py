@@ -17,6 +17,7 @@ import pyarrow as pa
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.rows import Row
 from store_io.audit.audit_store import StoreAudit
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.timers.timer_kind import TIMERS
 from store_io.messages.lost.lost_places import LostPlaces
 from store_io.messages.lost.segment_loss import COPY_STAYS, PASSED, TIMERS_HAVE_IT, WAITING_TOPICS, Spared
@@ -78,7 +79,7 @@ class _Search:
     def waiting(self) -> _Waiting:
         """The lost messages of the waiting topics."""
         found = _Waiting()
-        passed = self._audit.evidence.copy.config.delay_offsets
+        passed = self._audit.evidence.copy[CONFIG].tables.delay_offsets
         for batch in self._scan(_WAITING_COLUMNS, MessageFilter(topics=WAITING_TOPICS), True):
             for row in batch.to_pylist():
                 place, target = row["phy_offset"], row["real_topic"]

@@ -26,8 +26,9 @@ from store_io.broker.index_keys import key_hash
 from store_io.broker.message_verdict import Message
 from store_io.broker.prediction import LogFile, Memory
 from store_io.broker.queues.queue_state import QueueFile, QueueState
-from store_io.kinds.index.index_reader import entry_position
-from store_io.kinds.queues.consumequeue_reader import read_file_entries
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
+from store_io.log.entries.file_entries import read_file_entries
+from store_io.log.entries.index_entries import entry_position
 from store_io.log.records.message_decode import decode_message
 from store_io.messages.served.appended_entries import EXPANDED_ENTRIES, AppendedEntries
 from store_io.source.byte_source import OpenFiles
@@ -80,7 +81,7 @@ class BrokerView:
         assert prediction is not None and prediction.settled is not None
         self.audit, self.rules, self.pull = audit, audit.rules, pull
         self.memory: Memory = prediction.settled
-        if audit.copy.queue_table is not None:
+        if audit.copy[ROCKS_QUEUES].served_table is not None:
             raise StoreError("what consumers get of ConsumeQueues in RocksDB is not modelled: search the messages without --view")
         self._queues = {key: q for key, q in self.memory.queues.items() if isinstance(q, QueueState)}
         self.log = self.memory.log

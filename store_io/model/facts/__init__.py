@@ -2,9 +2,7 @@
 
 * `unwritten`: zeros in the log before messages.
 * `live_copy`: parts of a copy from different moments.
-* `missing_messages`: how many messages a copy shows and does not hold.
 * `size_misfits`: sizes in broker.conf that no file has.
 * `odd_settings`: lines of broker.conf that a release takes otherwise than they read, or ignores.
 * `log_place`: a CommitLog that broker.conf keeps elsewhere.
-* `unjudged`: files that a start reads and this audit does not judge.
 """

@@ -13,9 +13,9 @@ from schemas.advice import Cause, Gap
 from schemas.dledger_layout import DATA
 from schemas.store_names import COMMITLOG
 from store_io.base.java_compat import parse_number
+from store_io.base.java_properties import parse_properties
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.ledger_files import ledger_folder, ledger_folders
-from store_io.log.records.properties import parse_properties
 from store_io.source.byte_source import name_of
 from store_io.source.store_dir import StoreListing
 from store_io.wording.gaps import log_kept_at

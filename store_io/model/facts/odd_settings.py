@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from store_io.base.java_properties import Property, properties_of
 from store_io.base.wording import names_text
 from store_io.broker.releases import (
     ALL_DEFAULTS,
@@ -20,7 +21,6 @@ from store_io.broker.releases import (
     taken_setting,
 )
 from store_io.broker.settings.known_keys import OF_TEMPLATES, RENAMED, known_span, meant_by, reads
-from store_io.log.records.properties import Property, properties_of
 
 MOST_NAMED = 8
 MOST_LETTERS = 80

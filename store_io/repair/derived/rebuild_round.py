@@ -20,6 +20,7 @@ from store_io.kinds.queues import queue_files, queue_plan
 from store_io.kinds.queues.queue_places import BridgedRanges, runs_of
 from store_io.kinds.queues.queue_plan import NewLog, QueuePlan
 from store_io.kinds.rocksdb_queues import rocksdb_queue_rebuild
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.kinds.rocksdb_queues.rocksdb_queue_plan import KeyedQueuePlan, plan_twins
 from store_io.kinds.rocksdb_queues.rocksdb_queue_rebuild import RawFile
 from store_io.kinds.rocksdb_tables.table_rebuild import rebuild_tables
@@ -132,7 +133,7 @@ def _rebuild_keyed(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
     raw: RawFile | None = None
     if reasons:
         served = _served(before) if work.request.policy == BROKER else None
-        known = before.evidence.copy.queue_table
+        known = before.evidence.copy[ROCKS_QUEUES].table
         assert known is not None
         plans = rocksdb_queue_rebuild.plan_database(audit.views, _new_log(work, log, audit), known.ends, served)
         raw = rocksdb_queue_rebuild.make_raw(work, audit, plans)
@@ -153,10 +154,10 @@ def _rebuild_twins(work: Work, log: LogPlan, before: Audited, audit: Audited, ma
     if not reasons:
         return
     served = _served(before) if work.request.policy == BROKER else None
-    new_log, twins = _new_log(work, log, audit), before.copy.twins
-    assert twins is not None
+    new_log, known = _new_log(work, log, audit), before.copy[ROCKS_QUEUES].table
+    assert known is not None
     plans = plan_twins(audit.file_views, in_files, new_log, served)
-    light = rocksdb_queue_rebuild.plan_database(audit.light_views, new_log, twins.table.ends, served)
+    light = rocksdb_queue_rebuild.plan_database(audit.light_views, new_log, known.ends, served)
     made.add(light, IndexPlan())
     plans += light
     raw = rocksdb_queue_rebuild.make_raw(work, audit, plans)

@@ -18,8 +18,8 @@ from schemas import consumequeue_layout
 from schemas.entries import STORED_BATCH_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
 from store_io.base.errors import StoreChanged, StoreError
-from store_io.kinds.index.index_reader import entry_position
 from store_io.kinds.queues.queue_plan import Shift
+from store_io.log.entries.index_entries import entry_position
 from store_io.log.records.segment_items import KIND_BATCH
 from store_io.log.scan.dataset_rows import ScannedRows
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment

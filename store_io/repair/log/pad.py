@@ -1,7 +1,7 @@
 """Segments after a log whose last messages the release would not take, each with one record that it takes.
 
 Messages that pass every check are refused by the release's settings, or by its age. Its recovery then reads nothing but the
-added segments: a clean start reads the last three up to 5.3.1; later the newest one that a ConsumeQueue entry leads into.
+added segments: up to 5.3.1 a clean start reads the last ones; later it looks for the newest that a queue entry leads into.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
     time = max(1, audit.last_store_time - PAD_BEFORE_MS)
     entry = next((e for e in audit.tree.all if e.path == segment_path(last)), None)
     base = last
-    for number in range(1 if queued else 3):
+    for number in range(_added(work, len(audit.segments))):
         base += size
         record = bridges.pad(base, time, work.rules, queued)
         if number:
@@ -61,6 +61,14 @@ def pad(work: Work, audit: Audited, log: LogPlan) -> None:
     log.end = base + len(record)
     time, index = audit.last_store_time, checkpoint_rebuild.index_time(work, audit)
     checkpoint_rebuild.put(work, NewCheckpoint(time, index, 0, base, base), "leads a start to the added segment")
+
+
+def _added(work: Work, count: int) -> int:
+    """Return how many segments to add behind so many, so that recovery reads no other. A search ends at the last one."""
+    added = 1
+    while work.rules.first_recovered(count + added, count + added - 1 if work.rules.clean_start_by_queues else None) < count:
+        added += 1
+    return added
 
 
 def _fill(work: Work, base: int, at: int) -> None:

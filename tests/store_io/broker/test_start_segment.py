@@ -26,7 +26,7 @@ def place(release: str, unclean: bool, m: int = 0, checkpoint: Checkpoint | None
     segments = [MappedFile(f"commitlog/{i * SIZE:020d}", i * SIZE, SIZE) for i in range(COUNT)]
     needs = Needs()
     search = StartSearch(rules, checkpoint or Checkpoint(), unclean, segments, {}, firsts, needs)  # type: ignore[arg-type]
-    found = search.place(m)
+    found = rules.first_recovered(COUNT, search.place(m))
     assert not needs
     return found
 

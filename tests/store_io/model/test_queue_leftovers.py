@@ -13,7 +13,7 @@ from schemas.entries import STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import NOTE, QueueKey
 from store_io.audit.audit_store import StoreAudit
 from store_io.base.tasks import run_task
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader
+from store_io.log.entries.stored_entries import EntryReader
 from store_io.model.audit_request import AuditRequest
 from store_io.model.queue_leftovers import DatabaseEntries, LeftoverTask
 from store_io.source.byte_source import StoreLocation

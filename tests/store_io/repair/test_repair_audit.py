@@ -35,7 +35,7 @@ def test_an_audit_of_the_copy(tmp_path: Path) -> None:
         assert last.base_offset <= audit.last_message < last.base_offset + SIZES.segment
         assert audit.last_store_time == last.last_store_time
         scan = audit.scan_of(last)
-        assert scan.path == last.path and not scan.probe and not scan.queue_files and not scan.index_files
+        assert scan.path == last.path and not scan.probe and not scan.queue_files and scan.index is None
         assert audit_changed(work, "the copy").serious == []  # by the settings that the first audit settled
         work.writer.zero(audit.segments[0].path, 0, 300)
         assert any(f.file == audit.segments[0].path for f in audit_changed(work, "the copy").serious)

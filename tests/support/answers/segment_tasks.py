@@ -8,7 +8,7 @@ from typing import Any
 
 from schemas.rows import MappedFile, QueueKey, SegmentSummary
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
-from store_io.kinds.index.index_merge import IndexFileRef
+from store_io.kinds.index.index_merge import IndexFileRef, IndexFollower
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
 
@@ -59,7 +59,7 @@ def tasks(root: Path, conf: str, release: str, **more: Any) -> list[SegmentTask]
         "queue_files": queues(root, "consumequeue"),
         "batch_queue_files": batch,
         "ext_files": queues(root, "consumequeue_ext"),
-        "index_files": index_refs(root, rules),
+        "index": IndexFollower(refs) if (refs := index_refs(root, rules)) else None,
         "lmq": rules.multi_dispatch,
         "log_end": max((s.start + s.size for s in segments), default=0),
         "unclean": (root / "abort").exists(),

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 
 from schemas.rows import EXTENT_MESSAGE, RUN_DTYPE, WALK_BOTH, Extent, MappedFile, QueueKey, SegmentSummary, StoreFile
-from schemas.store_names import QUEUES
 from store_io.audit.rounds.collected import Collected
 from store_io.base.errors import Unreadable
 from store_io.broker.index_state import IndexHeader
@@ -20,16 +19,18 @@ from store_io.kinds.checkpoint.checkpoint_kind import CHECKPOINT
 from store_io.kinds.checkpoint.checkpoint_reader import StoredCheckpoint
 from store_io.kinds.compaction.compacted_queues import CompactedStore
 from store_io.kinds.compaction.compaction_kind import COMPACTION
+from store_io.kinds.config.config_kind import CONFIG, ConfigFiles
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.controller.controller_kind import CONTROLLER, ControllerFiles
 from store_io.kinds.dledger.ledger_kind import LEDGER, LedgerParts
 from store_io.kinds.index.index_kind import INDEX, IndexResults
+from store_io.kinds.queues.queue_kind import QUEUES, FileQueues, QueuePlaces
+from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES, QueueDatabase
 from store_io.kinds.rocksdb_tables.table_kind import TABLES, TableFiles
 from store_io.kinds.timers.timer_kind import TIMERS, TimerStore
 from store_io.model.audit_request import AuditRequest
 from store_io.model.earlier_segments import EarlierSegments
 from store_io.model.evidence import Evidence
-from store_io.model.facts.unjudged import StartFiles
 from store_io.model.found_gaps import Gaps
 from store_io.model.kind import Kind
 from store_io.model.opened_copy import OpenedCopy
@@ -100,34 +101,37 @@ def copy_of(
     data: Mapping[str, bytes] | None = None,
     release: str = "5.3.3",
     of_kinds: Mapping[Kind[Any, Any, Any], Any] | None = None,
+    config: StoreConfig | None = None,
     **facts: Any,
 ) -> OpenedCopy:
-    """A copy with these files. data: the bytes of those that can be read. of_kinds: what kinds have found in small files."""
+    """A copy with these files. data: the bytes of those that can be read. of_kinds: what kinds have found in small files. config:
+    the tables."""
     lengths = {**(files or {}), **{path: len(content) for path, content in (data or {}).items()}}
     listing = listing_of(lengths)
     tree, rules = Tree(listing.files), broker_rules(release, SETTINGS)
-    folders = dict(queue_folders(tree, QUEUES))
+    folders = dict(queue_folders(tree, "consumequeue"))
+    places = QueuePlaces(folders, {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()})
+    source = cast(ByteSource, FakeSource(data or {}))
     index = [MappedFile(e.path, int(e.path.rpartition("/")[2]), e.size) for e in tree.children("index") if e.path[6:].isdecimal()]
     known: dict[str, Any] = {
         "listing": listing,
         "no_store": "",
-        "source": cast(ByteSource, FakeSource(data or {})),
+        "source": source,
         "rules": rules,
         "misfits": (),
         "tree": tree,
         "unmodelled": (),
-        "config": StoreConfig(),
         "batch_topics": frozenset(),
         "loaded": load_store(tree, rules, frozenset()),
-        "start_files": StartFiles(),
         "checkpoint": Checkpoint(),
         "segment_files": sorted(segments_of(tree, rules), key=lambda f: f.start),
-        "queue_folders": folders,
-        "queue_files": {key: tuple(numbered_files(tree, folder)) for key, folder in folders.items()},
         "headers": {file.path: IndexHeader() for file in index},
     }
     own = {
+        CONFIG.name: ConfigFiles(source, listing, rules, config or StoreConfig()),
         INDEX.name: index,
+        QUEUES.name: FileQueues(source, places, places),
+        ROCKS_QUEUES.name: QueueDatabase(source),
         LEDGER.name: LedgerParts(),
         COMPACTION.name: CompactedStore(),
         CHECKPOINT.name: StoredCheckpoint(True, 4096),
@@ -175,6 +179,7 @@ def evidence_of(
         "bytes_read": 0,
     }
     results = {kind.name: kind.nothing_found() for kind in KINDS} | {INDEX.name: IndexResults(index)}
+    results[QUEUES.name].summaries.add(facts.get("queues", {}))
     results |= {kind.name: of_kind for kind, of_kind in (found or {}).items()}
     return Evidence(**{**known, "found": results, **facts})
 

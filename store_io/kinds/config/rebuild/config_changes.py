@@ -13,13 +13,21 @@ from typing import Any
 from schemas import commitlog_layout
 from schemas.rows import Row
 from store_io.base.wording import count_text
-from store_io.broker.settings.config_rules import CONSUMER_OFFSETS, DELAY_OFFSETS, GROUPS, LMQ_OFFSETS, TOPICS, config_rules
+from store_io.broker.settings.config_rules import (
+    CONSUMER_OFFSETS,
+    DATABASE_TABLES,
+    DELAY_OFFSETS,
+    GROUPS,
+    LMQ_OFFSETS,
+    TOPICS,
+    config_rules,
+)
 from store_io.kinds.config.against_queues import delay_levels_lost, table_is_wrong
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import BACKUP, Load, held_by, read_bounded
 from store_io.kinds.config.lost_tables import is_lost
 from store_io.kinds.config.rebuild.shown_tables import held_queues, shown_groups, shown_topics
 from store_io.kinds.config.rebuild.written_tables import written_tables
-from store_io.kinds.config.table_places import DATABASE_TABLES
 from store_io.kinds.config.texts.salvage import LAYOUTS, entries_of
 from store_io.kinds.config.texts.table_forms import MOST_NAMES, Form, chosen_form, database_forms, file_forms, not_kept, own_forms
 from store_io.kinds.config.texts.written import config_text, group_row, topic_row, version_row
@@ -138,7 +146,7 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int],
     levels = levels_without_offset(audit) if path == DELAY_OFFSETS else {}
     wrong_topics = path == TOPICS and table_is_wrong(audit.copy, held_queues(audit.views))
     forms: list[Form] = []
-    fuller = audit.copy.other_forms.fuller.get(path)
+    fuller = audit.copy[CONFIG].other_forms.fuller.get(path)
     reason = _state(audit, path, done)
     if not reason and fuller is not None:
         reason = f"a start holds {fuller.lacking:,} entries less than {fuller.form.name} shows"
@@ -173,7 +181,7 @@ def _change(audit: Audited, path: str, done: Load, delivered: Mapping[int, int],
 
 def _forms(audit: Audited, path: str, told_only: bool) -> list[Form]:
     """All forms of the table, its files first."""
-    others = audit.copy.other_forms.databases(path) if told_only else database_forms(audit.copy, path)
+    others = audit.copy[CONFIG].other_forms.databases(path) if told_only else database_forms(audit.copy, path)
     return [*file_forms(audit.copy, path), *others]
 
 

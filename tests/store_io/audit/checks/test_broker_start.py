@@ -11,7 +11,7 @@ import pytest
 from jobs.report.files.result_files import finding_row
 from schemas.advice import Refusal, RefusalKind, Step
 from schemas.rows import NOTE, REBUILDABLE, Finding, MappedFile, QueueKey
-from store_io.audit.checks.broker_start import OffsetsBeyond, broker_findings, offsets_beyond
+from store_io.audit.checks.broker_start import broker_findings as found
 from store_io.broker.controller_mode.epochs import Elected, Epoch
 from store_io.broker.prediction import Fenced, Memory, Prediction
 from store_io.broker.queues.combination import combination_refusal, late_combination_refusal
@@ -44,12 +44,8 @@ def started(
     return evidence_of(copy, prediction=prediction, loss=loss)
 
 
-def found(evidence: Evidence) -> list[Finding]:
-    return broker_findings(evidence, offsets_beyond(evidence))
-
-
 def test_what_is_not_known_is_not_told() -> None:
-    assert found(evidence_of()) == [] and offsets_beyond(evidence_of()) == OffsetsBeyond()
+    assert found(evidence_of()) == []
 
 
 def test_a_refusal_names_the_file_and_a_step_for_config() -> None:

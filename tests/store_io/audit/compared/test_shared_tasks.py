@@ -10,6 +10,7 @@ from store_io.audit.compared.shared_tasks import SharedRound
 from store_io.base.tasks import NotRead
 from store_io.broker.releases import broker_rules
 from store_io.kinds.index.index_reader import IndexTask
+from store_io.kinds.timers.timer_records import TimerCollector
 from store_io.log.scan.segment_scan import PartialWalk, SegmentTask
 from store_io.source.byte_source import StoreLocation
 
@@ -22,11 +23,11 @@ GONE = Gap(Cause.UNREADABLE, "commitlog/0", ("gone",))
 
 def test_scans_are_joined_and_their_cuts_are_kept_apart() -> None:
     cut = replace(SCAN, cuts=Cuts((5,), {}, {("T", 0): (1,)}))
-    other = replace(OLD, cuts=Cuts((5, 7), {}, {("T", 0): (2,)}), most_timers=9)
+    other = replace(OLD, cuts=Cuts((5, 7), {}, {("T", 0): (2,)}), timers=TimerCollector(9))
     shared = SharedRound([[cut], [other], [replace(OLD, rules=broker_rules("5.4.0"))]])
     [task] = shared.tasks
     assert isinstance(task, SegmentTask)
-    assert task.cuts == Cuts((5,), {}, {("T", 0): (1, 2)}, (7,)) and task.most_timers == 9
+    assert task.cuts == Cuts((5,), {}, {("T", 0): (1, 2)}, (7,)) and task.timers == TimerCollector(9)
     assert [rules.release for rules in task.others] == ["5.0.0"]  # 5.4.0 checks records as 5.5.0 does
     assert shared.take([SegmentSummary("commitlog/0", 0, 100, others=[WALK], timers_dropped=3)]) == []
     own, old, same = (answers[0] for answers in shared.answers)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from schemas.rows import IndexFileSummary, QueueSummary
 from store_io.audit.outcome.plan_inputs import digest_of, plan_inputs
+from store_io.kinds.queues.queue_kind import QUEUES, QueueResults
 from tests.support.handmade.evidence import SEGMENT, copy_of, evidence_of, log_path, queue_path, segment
 
 
 def test_all_that_a_start_would_look_at_with_a_digest_of_what_was_read() -> None:
     small = {"checkpoint": b"c", "abort": b"", "config/topics.json": b"{}", "commitlog/readme": b"?", "lock": b"x"}
     copy = copy_of({log_path(0): SEGMENT, log_path(SEGMENT): SEGMENT, queue_path(0): 200, "index/7": 100}, small)
-    queues = {("T", 0): QueueSummary(("T", 0), digests={queue_path(0): "dq"})}
+    queues = QueueResults()
+    queues.summaries.add({("T", 0): QueueSummary(("T", 0), digests={queue_path(0): "dq"})})
     index = {"index/7": IndexFileSummary("index/7", 100, digest="di")}
     read = segment(0, digest="ds")
-    rows = plan_inputs(evidence_of(copy, segments=[read], unread=(copy.segment_files[1],), queues=queues, index=index))
+    unread = (copy.segment_files[1],)
+    rows = plan_inputs(evidence_of(copy, found={QUEUES: queues}, segments=[read], unread=unread, index=index))
     found = {row["file"]: (row["size"], row["digest"]) for row in rows}
     assert [row["file"] for row in rows] == sorted(found)
     assert found == {

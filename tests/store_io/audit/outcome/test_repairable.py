@@ -12,9 +12,7 @@ from schemas.rows import LOSS, Finding
 from store_io.audit.outcome.final_findings import final_findings
 from store_io.audit.outcome.repairable import no_repair
 from store_io.broker.releases import Setting, broker_rules
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable
 from store_io.model.evidence import Evidence
-from store_io.rocksdb.database import NO_DATABASE
 from store_io.wording.steps import advice_text
 from tests.support.handmade.evidence import copy_of, evidence_of
 
@@ -28,8 +26,9 @@ def of_kind(kind: str) -> Evidence:
     found = evidence_of(copy_of(files))
     peers = {"dledger": "n0-h:1;n1-h:2", "single dledger": "n0-h:1"}.get(kind, "")
     settings = {"enableDLegerCommitLog": Setting(bool(peers), "broker.conf"), "dLegerPeers": Setting(peers, "broker.conf")}
-    table = QueueTable(NO_DATABASE) if kind == "rocksdb" else None
-    return replace(found, copy=replace(found.copy, rules=broker_rules("5.4.0", settings), queue_table=table))
+    if kind == "rocksdb":
+        settings["storeType"] = Setting("defaultRocksDB", "broker.conf")
+    return replace(found, copy=replace(found.copy, rules=broker_rules("5.4.0", settings)))
 
 
 @pytest.mark.parametrize("kind", ["plain", "dledger", "single dledger", "rocksdb", "compacted"])

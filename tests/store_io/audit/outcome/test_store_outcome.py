@@ -6,7 +6,6 @@ import pytest
 
 from schemas.advice import Cause, Gap, LeftOut
 from schemas.rows import DEFAULT, LOSS, NOTE, REBUILDABLE, Finding
-from store_io.audit.checks.broker_start import OffsetsBeyond
 from store_io.audit.outcome.store_outcome import Judgement, failed_outcome, loss_rows, store_outcome
 from store_io.broker.prediction import Memory, Prediction
 from store_io.model.found_gaps import Gaps
@@ -27,7 +26,7 @@ NO_STORE = Gap(Cause.NOT_A_STORE, values=("not a store",))
     [(NOTE, True, 0), (REBUILDABLE, True, 10), (LOSS, True, 20), (NOTE, False, 3), (REBUILDABLE, False, 3), (LOSS, False, 20)],
 )
 def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: str, complete: bool, code: int) -> None:
-    judged = Judgement([Finding("queue_file_empty", "q", severity=severity)], Gaps([] if complete else [X]), OffsetsBeyond())
+    judged = Judgement([Finding("queue_file_empty", "q", severity=severity)], Gaps([] if complete else [X]))
     out = store_outcome(evidence_of(COPY, segments=[READ], prediction=STARTS, loss=Loss()), judged)
     assert (out.exit_code, out.complete, out.plan["complete"], out.counts) == (code, complete, complete, {severity: 1})
     assert (out.plan["broker"] is None) is not complete
@@ -35,7 +34,7 @@ def test_the_exit_code_follows_from_severity_and_completeness_alone(severity: st
 
 
 def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -> None:
-    judged = Judgement([], Gaps([LATE]), OffsetsBeyond())
+    judged = Judgement([], Gaps([LATE]))
     out = store_outcome(evidence_of(COPY, prediction=STARTS, loss=Loss()), judged)
     assert (out.complete, out.incomplete, out.exit_code) == (False, [gap_text(LATE)], LATE.exit_code)
     assert out.gaps == [LATE] and [row["cause"] for row in out.plan["gaps"]] == ["time_limit"]
@@ -44,17 +43,17 @@ def test_what_was_left_out_on_purpose_makes_it_incomplete_and_still_predicts() -
 
 def test_an_audit_that_could_not_be_made_has_the_same_plan_without_content() -> None:
     out = failed_outcome(request_of(release_from=DEFAULT), [NO_STORE, NO_STORE])
-    whole = store_outcome(evidence_of(COPY), Judgement([], Gaps(), OffsetsBeyond()))
+    whole = store_outcome(evidence_of(COPY), Judgement([], Gaps()))
     assert list(out.plan) == list(whole.plan) and out.plan["inputs"] == [] and out.plan["release_from"] == DEFAULT
     assert (out.exit_code, out.incomplete, out.verdict) == (3, ["not a store"], "Could not be audited: not a store")
 
 
 def test_loss_is_told_by_topic() -> None:
     queues = {("T", 0): QueueLoss(2, 20, 50, 60), ("T", 1): QueueLoss(1, 10, 40, 45), ("U", 0): QueueLoss(1, 5, 7, 7)}
-    rows = loss_rows(Loss(queues), OffsetsBeyond([{"group": "G"}], []))
-    assert (rows["messages"], rows["bytes"], rows["groups"], rows["delay_levels"]) == (4, 35, [{"group": "G"}], [])
+    rows = loss_rows(Loss(queues))
+    assert (rows["messages"], rows["bytes"], rows["groups"], rows["delay_levels"]) == (4, 35, [], [])
     assert rows["by_topic"] == [
         {"topic": "T", "messages": 3, "first_store_time": 40, "last_store_time": 60},
         {"topic": "U", "messages": 1, "first_store_time": 7, "last_store_time": 7},
     ]
-    assert loss_rows(None, OffsetsBeyond())["by_topic"] == []
+    assert loss_rows(None)["by_topic"] == []

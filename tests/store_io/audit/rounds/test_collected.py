@@ -69,12 +69,12 @@ def test_a_part_of_the_broker_s_walk_does_not_replace_the_segment() -> None:
         (
             next(QUEUES.first_tasks(request_of(), COPY)),
             [QueueSummary(KEY, bytes_read=5, problem=REFUSED)],
-            lambda found: found.file_queues,
+            lambda found: found.results(QUEUES).summaries,
         ),
         (
             next(INDEX.first_tasks(request_of(), COPY)),
             IndexFileSummary("index/7", 100, bytes_read=5, problem=REFUSED),
-            lambda found: found.index,
+            lambda found: found.results(INDEX).files,
         ),
         (LEFTOVER, LeftoverResult(KEY, problem=REFUSED), leftovers),
     ],

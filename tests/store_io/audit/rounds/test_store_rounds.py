@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from schemas.advice import Cause, Gap
 from store_io.audit.open_copy import open_copy
-from store_io.audit.rounds import store_rounds
-from store_io.audit.rounds.store_rounds import StoreRounds, queue_entries_on_disk
+from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.base.tasks import NotRead, Task, run_task
 from store_io.model.audit_request import AuditRequest
 from store_io.model.found_gaps import Gaps
@@ -90,20 +88,3 @@ def test_views_are_made_again_only_after_a_segment_was_read(store: Path) -> None
     views = rounds.views
     rounds.view_queues()
     assert rounds.views is views and set(views) == {("T", 0), ("T", 1)}
-
-
-def test_entries_that_a_fold_asks_for_again_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[tuple[Any, ...]] = []
-
-    def read(*asked: Any) -> np.ndarray:
-        calls.append(asked[1:])
-        return np.zeros(1)
-
-    monkeypatch.setattr(store_rounds, "read_file_entries", read)
-    monkeypatch.setattr(store_rounds, "MAX_REMEMBERED", 1)
-    disk = queue_entries_on_disk(None)  # type: ignore[arg-type]
-    for path in ("consumequeue/T/0/0", "consumequeue/T/0/0", "batchconsumequeue/B/0/0", "batchconsumequeue/B/0/0"):
-        disk(path, 0, 1)
-    assert [(path, batch) for path, _, _, batch in calls] == [
-        ("consumequeue/T/0/0", False), ("batchconsumequeue/B/0/0", True), ("batchconsumequeue/B/0/0", True),
-    ]  # fmt: skip

@@ -11,6 +11,8 @@ from store_io.audit.rounds.task_making import TaskMaker, messages_by_index
 from store_io.broker.index_state import IndexHeader
 from store_io.broker.prediction import Needs, ScanId
 from store_io.kinds.index.index_kind import INDEX
+from store_io.kinds.index.index_merge import IndexFollower
+from store_io.kinds.queues.queue_kind import QUEUES
 from store_io.log.scan.segment_scan import PartialWalk
 from tests.support.handmade.evidence import SEGMENT, copy_of, log_path, queue_path, request_of
 
@@ -27,9 +29,10 @@ def test_segments_with_what_they_stand_for() -> None:
         SEGMENT,
     )
     assert (maker.scan_of(first), maker.scan_of(second)) == (ScanId("segment", 0), ScanId("segment", 1))
-    assert maker.base.log_end == 2 * SEGMENT and maker.base.unclean and set(maker.base.queue_files) == set(COPY.queue_files)
-    newest = maker.base.index_files[1]
-    assert newest.may_be_torn and not maker.base.index_files[0].may_be_torn
+    assert maker.base.log_end == 2 * SEGMENT and maker.base.unclean
+    assert set(maker.base.queue_files) == set(COPY[QUEUES].served.files)
+    files = cast(IndexFollower, maker.base.index).files
+    assert files[1].may_be_torn and not files[0].may_be_torn
 
 
 def test_how_many_messages_a_segment_holds_by_the_index() -> None:
@@ -69,4 +72,4 @@ def test_an_index_file_knows_the_end_of_the_one_before() -> None:
 
 def test_the_quick_level_reads_no_index() -> None:
     maker = TaskMaker(request_of(level="quick"), COPY)
-    assert maker.base.index_files == ()
+    assert maker.base.index is None

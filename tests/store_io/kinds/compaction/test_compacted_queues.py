@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from schemas.advice import RefusalKind
-from store_io.broker.releases import Setting, broker_rules
+from store_io.broker.releases import Setting, broker_rules, compacted_entries_bytes, compacted_log_bytes
+from store_io.broker.settings.read_settings import compacted_settings
 from store_io.kinds.compaction.compacted_queues import (
     CompactedStore,
     compacted_queues,
-    entries_file_bytes,
-    inferred_settings,
-    log_file_bytes,
 )
 from tests.support.handmade.evidence import tree_of
 
@@ -85,15 +83,15 @@ def test_a_size_of_less_than_an_entry_ends_the_load() -> None:
 )
 def test_the_length_of_a_log_file(configured: int, entries: int, length: int) -> None:
     """As real stores have it: 4600 with 920 makes 5520."""
-    assert log_file_bytes(configured, entries_file_bytes(entries)) == length
+    assert compacted_log_bytes(configured, compacted_entries_bytes(entries)) == length
 
 
 @pytest.mark.parametrize("count", [5, 6, 11])
 def test_settings_are_inferred_so_that_they_make_these_files(count: int) -> None:
-    found = inferred_settings(ENTRIES, count * ENTRIES)
-    assert log_file_bytes(found["compactionMappedFileSize"], found["compactionCqMappedFileSize"]) == count * ENTRIES
+    found = compacted_settings(ENTRIES, count * ENTRIES)
+    assert compacted_log_bytes(found["compactionMappedFileSize"], found["compactionCqMappedFileSize"]) == count * ENTRIES
 
 
 @pytest.mark.parametrize("sizes", [(0, 0), (45, 450), (460, 4000), (460, 1840)])
 def test_lengths_of_no_broker_say_nothing(sizes: tuple[int, int]) -> None:
-    assert inferred_settings(*sizes) == {}
+    assert compacted_settings(*sizes) == {}

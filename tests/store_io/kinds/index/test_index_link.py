@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from store_io.kinds.index.index_reader import entry_position
 from store_io.kinds.index.index_rebuild import LinkTask
+from store_io.log.entries.index_entries import entry_position
 from store_io.repair.derived.kept_rows import RAW_DTYPE
 from tests.support.stores.small_repairs import copied, small_store
 

@@ -17,7 +17,8 @@ from schemas.rows import NOTE, Finding, IndexFileSummary
 from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.index import index_reader
 from store_io.kinds.index.index_chains import ChainsOnTheWay
-from store_io.kinds.index.index_reader import IndexTask, entry_position, read_header, scan_index_file, without_header_echoes
+from store_io.kinds.index.index_reader import IndexTask, scan_index_file, without_header_echoes
+from store_io.log.entries.index_entries import entry_position, read_header
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.wording.gaps import gap_text
 

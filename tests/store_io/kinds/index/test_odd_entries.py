@@ -15,9 +15,10 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, EXTENT_UNWRITTEN, Exten
 from store_io.audit.audit_store import StoreAudit
 from store_io.broker.message_verdict import VALID
 from store_io.kinds.index import odd_entries
-from store_io.kinds.index.index_files import IndexFileRef, SegmentPlace
-from store_io.kinds.index.odd_entries import MessageKeys, OddEntries
+from store_io.kinds.index.odd_entries import NEAR_BYTES, MessageKeys, OddEntries
+from store_io.log.entries.index_entries import IndexFileRef
 from store_io.log.records.message_columns import Columns
+from store_io.log.scan.followers import SegmentPlace
 from store_io.log.scan.segment_findings import Findings
 from store_io.log.scan.segment_scan import SegmentTask, _Scan
 from store_io.model.audit_request import AuditRequest
@@ -91,7 +92,7 @@ def test_messages_that_are_decoded_together_have_the_same_keys(tmp_path: Path, m
     with open_source(task.location).open(task.path) as file:
         scan = _Scan(task, open_source(task.location), file, None)
         place = SegmentPlace(task.path, 0, task.size, task.log_end)
-        keys = MessageKeys(place, lambda at: scan.audit.verdict(scan.window, at, task.size), scan._messages_from)
+        keys = MessageKeys(place, scan._verdict_at, lambda at: scan._messages_from(at, NEAR_BYTES))
         around = keys.look_around(0)
         assert len(around) > 200 and around == {at: keys.look_at(at) for at in around}
         entries, number = [], 0

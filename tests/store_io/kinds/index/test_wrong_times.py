@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from schemas.finding_codes import Code
-from store_io.kinds.index.index_files import IndexFileRef
 from store_io.kinds.index.wrong_times import WrongTimes
+from store_io.log.entries.index_entries import IndexFileRef
 from store_io.log.scan.segment_findings import Findings
 
 FILE = IndexFileRef("index/f", 4096, 0, 900, 1_700_000_000_000, 60, 3, 100)

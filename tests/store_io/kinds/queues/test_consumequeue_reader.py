@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas import consumequeue_layout as layout
+from schemas.entries import ENTRY_DTYPE
 from schemas.rows import MappedFile, QueueSummary
 from store_io.broker.releases import broker_rules
 from store_io.kinds.queues import consumequeue_reader as reader
-from store_io.kinds.queues.consumequeue_reader import QueueTask, entry_address, read_entries, scan_queue
+from store_io.kinds.queues.consumequeue_reader import QueueTask, scan_queue
+from store_io.log.entries.file_entries import entry_address, read_entries, read_file_entries
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.wording.gaps import gap_text
 
@@ -170,11 +172,11 @@ def test_entries_are_found_by_number_across_files_and_gaps(tmp_path: Path) -> No
     files = (files[0], files[2])  # the middle one is gone
     source = open_source(StoreLocation(str(tmp_path)))
     rows = read_entries(source, files, 8, 23)
-    assert rows["phy_offset"].tolist() == [8, 9, *([0] * 10), 20, 21, 22] and rows.dtype == reader.ENTRY_DTYPE
+    assert rows["phy_offset"].tolist() == [8, 9, *([0] * 10), 20, 21, 22] and rows.dtype == ENTRY_DTYPE
     assert entry_address(files, 9) == (files[0].path, 180) and entry_address(files, 20) == (files[1].path, 0)
     with pytest.raises(LookupError):
         entry_address(files, 15)
-    assert len(reader.read_file_entries(source, files[0].path, 7, 100)) == 3
+    assert len(read_file_entries(source, files[0].path, 7, 100)) == 3
 
 
 def test_a_file_of_another_length_than_listed_is_a_problem(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from schemas.rows import QueueKey
 from store_io.broker.queues.rocksdb_queue_state import QueueEnd
-from store_io.kinds.rocksdb_queues.queue_keys import queue_prefix
 from store_io.kinds.rocksdb_queues.queue_pass import KeyRangeResult, KeyRangeTask, pass_over
-from store_io.kinds.rocksdb_queues.stored_entries import EntryReader
+from store_io.log.entries.queue_keys import queue_prefix
+from store_io.log.entries.stored_entries import EntryReader
 from store_io.rocksdb import database
 from store_io.rocksdb.database import find_database
 from store_io.source.byte_source import StoreLocation, open_source

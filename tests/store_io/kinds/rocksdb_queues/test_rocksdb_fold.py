@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from store_io.broker.queues.rocksdb_queue_state import RocksQueue
+from store_io.kinds.config.config_kind import CONFIG
 from tests.support.answers import product
 from tests.support.stores import corpus_tools
 from tests.support.stores.builders import Message, Sizes, StoreBuilder
@@ -48,7 +49,7 @@ def test_the_plan_is_what_the_broker_did(case: Case, tmp_path: Path) -> None:
             other = state(expected[recorded] | {"queues": expected[recorded]["otherKind"]})
             assert broker[moment]["queues_files"] == other["queues"]
     if "configTables" in expected:
-        config = audited.audit.copy.config
+        config = audited.audit.copy[CONFIG].tables
         tables = expected["configTables"]
         assert (config.topics or {}).keys() == tables["topics"].keys() and config.groups.keys() == set(tables["groups"])
         assert config.offsets == {}  # where they lie there is a bad bit

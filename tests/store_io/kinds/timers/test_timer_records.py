@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from store_io.broker.releases import broker_rules
-from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_HASH, ROLLED
+from store_io.kinds.timers.timer_records import DELETES, DELIVERED, NO_HASH, ROLLED, TimerCollector
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.source.byte_source import StoreLocation
 from tests.support.stores.builders import Message, StoreBuilder, java_hash
@@ -25,7 +25,7 @@ def rows_of(root: Path, messages: list[Message], most: int = 100, window: int = 
     path = sorted((root / "commitlog").iterdir())[0]
     task = SegmentTask(
         0, f"commitlog/{path.name}", 0, store.sizes.segment, StoreLocation(str(root)), broker_rules("5.3.3"),
-        most_timers=most, window_bytes=window, probe=False,
+        timers=TimerCollector(most), window_bytes=window, probe=False,
     )  # fmt: skip
     summary = scan_segment(task)
     assert not summary.problem and summary.timers is not None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from store_io.broker.releases import Setting, broker_rules
+from store_io.kinds.timers.timer_records import TimerCollector
 from store_io.log.records.segment_walk import walk_batches
 from store_io.log.scan import segment_scan
 from store_io.log.scan.segment_scan import GATHERED_ROWS, SegmentTask, scan_segment
@@ -57,7 +58,7 @@ def test_no_walk_of_a_file_elsewhere_where_each_further_read_is_a_request(asked:
 
 def test_no_walk_that_reads_all_messages(asked: list[int]) -> None:
     scan(TASK, Sink())
-    scan(replace(TASK, most_timers=10))
+    scan(replace(TASK, timers=TimerCollector(10)))
     asks = broker_rules(settings={"duplicationEnable": Setting(True, "broker.conf")})
     scan(replace(TASK, others=(asks,)))
     assert asked == [0, 0, 0]

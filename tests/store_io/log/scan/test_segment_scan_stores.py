@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from schemas.finding_codes import CATALOGUE
 from schemas.rows import Finding, SegmentSummary
-from store_io.kinds.queues import queue_probe, queue_store
+from store_io.log.entries import queue_probe, queue_store
 from store_io.log.scan.segment_scan import scan_segment
 from tests.support.answers.segment_tasks import tasks
 from tests.support.stores import strategies

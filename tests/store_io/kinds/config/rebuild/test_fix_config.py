@@ -18,6 +18,7 @@ from store_io.audit.audit_store import run_audit
 from store_io.base.errors import StoreError
 from store_io.broker.releases import broker_rules
 from store_io.broker.settings.config_rules import ConfigRules, config_rules
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.config.config_reader import StoreConfig
 from store_io.kinds.config.rebuild import config_changes
 from store_io.kinds.config.rebuild.written_tables import written_tables
@@ -90,7 +91,7 @@ def tables(root: Path, made: Store) -> StoreConfig:
     audit = run_audit(AuditRequest("s", StoreLocation(str(root)), made.release, made.broker_conf))
     found = [f for f in audit.outcome().findings if CATALOGUE[f.code].about == Part.CONFIG and f.severity != NOTE]
     assert found == []
-    return audit.copy.config
+    return audit.copy[CONFIG].tables
 
 
 DAMAGE: dict[str, dict[str, str | None]] = {

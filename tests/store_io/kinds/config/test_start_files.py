@@ -12,7 +12,7 @@ from schemas.advice import Advice, Overwritten, Refusal, RefusalKind, Step
 from schemas.rows import AuditOutcome
 from store_io.broker.releases import Setting, broker_rules
 from store_io.kinds.config.config_reader import read_config
-from store_io.model.facts.unjudged import refusal_step, start_files
+from store_io.kinds.config.start_files import refusal_step, start_files
 from store_io.source import byte_source
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store

@@ -20,6 +20,7 @@ from schemas.rows import EXTENT_DAMAGED, EXTENT_MESSAGE, LOSS, RUN_QUEUE, Findin
 from store_io.base.ranges import Ranges, total
 from store_io.base.wording import count_text
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
+from store_io.kinds.config.config_kind import CONFIG
 from store_io.model.evidence import Evidence
 from store_io.model.log_map import broken_between
 from store_io.model.queue_leftovers import LeftoverResult
@@ -153,7 +154,7 @@ def of_an_empty_log(evidence: Evidence) -> tuple[int, bool]:
 
 def _offsets(evidence: Evidence) -> dict[QueueKey, int]:
     """The greatest offset of each queue in the tables of config/: so many messages it had at least."""
-    config, found = evidence.copy.config, dict[QueueKey, int]()
+    config, found = evidence.copy[CONFIG].tables, dict[QueueKey, int]()
     for (_, topic, queue_id), offset in config.offsets.items():
         if offset > 0 and not topic.startswith(LMQ_PREFIX):
             found[topic, queue_id] = max(offset, found.get((topic, queue_id), 0))

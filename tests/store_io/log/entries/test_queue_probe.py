@@ -25,7 +25,7 @@ from schemas.rows import (
     RUN_UNQUEUED,
     SegmentSummary,
 )
-from store_io.kinds.queues import queue_probe, queue_store
+from store_io.log.entries import queue_probe, queue_store
 from store_io.source.arrow_folder import ArrowFolder
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from tests.support.answers.segment_tasks import scan_store
@@ -43,7 +43,7 @@ def store(root: Path, messages: list[Message], sizes: Sizes | None = None, relea
 
 
 def scan(made: Store, **more: Any) -> list[SegmentSummary]:
-    return scan_store(made.root, made.broker_conf, made.release, index_files=(), **more)
+    return scan_store(made.root, made.broker_conf, made.release, index=None, **more)
 
 
 def matched(summaries: list[SegmentSummary]) -> list[tuple[int, int, int, int]]:

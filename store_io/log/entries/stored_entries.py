@@ -1,11 +1,7 @@
-"""Entries of queues in RocksDB by queue and number (rocksdb.md 2), by one process that is started when it is first needed.
-
-Single ends of queues, asked for by key as a broker does, where bad bytes hold others (rocksdb.md 3).
-"""
+"""Entries of queues in RocksDB by queue and number (rocksdb.md 2), by one process that is started when it is first needed."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Iterator
 
 import numpy as np
@@ -14,9 +10,8 @@ from schemas import rocksdb_layout as layout
 from schemas.entries import ENTRY_DTYPE, STORED_ENTRY_DTYPE, STORED_KEYED_ENTRY_DTYPE
 from schemas.rows import QueueKey
 from store_io.base.java_compat import MAX_LONG
-from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable, QueueEnd
-from store_io.kinds.rocksdb_queues.queue_keys import after, entry_key, offset_key, queue_prefix
-from store_io.kinds.rocksdb_queues.queue_table import QueueTable
+from store_io.broker.queues.rocksdb_queue_state import EntryUnreadable
+from store_io.log.entries.queue_keys import after, entry_key, queue_prefix
 from store_io.log.scan.segment_findings import Place
 from store_io.rocksdb.database import Batch, Database, DatabaseDamaged, StoredDatabase
 from store_io.source.byte_source import ByteSource
@@ -209,34 +204,3 @@ def _without_times(rows: np.ndarray) -> np.ndarray:
     for name in STORED_ENTRY_DTYPE.names or ():
         found[name] = rows[name]
     return found
-
-
-class KnownEnds:
-    """`BadEnds` of a table with gaps."""
-
-    def __init__(self, reader: EntryReader, table: QueueTable):
-        self._reader, self._table = reader, table
-
-    def lists(self, key: QueueKey) -> bool:
-        return offset_key(layout.MAXIMUM, key) <= self._table.gaps[0][0]
-
-    def maximum(self, key: QueueKey) -> QueueEnd | None:
-        return self._table.ends.maxima.get(key) or self._hidden(layout.MAXIMUM, key)
-
-    def minimum(self, key: QueueKey) -> QueueEnd | None:
-        return self._table.ends.minima.get(key) or self._hidden(layout.MINIMUM, key)
-
-    def hidden(self) -> list[QueueKey]:
-        return sorted(self._table.hidden)
-
-    def _hidden(self, which: bytes, key: QueueKey) -> QueueEnd | None:
-        wanted = offset_key(which, key)
-        if not self._table.hides(wanted):
-            return None
-        try:
-            value = self._reader.database().get(layout.OFFSET_FAMILY, wanted)
-        except DatabaseDamaged as why:
-            raise EntryUnreadable(str(why)) from why
-        if value is None or len(value) != layout.OFFSET_VALUE_BYTES:
-            return None
-        return QueueEnd(*struct.unpack(">qq", value))

@@ -16,8 +16,8 @@ from jobs.report.texts.safety_text import judge
 from jobs.report.texts.summary_text import summary_text
 from schemas.rows import LOSS, AuditOutcome
 from store_io.audit.audit_store import run_audit
+from store_io.audit.checks.missing_messages import missing_text
 from store_io.model.audit_request import AuditRequest
-from store_io.model.facts.missing_messages import missing_text
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
 from tests.support.handmade import samples

@@ -1,18 +1,36 @@
-"""Index files as a merge reads them: where entries lie, and which of them belong to a segment."""
+"""Index files: their header, where entries lie, and which of these belong to a segment (formats.md 6)."""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 import numpy as np
 
 from schemas import index_layout as layout
 from schemas.entries import STORED_INDEX_DTYPE
-from store_io.kinds.index.index_reader import entry_position
+from store_io.broker.index_state import IndexHeader
 from store_io.source.byte_file import ByteFile
+from store_io.source.byte_source import ByteSource
 
 PHY_OFFSET_POSITION, SECONDS_POSITION = 4, 12  # in an entry, after its hash
 BLOCK_ENTRIES = 64  # of the search for a segment's entries: a block's median is right though some of its entries are not
+
+
+def parse_header(data: bytes) -> IndexHeader:
+    """The header in a file's first bytes."""
+    return IndexHeader(*struct.unpack(layout.HEADER_FORMAT, data[: layout.HEADER_BYTES].ljust(layout.HEADER_BYTES, b"\0")))
+
+
+def read_header(source: ByteSource, path: str) -> IndexHeader:
+    """A file's header. Raises as `ByteSource.open`."""
+    with source.open(path, sparsely=True) as file:
+        return parse_header(file.read(0, layout.HEADER_BYTES))
+
+
+def entry_position(slots: int, number: int) -> int:
+    """Return the position of an entry in its file."""
+    return layout.HEADER_BYTES + layout.SLOT_BYTES * slots + layout.ENTRY_BYTES * number
 
 
 @dataclass(frozen=True)
@@ -40,24 +58,6 @@ class IndexFileRef:
     def position(self, number: int) -> int:
         """Return the position of entry `number` in the file."""
         return entry_position(self.slots, number)
-
-
-@dataclass(frozen=True)
-class SegmentPlace:
-    """A segment and its place in the log.
-
-    base_offset: the physical offset of its first byte.
-    log_end: the physical offset of the log's end.
-    """
-
-    path: str
-    base_offset: int
-    size: int
-    log_end: int
-
-    def holds(self, phy_offset: int) -> bool:
-        """Whether that offset lies in it."""
-        return self.base_offset <= phy_offset < self.base_offset + self.size
 
 
 def read_range(file: ByteFile, ref: IndexFileRef, low: int, high: int) -> np.ndarray:

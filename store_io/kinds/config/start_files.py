@@ -17,6 +17,7 @@ from store_io.broker.queues.start_databases import keeps_other_tables
 from store_io.broker.releases import BrokerRules
 from store_io.broker.settings.config_rules import (
     CONSUMER_OFFSETS,
+    DATABASE_TABLES,
     DELAY_OFFSETS,
     GROUPS,
     LMQ_OFFSETS,
@@ -27,7 +28,7 @@ from store_io.broker.settings.config_rules import (
 )
 from store_io.kinds.config.config_reader import Load, StoreConfig
 from store_io.kinds.config.opened_databases import DatabaseState, database_states
-from store_io.kinds.config.table_places import DATABASE_TABLES, all_places, table_places
+from store_io.kinds.config.table_places import all_places, table_places
 from store_io.source.byte_source import ByteSource
 from store_io.source.store_dir import StoreListing
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.rows import QueueKey
-from store_io.kinds.rocksdb_queues.queue_keys import after, entry_key, offset_of_key, queue_of_prefix, queue_prefix
+from store_io.log.entries.queue_keys import after, entry_key, offset_of_key, queue_of_prefix, queue_prefix
 from tests.support.stores import rocksdb_stores
 
 KEYS: list[QueueKey] = [("T", 0), ("T", 3), ("Topic", 0), ("主题", 7), ("", 0), ("%LMQ%x", (1 << 31) - 1)]

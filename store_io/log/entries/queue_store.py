@@ -22,7 +22,7 @@ from store_io.base.packed import PackedMap
 from store_io.broker.queues.combination import light_from_rocksdb
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
-from store_io.kinds.rocksdb_queues.stored_entries import FETCHED_ENTRIES, KeyedQueueStore
+from store_io.log.entries.stored_entries import FETCHED_ENTRIES, KeyedQueueStore
 from store_io.log.scan.segment_findings import Place
 from store_io.rocksdb.database import NO_DATABASE, StoredDatabase
 from store_io.source.byte_file import ByteFile

@@ -12,9 +12,9 @@ import pytest
 from schemas.entries import STORED_ENTRY_DTYPE
 from schemas.rows import MATCH_DIFFERS, MATCH_EQUAL, MATCH_MISSING, MappedFile, QueueKey, SegmentSummary
 from store_io.broker.releases import BrokerRules, Setting, broker_rules
-from store_io.kinds.queues import queue_store
-from store_io.kinds.queues.queue_store import ExtUnits, FileQueueStore, Place, QueuePaths, open_queue_store
-from store_io.kinds.rocksdb_queues.stored_entries import KeyedQueueStore
+from store_io.log.entries import queue_store
+from store_io.log.entries.queue_store import ExtUnits, FileQueueStore, Place, QueuePaths, open_queue_store
+from store_io.log.entries.stored_entries import KeyedQueueStore
 from store_io.log.scan.segment_scan import SegmentTask, scan_segment
 from store_io.rocksdb.database import StoredDatabase
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source

@@ -1,0 +1,126 @@
+"""The files below config/, as an audit asks for them (config.md).
+
+Which topics a broker knows decides what it loads and dispatches, so this kind is opened before all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from schemas.advice import Advice, Refusal, RefusalKind, Step
+from schemas.rows import AuditOutcome, ConfigTables, Row
+from schemas.store_names import BATCH_QUEUES
+from store_io.broker.releases import BrokerRules
+from store_io.broker.settings.config_rules import TOPICS
+from store_io.kinds.config.config_reader import StoreConfig, read_config
+from store_io.kinds.config.config_section import config_row, config_tables
+from store_io.kinds.config.offsets_beyond import offsets_beyond
+from store_io.kinds.config.other_forms import OtherForms, other_forms
+from store_io.kinds.config.start_files import StartFiles, refusal_step, start_files
+from store_io.model.evidence import Evidence
+from store_io.model.kind import Cure, Kind, Opening, Refusals
+from store_io.model.opened_copy import OpenedCopy
+from store_io.source.byte_source import ByteSource, name_of
+from store_io.source.store_dir import StoreListing
+
+MAX_KEY_BYTES = 80  # of a key in a finding
+
+
+@dataclass(frozen=True)
+class ConfigFiles:
+    """The files of config/ in a copy.
+
+    tables: what the release's managers hold after their load.
+    start_files: the files over which a start may end, and those that nobody judges.
+    """
+
+    source: ByteSource
+    listing: StoreListing
+    rules: BrokerRules
+    tables: StoreConfig = field(default_factory=StoreConfig)
+    start_files: StartFiles = field(default_factory=StartFiles)
+
+    @cached_property
+    def other_forms(self) -> OtherForms:
+        """Return forms of tables that a start does not take, and that show more, or cannot be read."""
+        return other_forms(self)
+
+
+class Config(Kind[ConfigFiles, None, ConfigTables]):
+    """Topics, groups and offsets: small files, which need no task. The view is what the managers hold after a start's load."""
+
+    name = "config"
+
+    def open(self, opening: Opening) -> ConfigFiles:
+        """Return the tables. What recovery and loading ask for goes to `opening`."""
+        source, listing, rules = opening.source, opening.listing, opening.rules
+        tables = read_config(source, listing, rules)
+        opening.gaps.add(tables.problems)
+        opening.topics = (tables.topics or {}).keys()
+        opening.batch_topics, opening.compacted_topics = _batch_topics(opening, tables), tables.compacted_topics
+        # Tables in a database that is not in the copy say of no topic that it was deleted.
+        folder = tables.database
+        if not folder or any(entry.path.startswith(f"{folder}/") for entry in listing.files):
+            opening.known_topics = tables.known_topics
+        if opening.known_topics is not None:
+            opening.write_queues = {name: int(topic["writeQueueNums"]) for name, topic in (tables.topics or {}).items()}
+        starting = start_files(source, listing, tables, rules)
+        opening.gaps.add(starting.broken)
+        return ConfigFiles(source, listing, rules, tables, starting)
+
+    def refusals(self, facts: ConfigFiles) -> Refusals:
+        return Refusals(before_load=facts.start_files.refusal, in_start=facts.start_files.late_refusal)
+
+    def cure(self, copy: OpenedCopy, refusal: Refusal) -> Cure | None:
+        """Return the step against a refusal over a table, over a database, or over a topic that no table names."""
+        tables, starting = copy[self].tables, copy[self].start_files
+        held = next((held for held in tables.held.values() if held.refusal == refusal), None)
+        if held is not None:
+            key = f"key {held.refused_key[:MAX_KEY_BYTES].hex(' ')}" if held.refused_key else None
+            return Cure(Advice(Step.RESTORE_TABLES, (held.folder,)), key)
+        stopping = next((state for state in starting.databases if state.stops and state.refusal == refusal), None)
+        if stopping is not None:
+            return Cure(stopping.next_step)
+        if refusal.kind == RefusalKind.TOPIC_NOT_NAMED:
+            return Cure(Advice(Step.RESTORE_TOPICS))
+        if refusal.path in tables.loads:
+            late = bool(starting.late_refused_by and not starting.refused_by)
+            return Cure(refusal_step(tables.loads[refusal.path], copy.rules, late))
+        return None
+
+    def no_repair(self, copy: OpenedCopy) -> Advice | None:
+        stopping = next((state for state in copy[self].start_files.databases if state.stops), None)
+        return stopping.next_step if stopping is not None else None
+
+    def view(self, evidence: Evidence) -> ConfigTables:
+        return config_tables(evidence, evidence.copy[self].tables, evidence.copy[self].start_files)
+
+    def plan_inputs(self, copy: OpenedCopy) -> Iterator[str]:
+        return (entry.path for entry in copy.tree.children("config") if entry.kind == "file")
+
+    def add_to_plan(self, evidence: Evidence, broker: Row) -> None:
+        broker["config"] = config_row(evidence[self], evidence.copy[self].tables, evidence.copy[self].start_files)
+
+    def add_to_outcome(self, evidence: Evidence, outcome: AuditOutcome) -> None:
+        tables = evidence.copy[self].tables
+        outcome.config, outcome.config_database = evidence[self], tables.database
+        if outcome.plan["broker"] is not None:
+            beyond = offsets_beyond(evidence, tables)
+            outcome.loss |= {"groups": beyond.groups, "delay_levels": beyond.delays}
+
+
+CONFIG = Config()
+
+
+def _batch_topics(opening: Opening, tables: StoreConfig) -> frozenset[str]:
+    """BatchCQ topics by config/topics.json; without that file those with a folder in batchconsumequeue/ (contract.md).
+
+    If the file exists but cannot be used, the release has no topics.
+    """
+    if not opening.rules.batch_queues or opening.rules.rocksdb_queues:
+        return frozenset()
+    if tables.topics is not None or any(opening.listing.is_file(TOPICS + end) for end in ("", ".bak")):
+        return tables.batch_topics
+    return frozenset(name_of(e.path) for e in opening.tree.children(BATCH_QUEUES) if e.kind == "directory")

@@ -1,0 +1,8 @@
+"""Entries that lead into the log, as its scans and others read them: of ConsumeQueues, in files and in RocksDB, and of the index.
+
+* `file_entries`: entries of queue files, by number.
+* `queue_keys`, `stored_entries`: keys and entries of queues in RocksDB.
+* `queue_store`: the queues of a store, wherever they lie.
+* `index_entries`: headers and entries of index files.
+* `queue_probe`: a segment's messages against their entries.
+"""
