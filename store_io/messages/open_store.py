@@ -146,11 +146,6 @@ def segment_times(store: OpenStore) -> list[SegmentTimes]:
     return [SegmentTimes(file, first, after) for file, first, after in zip(segments, firsts, [*firsts, None][1:], strict=True)]
 
 
-def segments_at(store: OpenStore, store_times: Range) -> list[MappedFile]:
-    """The segments that may hold messages of these times, as `SegmentTimes.may_hold` says. Raises StoreError."""
-    return [times.file for times in segment_times(store) if times.may_hold(store_times)]
-
-
 def first_store_time(source: ByteSource, rules: BrokerRules, segment: MappedFile) -> int | None:
     """Return the store time, ms, of the segment's first message; None without one, or if it stores another physical offset."""
     with source.open(segment.path) as file:
