@@ -280,8 +280,9 @@ class Export:
                 with LazySpark(spark_words) as spark:
                     search = self._with_places(search, spark) if left else search
                     sql = spark.session.spark
-                    scans = zip(map(search.scan_of, search.parts(_tell)), names, strict=True)
-                    notes |= self._write(sql, [NamedSegment(scan, name) for scan, name in scans if name not in notes], salt)
+                    parts = zip(search.parts(_tell), names, strict=True)
+                    todo = [NamedSegment(part.scan(search.scan), name) for part, name in parts if name not in notes]
+                    notes |= self._write(sql, todo, salt)
                     self._say_columns()
                     if self.asked.form == "delta":
                         self._make_delta(sql)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from jobs.cli.options import Command
 from jobs.cli.stores import StoreArgument
@@ -13,8 +14,10 @@ from store_io.base.wording import names_text
 from store_io.messages.open_store import OpenStore, open_store
 from store_io.messages.redaction import Redaction, read_redaction
 from store_io.messages.scans import COLUMNS
-from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+
+if TYPE_CHECKING:
+    from store_io.model.audit_request import AuditRequest
 
 RESEND = "resend"
 """The format whose lines a producer can send again."""
@@ -47,6 +50,8 @@ def chosen_columns(text: str, body: str, bodies: Sequence[str]) -> tuple[str, ..
 
 def request_of(store: StoreArgument) -> AuditRequest:
     """Return the store that a command line names as what is read, or audited."""
+    from store_io.model.audit_request import AuditRequest  # planners start faster without it
+
     location = StoreLocation(store.path, store.parts)
     return AuditRequest(store.name, location, store.release, store.broker_conf, release_from=store.release_from)
 

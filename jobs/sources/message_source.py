@@ -27,7 +27,7 @@ from store_io.messages.message_filter import Contents, MessageFilter, Range
 from store_io.messages.open_store import OpenStore
 from store_io.messages.question import MessageSearch, Narrowing, Question, open_search
 from store_io.messages.redaction import NONE, TEXT_COLUMNS, Redaction, read_redaction
-from store_io.messages.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES
+from store_io.messages.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -108,9 +108,10 @@ class MessagesReader(StoreReader):
         super().__init__(arrow)
         self.search, self.redaction, self.cores = search, redaction, cores
         self.contents = Contents()
+        self.sent: MessageScan | None = None  # what a task has in place of the search
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "search": self.search.for_tasks()}
+        return {**super().__getstate__(), "search": None, "sent": self.sent or self.narrowed().scan}
 
     def narrowed(self) -> MessageSearch:
         """Return the search with Spark's conditions, too."""
@@ -138,4 +139,6 @@ class MessagesReader(StoreReader):
     def batches(self, part: ScanPart) -> Iterator[pa.RecordBatch]:
         from store_io.messages.message_search import search
 
-        yield from map(self.redaction.batch, search(self.narrowed().scan_of(part), self.contents, look_first=False))
+        yield from map(
+            self.redaction.batch, search(part.scan(self.sent or self.narrowed().scan), self.contents, look_first=False)
+        )

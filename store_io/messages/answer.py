@@ -98,7 +98,7 @@ class _Answer:
     # ---- reading them ------------------------------------------------------------------------------------------------
 
     def _scan(self, part: ScanPart, columns: tuple[str, ...] | None = None) -> MessageScan:
-        scan = self._search.scan_of(part)
+        scan = part.scan(self._search.scan)
         return scan if columns is None else replace(scan, columns=columns, decompress=False)
 
     def _read(self, parts: Sequence[ScanPart], columns: tuple[str, ...] | None = None) -> Iterator[pa.RecordBatch]:

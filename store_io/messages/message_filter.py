@@ -10,9 +10,9 @@ from typing import TypeVar
 Range = tuple[int | None, int | None]  # half-open; None: no bound on that side
 ALL: Range = (None, None)
 MOST_NEEDLES = 8  # texts that are looked for at once: each takes as long as the first
-OWN_RANGES: Mapping[str, str] = {"store_times": "store_time"}
-"""Ranges of a filter over a field that a message's record alone has: range -> field, of decoded rows and messages alike."""
-_RANGES = ("queue_offsets", "phy_offsets", *OWN_RANGES)
+TIMES: Mapping[str, str] = {"store_times": "store_time"}
+"""The ranges of a filter that are of times, ms: range -> the time, as decoded rows and messages call it."""
+_RANGES = ("queue_offsets", "phy_offsets", *TIMES)
 _OFFSET_ID = re.compile(r"(?:[0-9A-F]{16}|[0-9A-F]{40})[0-7][0-9A-F]{15}")
 
 

@@ -29,7 +29,7 @@ from store_io.log.scan.resync import Resync
 from store_io.log.scan.row_texts import find_in_pieces, gather_bytes, record_bytes
 from store_io.messages.lost.segment_loss import KEPT
 from store_io.messages.message_batch import MessageBatch
-from store_io.messages.message_filter import ANY_CONTENTS, OWN_RANGES, Contents, within
+from store_io.messages.message_filter import ANY_CONTENTS, TIMES, Contents, within
 from store_io.messages.scans import COLUMNS, MessageScan
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, open_source
@@ -127,7 +127,7 @@ class _Reading:
         if self.scan.unpack:
             unpacked = rows["sys_flag"] & _INNER == _INNER
         mask = inside(rows["phy_offset"], wanted.phy_offsets)
-        for name, field in OWN_RANGES.items():
+        for name, field in TIMES.items():
             mask &= inside(rows[field], getattr(wanted, name))
         mask &= inside(rows["queue_offset"], wanted.queue_offsets) | unpacked
         if wanted.of_transactions:

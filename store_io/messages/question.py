@@ -18,8 +18,6 @@ from store_io.messages.choice.by_tables import EarlierTimes, needed
 from store_io.messages.message_filter import ALL, ANY_CONTENTS, EVERY_MESSAGE, Contents, MessageFilter
 from store_io.messages.open_store import OpenStore, SegmentTimes, segment_times
 from store_io.messages.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan
-from store_io.source.file_columns import FileColumns
-from store_io.source.store_dir import StoreListing
 
 if TYPE_CHECKING:
     from store_io.messages.lost.lost_places import LostPlaces
@@ -127,17 +125,12 @@ class MessageSearch:
 
     @property
     def scan(self) -> MessageScan:
-        """The scan of no segment yet."""
+        """The scan of no segment yet; a part makes its own of it."""
         question = self.question
         return MessageScan(
             self.store.location, "", 0, 0, question.columns, question.wanted, question.decompress, question.unpack,
             self.store.rules, question.max_body_bytes, only_lost=question.only_lost,
         )  # fmt: skip
-
-    def scan_of(self, part: ScanPart) -> MessageScan:
-        """Return the scan of one part."""
-        wanted = self.question.wanted.narrowed(MessageFilter(phy_offsets=part.phy_offsets))
-        return replace(self.scan, wanted=wanted).of(part.file, part.loss)
 
     def parts(self, tell: Tell) -> list[ScanPart]:
         """Return the segments that may hold such messages, whole, as listed."""
@@ -160,12 +153,6 @@ class MessageSearch:
 
     def _with_loss(self, part: ScanPart) -> ScanPart:
         return part if self.places is None else replace(part, loss=self.places.of(part.file.path))
-
-    def for_tasks(self) -> MessageSearch:
-        """Return what `scan_of` needs, small enough to be sent to each task."""
-        location = self.store.location
-        store = replace(self.store, listing=StoreListing(location, FileColumns(())))
-        return replace(self, store=store, times=(), earlier=None, places=None)
 
 
 def open_search(store: OpenStore, question: Question) -> MessageSearch:

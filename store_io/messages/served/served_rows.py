@@ -24,7 +24,7 @@ from store_io.log.records.message_bodies import STATUS_NAMES, TOO_LARGE, decode_
 from store_io.log.records.message_decode import host_text
 from store_io.messages.explain_record import offset_msg_id
 from store_io.messages.message_batch import COMPRESSIONS, TRANSACTIONS, compression_code, transaction_code
-from store_io.messages.message_filter import ALL, OWN_RANGES, within
+from store_io.messages.message_filter import ALL, TIMES, within
 from store_io.messages.message_search import in_body
 from store_io.messages.question import ByKeys, Question, Tell
 from store_io.messages.scans import MAX_BODY_BYTES, NOTE
@@ -89,7 +89,7 @@ def _meets(view: BrokerView, one: Served, asked: Question) -> bool:
     in_queue = wanted.holds_queue(one.topic, one.queue_id) and within(one.queue_offset, wanted.queue_offsets)
     if looked_up and not in_queue:
         return False
-    ranges = {field: getattr(wanted, name) for name, field in OWN_RANGES.items() if getattr(wanted, name) != ALL}
+    ranges = {field: getattr(wanted, name) for name, field in TIMES.items() if getattr(wanted, name) != ALL}
     if m is None:
         return not ranges and wanted.tags is None and contents.body is None
     if wanted.tags is not None and m.properties.get("TAGS") not in wanted.tags:

@@ -53,17 +53,16 @@ def test_tasks_read_no_segment_that_keeps_all(opened: OpenStore) -> None:
         assert len(pieces) == count and [bool(part.loss) for part in pieces].count(True) == 1
 
 
-def test_what_a_task_needs_is_small_and_gives_the_same_rows(small: Store, opened: OpenStore) -> None:
+def test_parts_travel_and_give_the_rows(small: Store, opened: OpenStore) -> None:
     question = Question(MessageFilter(topics=frozenset({"TopicA"})), columns=("phy_offset",)).narrowed(
         MessageFilter(queue_offsets=(2, 11)), Contents(in_keys=("k",))
     )
     asked = open_search(opened, question)
-    there = pickle.loads(pickle.dumps(asked.for_tasks()))
-    assert not len(there.store.listing.files) and not there.times
+    scan, contents = pickle.loads(pickle.dumps((asked.scan, asked.question.contents)))
     found = [
         row["phy_offset"]
         for part in asked.parts(_nothing)
-        for batch in search(there.scan_of(part), there.question.contents)
+        for batch in search(pickle.loads(pickle.dumps(part)).scan(scan), contents)
         for row in batch.to_pylist()
     ]
     assert found == [r.at for n, r in enumerate(small.records) if 2 <= n < 11 and n != 7]
