@@ -42,7 +42,7 @@ def answer(asked: MessageSearch, tell: Tell, workers: Workers = HERE) -> Iterato
     """Yield the messages as batches of the question's columns, perhaps with further ones.
 
     More than the limit may come.
-    tell: hears what was left out, and why, before the messages that were found without it.
+    tell: called with each narrowing, before the messages that were found with it.
     """
     return _Answer(asked, tell, workers).batches()
 
