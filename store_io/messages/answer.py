@@ -41,8 +41,7 @@ _T = TypeVar("_T")
 def answer(asked: MessageSearch, tell: Tell, workers: Workers = HERE) -> Iterator[pa.RecordBatch]:
     """Yield the messages as batches of the question's columns, perhaps with further ones.
 
-    More than the limit may come.
-    tell: called with each narrowing, before the messages that were found with it.
+    More than the limit may come. Each narrowing is reported before the messages that were found with it.
     """
     return _Answer(asked, tell, workers).batches()
 
