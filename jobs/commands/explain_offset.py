@@ -7,16 +7,14 @@ import sys
 from jobs.cli.message_filters import read_number
 from jobs.cli.options import Command, single_store
 from jobs.cli.terminal import colour_wanted, output_width
-from jobs.messages.message_arguments import choice, redaction_of
+from jobs.messages.message_arguments import choice, redaction_of, request_of
 from jobs.report.texts.explain_text import explain_json, explain_text
 from schemas.rows import NAMED
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
 from store_io.messages.explain_place import explain
-from store_io.model.audit_request import AuditRequest
 from store_io.model.premises import assumed_sentence
-from store_io.source.byte_source import StoreLocation
 
 FORMATS = ("text", "json")
 PIPE_WIDTH = 130
@@ -33,8 +31,7 @@ def run(command: Command) -> int:
     redaction = redaction_of(command)
     checksum.trust()
     start_quickly()
-    request = AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf)
-    said = explain(request, phy_offset, redaction)
+    said = explain(request_of(store), phy_offset, redaction)
     if store.release_from != NAMED:
         print(f"explain: {assumed_sentence(store.release, store.release_from)}", file=sys.stderr, flush=True)
     text = explain_json(said) if form == "json" else explain_text(said, output_width(PIPE_WIDTH), colour_wanted())

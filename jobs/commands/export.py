@@ -31,40 +31,39 @@ from jobs.cli.message_filters import FILTER_OPTIONS, read_filter
 from jobs.cli.options import Command, single_store
 from jobs.cli.stores import StoreArgument
 from jobs.installation import SPEAKER
-from jobs.messages.audited import loss_sentence, places_of, request_of
 from jobs.messages.export_files import PARQUET, NamedSegment, SegmentFiles, export_segment, write_empty
 from jobs.messages.message_arguments import (
     NO_SEGMENT,
     RESEND,
     choice,
     chosen_columns,
+    open_named,
     redaction_of,
     refuse_with_resend,
+    request_of,
     unknown_topics,
 )
 from jobs.report.files.json_text import document
+from jobs.report.texts.query_text import loss_text, narrowing_text
 from jobs.report.texts.text import bytes_text, count_text
 from jobs.runtime import output, uploads
 from jobs.runtime.faults import reason
 from jobs.runtime.output import write_local
 from jobs.runtime.spark_start import LazySpark
 from jobs.tasks.progress import Progress, SparkCounters
+from jobs.tasks.threads_or_spark import SparkWorkers
 from schemas.rows import NAMED, MappedFile
 from schemas.sources import LOST
 from schemas.tables import Column
 from store_io.base.crc import checksum
 from store_io.base.errors import StoreChanged, StoreError, UsageError, parsed
 from store_io.base.paths import is_uri
-from store_io.broker.releases import BrokerRules
-from store_io.messages.lost.lost_places import LostPlaces
-from store_io.messages.lost.sendable import COLUMNS as RESEND_COLUMNS
-from store_io.messages.lost.sendable import resend_scan
-from store_io.messages.message_filter import MessageFilter
-from store_io.messages.open_store import open_store, segments_at
+from store_io.messages.lost.sendable import to_resend
+from store_io.messages.lost.spared import places_of
+from store_io.messages.question import MessageSearch, Narrowing, Question, open_search
 from store_io.messages.redaction import HASH, Redaction
-from store_io.messages.scans import COLUMNS, DEFAULT_COLUMNS, MessageScan
+from store_io.messages.scans import COLUMNS, DEFAULT_COLUMNS
 from store_io.model.premises import assumed_sentence
-from store_io.source.byte_source import StoreLocation
 
 MANIFEST, MESSAGES, UNFINISHED, STATE, ASKED = "manifest.json", "messages", "unfinished", "state", "export.json"
 FORMATS = ("parquet", "delta", "jsonl", RESEND)
@@ -78,27 +77,17 @@ _RESULT = "note string"
 class Asked:
     """A checked command line.
 
+    question: the messages that it asks for.
     words: what makes an export the same as another, as JSON.
-    lost: only what a start would lose.
     """
 
     store: StoreArgument
     to: str
     form: str
-    columns: tuple[str, ...]
-    wanted: MessageFilter
-    body: str
-    unpack: bool
-    trust_clock: bool
+    question: Question
     redaction: Redaction
     given_salt: bool
     words: dict[str, Any]
-    lost: bool = False
-
-    @property
-    def needs_audit(self) -> bool:
-        """Say whether what a start would lose must be known."""
-        return self.lost or LOST in self.columns
 
 
 def run(command: Command) -> int:
@@ -154,29 +143,31 @@ def read_arguments(command: Command) -> Asked:
     form, body = choice(options, "--format", FORMATS), choice(options, "--body", BODIES)
     to = absolute(options["--to"])
     refuse_with_resend(options, form)
-    lost = "--lost" in command.flags
-    columns = RESEND_COLUMNS if form == RESEND else _columns(options.get("--columns"), body, lost)
+    lost, trust_clock = "--lost" in command.flags, "--trust-clock" in command.flags
+    columns, unpack = _columns(options.get("--columns"), body, lost), lost or "--unpack" in command.flags
     salt = read_salt(options["--redact-salt-file"], "--redact-salt-file") if "--redact-salt-file" in options else None
     redaction = redaction_of(command, salt)
     wanted = read_filter(options)
+    question = Question(
+        wanted, columns=columns, decompress=body == "decoded", unpack=unpack, only_lost=lost, trust_clock=trust_clock
+    )
+    question = to_resend(question) if form == RESEND else question
     words: dict[str, Any] = {
         "store": store.path,
         "parts": {name: list(folders) for name, folders in store.parts},
         "release": store.release,
         "broker_conf": None if store.broker_conf is None else sha256(store.broker_conf.encode("latin-1")).hexdigest(),
         "format": form,
-        "columns": list(columns),
+        "columns": list(question.columns),
         "filter": {o.name.removeprefix("--"): options[o.name] for o in sorted(FILTER_OPTIONS) if o.name in options},
         "body": body,
-        "unpack": lost or form == RESEND or "--unpack" in command.flags,
-        "trust_clock": "--trust-clock" in command.flags,
+        "unpack": question.unpack,
+        "trust_clock": trust_clock,
         "redact": redaction.mode,
         "salt": None if salt is None else sha256(b"export" + redaction.salt).hexdigest()[:16],
         **({"lost": True} if lost else {}),
     }
-    return Asked(
-        store, to, form, columns, wanted, body, words["unpack"], words["trust_clock"], redaction, salt is not None, words, lost
-    )
+    return Asked(store, to, form, question, redaction, salt is not None, words)
 
 
 def _columns(text: str | None, body: str, lost: bool) -> tuple[str, ...]:
@@ -272,49 +263,50 @@ class Export:
 
     def run(self, spark_words: Sequence[str]) -> dict[str, Any]:
         """Do what is left to do; the manifest."""
-        given, wanted = self.asked.store, self.asked.wanted
-        store = open_store(StoreLocation(given.path, given.parts), given.release, given.broker_conf)
-        every = store.segments()
-        segments = segments_at(store, wanted.store_times) if self.asked.trust_clock else every
-        segments = [s for s in segments if wanted.may_be_in(s.start, s.size)]
+        store = open_named(self.asked.store)
+        search = open_search(store, self.asked.question)
+        segments = [part.file for part in search.parts(_tell)]
         listed = [[s.path, s.size, store.listing.by_path[s.path].mtime_ns] for s in segments]
         salt = self._begin(listed)
-        parts = named_parts(segments)
-        notes = self._notes(parts)
+        names = file_names(segments)
+        notes = self._notes(names)
         moved = os.path.isdir(f"{self.asked.to}/{MESSAGES}")
-        left = [part for part in parts if part.name not in notes]
+        left = [name for name in names if name not in notes]
         if moved and left:
-            raise StoreError(f"{self.asked.to}/{MESSAGES}: is there although {left[0].name} is not done; remove the folder")
+            raise StoreError(f"{self.asked.to}/{MESSAGES}: is there although {left[0]} is not done; remove the folder")
         if not moved:
             if left or self.asked.form == "delta":
                 with LazySpark(spark_words) as spark:
-                    places = self._places(spark) if left else None
+                    search = self._with_places(search, spark) if left else search
                     sql = spark.session.spark
-                    notes |= self._write(sql, left, salt, store.rules, places)
+                    parts = zip(search.parts(_tell), names, strict=True)
+                    todo = [NamedSegment(part.scan(search.scan), name) for part, name in parts if name not in notes]
+                    notes |= self._write(sql, todo, salt)
                     self._say_columns()
                     if self.asked.form == "delta":
                         self._make_delta(sql)
             self._say_columns()
             with self._writing():
                 os.rename(self.folder, f"{self.asked.to}/{MESSAGES}")
-        manifest = self._manifest([notes[part.name] for part in parts])
-        for lacking in filter(None, ("" if every else NO_SEGMENT, unknown_topics(store, wanted.topics))):
-            print(f"export: {lacking}", file=sys.stderr)
+        manifest = self._manifest([notes[name] for name in names])
+        wanted = self.asked.question.wanted
+        for lacking in filter(None, ("" if search.segments else NO_SEGMENT, unknown_topics(store, wanted.topics))):
+            _say(lacking)
         with self._writing():
             write_local(f"{self.asked.to}/{MANIFEST}", [document(manifest).encode()])
         shutil.rmtree(self.unfinished, ignore_errors=True)
         return manifest
 
-    def _places(self, spark: LazySpark) -> LostPlaces | None:
-        """Return the messages that a start would take, if they are asked for."""
-        if not self.asked.needs_audit:
-            return None
-        if self.asked.store.release_from != NAMED:
-            assumed = assumed_sentence(self.asked.store.release, self.asked.store.release_from)
-            print(f"export: {assumed}", file=sys.stderr)
-        places = places_of(request_of(self.asked.store), spark, self.asked.form == RESEND)
-        print(f"export: {loss_sentence(places)}", file=sys.stderr)
-        return places
+    def _with_places(self, search: MessageSearch, spark: LazySpark) -> MessageSearch:
+        """Return the search that knows what a start would take, if that is asked for."""
+        store = self.asked.store
+        if not self.asked.question.needs_audit:
+            return search
+        if store.release_from != NAMED:
+            _say(assumed_sentence(store.release, store.release_from))
+        places = places_of(request_of(store), SparkWorkers(spark), self.asked.form == RESEND)
+        _say(loss_text(places))
+        return replace(search, places=places)
 
     def _begin(self, listed: list[list[Any]]) -> bytes:
         """Make the folders, or find what an earlier run left there; the salt of this export's tokens."""
@@ -344,30 +336,20 @@ class Export:
                     return file.read()
         return self.asked.redaction.salt
 
-    def _notes(self, parts: Iterable[NamedSegment]) -> dict[str, dict[str, Any]]:
-        """Return the notes of earlier runs, by the names of the parts."""
-        notes = {part.name: read_json(f"{self.state}/{part.name}.json") for part in parts}
+    def _notes(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the notes of earlier runs, by the names of the files."""
+        notes = {name: read_json(f"{self.state}/{name}.json") for name in names}
         return {name: note for name, note in notes.items() if note is not None}
 
-    def _write(
-        self, spark: Any, left: Sequence[NamedSegment], salt: bytes, rules: BrokerRules, places: LostPlaces | None
-    ) -> dict[str, dict[str, Any]]:
+    def _write(self, spark: Any, left: Sequence[NamedSegment], salt: bytes) -> dict[str, dict[str, Any]]:
         """Write these parts' files; their notes. Raises StoreError once all others are done."""
-        asked = self.asked
-        scan = MessageScan(
-            StoreLocation(asked.store.path, asked.store.parts), "", 0, 0, asked.columns, asked.wanted,
-            asked.body == "decoded", asked.unpack, rules, only_lost=asked.lost,
-        )  # fmt: skip
-        scan = resend_scan(scan) if asked.form == RESEND else scan
-        files = SegmentFiles(self.folder, self.state, asked.form, scan, Redaction(asked.redaction.mode, salt))
+        files = SegmentFiles(self.folder, self.state, self.asked.form, Redaction(self.asked.redaction.mode, salt))
         if not left:
             return {}
-        order = sorted(left, key=lambda part: -part.segment.size)
-        if places is not None:
-            order = [replace(part, loss=places.of(part.segment.path)) for part in order]
+        order = sorted(left, key=lambda part: -part.scan.size)
         counters = SparkCounters(spark.sparkContext)
         with Progress(sys.stderr if sys.stderr.isatty() else None, counters) as progress:
-            progress.expect("exporting", sum(part.segment.size for part in left), len(left))
+            progress.expect("exporting", sum(part.scan.size for part in left), len(left))
             work = _worker(files, order, counters.report)
             rows = spark.range(0, len(order), 1, len(order)).mapInArrow(work, _RESULT).collect()
         notes = [json.loads(row["note"]) for row in rows]
@@ -380,7 +362,7 @@ class Export:
         """Write a file without rows if there is none: it shows the columns of an export without a message."""
         if self.asked.form not in ("jsonl", RESEND) and not any(name.endswith(f".{PARQUET}") for name in os.listdir(self.folder)):
             with self._writing():
-                write_empty(self.folder, self.asked.columns)
+                write_empty(self.folder, self.asked.question.columns)
 
     def _make_delta(self, spark: Any) -> None:
         """Turn the folder of Parquet files into a Delta table, in one version."""
@@ -396,7 +378,7 @@ class Export:
             "tool_version": VERSION,
             "store": self.asked.store.name,
             "asked": self.asked.words,
-            "columns": [_column(COLUMNS[name]) for name in self.asked.columns],
+            "columns": [_column(COLUMNS[name]) for name in self.asked.question.columns],
             "messages": sum(note["rows"] for note in notes),
             "bytes": sum(note["bytes"] for note in notes),
             "files": notes,
@@ -415,15 +397,23 @@ def _column(column: Column) -> dict[str, Any]:
     return {"name": column.name, "type": column.type, "comment": column.comment}
 
 
-def named_parts(segments: Sequence[MappedFile]) -> list[NamedSegment]:
-    """Return each segment with the name of its file: its base offset. A number follows if a store has several of one name."""
+def _tell(fact: Narrowing) -> None:
+    _say(narrowing_text(fact))
+
+
+def _say(sentence: str) -> None:
+    print(f"export: {sentence}", file=sys.stderr)
+
+
+def file_names(segments: Sequence[MappedFile]) -> list[str]:
+    """Return the name of each segment's file: its base offset. A number follows if a store has several of one name."""
     met: Counter[int] = Counter()
-    parts = []
+    names = []
     for segment in segments:
         met[segment.start] += 1
         twin = f"-{met[segment.start]}" if met[segment.start] > 1 else ""
-        parts.append(NamedSegment(segment, f"{segment.start:020d}{twin}"))
-    return parts
+        names.append(f"{segment.start:020d}{twin}")
+    return names
 
 
 def _worker(
@@ -439,6 +429,6 @@ def _worker(
                 except StoreError as problem:
                     note = {"problem": str(problem)}
                 yield pa.RecordBatch.from_pydict({"note": [json.dumps(note)]})
-                report(part.segment.size, 1)
+                report(part.scan.size, 1)
 
     return work

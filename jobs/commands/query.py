@@ -8,33 +8,39 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from jobs.cli.argument_places import refuse_inside
 from jobs.cli.options import Command, single_store
 from jobs.cli.stores import StoreArgument
 from jobs.cli.terminal import colour_wanted, output_width
-from jobs.messages.audited import loss_sentence, places_of, request_of
-from jobs.messages.copy_rows import copy_batches, copy_rows
-from jobs.messages.message_arguments import NO_SEGMENT, unknown_topics
-from jobs.messages.message_query import Query, read_query, say
+from jobs.messages.message_arguments import NO_SEGMENT, open_named, request_of, unknown_topics
+from jobs.messages.message_query import Query, read_query, say, tell
 from jobs.report.files.json_text import row_line
-from jobs.report.texts.query_text import Csv, JsonLines, Table
+from jobs.report.texts.query_text import Csv, JsonLines, Table, loss_text
 from jobs.report.texts.text import count_text
 from jobs.runtime.output import OutputFailed, write_local
 from jobs.runtime.spark_start import LazySpark, leave_pandas_out
+from jobs.tasks.threads_or_spark import SparkWorkers
 from schemas.rows import NAMED, Row
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.crc import checksum
 from store_io.base.errors import UsageError
+from store_io.base.tasks import Workers
+from store_io.messages.answer import answer
 from store_io.messages.choice.by_queues import entries_led_out
 from store_io.messages.lost.segment_loss import NONE_SPARED
 from store_io.messages.lost.sendable import sendable_rows
 from store_io.messages.message_filter import ALL
-from store_io.messages.open_store import open_store
+from store_io.messages.question import open_search
 from store_io.messages.scans import NOTE
 from store_io.model.premises import assumed_sentence
-from store_io.source.byte_source import StoreLocation
+
+if TYPE_CHECKING:  # what audits is loaded where an audit is wanted: most questions want none
+    from store_io.messages.lost.lost_places import LostPlaces
 
 PIPE_WIDTH = 200
 
@@ -53,29 +59,27 @@ def run(command: Command) -> int:
     leave_pandas_out()
     if store.release_from != NAMED and (query.broker or query.needs_audit):
         say(assumed_sentence(store.release, store.release_from))
-    with LazySpark(command.spark) as spark, ExitStack() as stack:
+    with LazySpark(command.spark) as spark:
         written = _Written(query)
-        written.take(_texts(store, query, spark, stack))
+        written.take(answered(store, query, SparkWorkers(spark)))
     if written.more:
         say(f"{written.shown} shown, and there are more: raise --limit, or narrow the search")
-    shown = written.shown
-    topics, why = query.wanted.topics, []
-    opened = (
-        open_store(StoreLocation(store.path, store.parts), store.release, store.broker_conf) if _may_lack(query, shown) else None
-    )
+    shown, question = written.shown, query.question
+    topics, why = question.wanted.topics, []
+    opened = open_named(store) if _may_lack(query, shown) else None
     if opened is not None:
         why.append("" if opened.segments() else NO_SEGMENT)
         why.append(unknown_topics(opened, topics) if topics is not None and (not shown or len(topics) > 1) else "")
-    nothing = "no lost message is found" if query.lost else "no message is found"
-    if query.at is not None:
-        nothing += f" at physical offset {query.at}; explain shows what is there"
-    if not shown and query.wanted.tags is not None:
+    nothing = "no lost message is found" if question.only_lost else "no message is found"
+    if question.at is not None:
+        nothing += f" at physical offset {question.at}; explain shows what is there"
+    if not shown and question.wanted.tags is not None:
         nothing += "; a tag is compared as a whole, capitals and all"
     reasons = "; ".join(filter(None, why))
     if reasons or not shown:
         say(": ".join(filter(None, ("" if shown else nothing, reasons))))
-    other = query.broker or query.lost or opened is None or opened.rules.rocksdb_queues  # no file of a queue is asked
-    led_out = 0 if other or opened is None else entries_led_out(opened, query.wanted)
+    other = query.broker or question.only_lost or opened is None or opened.rules.rocksdb_queues  # no file of a queue is asked
+    led_out = 0 if other or opened is None else entries_led_out(opened, question.wanted)
     if led_out:
         has = f"the ConsumeQueues have {count_text(led_out, 'entry', 'entries')} there that"
         say(f"{has} {'leads' if led_out == 1 else 'lead'} to physical offsets that no segment of this copy holds")
@@ -84,8 +88,8 @@ def run(command: Command) -> int:
 
 def _may_lack(query: Query, shown: int) -> bool:
     """Say whether the copy is asked once more for what it lacks of an answer."""
-    topics = query.wanted.topics
-    return not shown or topics is not None and len(topics) > 1 or query.wanted.queue_offsets != ALL
+    wanted = query.question.wanted
+    return not shown or wanted.topics is not None and len(wanted.topics) > 1 or wanted.queue_offsets != ALL
 
 
 def _refuse_existing(out: str) -> None:
@@ -96,20 +100,39 @@ def _refuse_existing(out: str) -> None:
         raise UsageError(f"--out {out!r}: there is no folder {os.path.dirname(out)!r}")
 
 
-def _texts(store: StoreArgument, query: Query, spark: LazySpark, stack: ExitStack) -> Iterator[str | Row]:
+def answered(store: StoreArgument, query: Query, workers: Workers) -> Iterator[str | Row]:
     """Return the answer: rows, or lines if they are made already."""
     if query.broker:
-        from jobs.messages.broker_rows import broker_rows
+        from store_io.messages.served.served_rows import served_rows
 
-        return broker_rows(request_of(store), query, spark, stack)
-    places = places_of(request_of(store), spark, query.resend) if query.needs_audit else None
-    if places is not None and query.lost:
-        say(loss_sentence(places))
+        return map(query.redaction.row, served_rows(request_of(store), query.question, tell, workers))
+    places = None
+    if query.needs_audit:
+        from store_io.messages.lost.spared import places_of
+
+        places = places_of(request_of(store), workers, query.resend)
+        if query.question.only_lost:
+            say(loss_text(places))
+    batches = _batches(store, query, places, workers)
     if query.resend:
-        batches = copy_batches(store, query, spark, places)
         spared = NONE_SPARED if places is None else places.spared
         return (row_line(row) for batch in batches for row in sendable_rows(batch, query.redaction, spared))
-    return copy_rows(store, query, spark, places)
+    shown = list(query.columns)
+    return (row for batch in batches for row in query.redaction.batch(batch).select(shown).to_pylist())
+
+
+def _batches(store: StoreArgument, query: Query, places: LostPlaces | None, workers: Workers) -> Iterator[pa.RecordBatch]:
+    """Yield the copy's messages, nothing hidden, perhaps with further columns. places: what a start takes, if that is asked."""
+    search = replace(open_search(open_named(store), query.question), places=places)
+    if query.tables is not None:
+        from jobs.tables.earlier_times import earlier_times
+
+        search = replace(search, earlier=earlier_times(query.tables, search.store, store.release))
+    for batch in answer(search, tell, workers):
+        if query.offset_id is not None and query.offset_id not in batch.column("offset_msg_id").to_pylist():
+            other = "has another id: it was stored by another broker, or the id is damaged"
+            say(f"the message at physical offset {query.question.at} {other}")
+        yield batch
 
 
 class _Written:
@@ -139,7 +162,7 @@ class _Written:
         texts: list[str] = []
         output = _output(self._query, texts.append)
         for row in answer:
-            if self._query.limit is not None and self.shown == self._query.limit:
+            if self.shown == self._query.question.limit:
                 self.more = True
                 break
             if isinstance(row, str):

@@ -19,10 +19,9 @@ from jobs.messages.message_arguments import RESEND
 from jobs.report.files.json_text import row_line
 from jobs.runtime.output import write_local
 from schemas.arrow import arrow_schema
-from schemas.rows import MappedFile
 from schemas.tables import struct_of
 from store_io.base.errors import StoreError
-from store_io.messages.lost.segment_loss import NONE_SPARED, SegmentLoss
+from store_io.messages.lost.segment_loss import NONE_SPARED
 from store_io.messages.lost.sendable import sendable_rows
 from store_io.messages.message_rows import scan_messages
 from store_io.messages.redaction import Redaction
@@ -41,29 +40,20 @@ _DICTIONARY = [
 
 @dataclass(frozen=True)
 class SegmentFiles:
-    """The folders of an export's files, and the form of their content. Picklable.
-
-    scan: with path and sizes of no segment yet.
-    """
+    """The folders of an export's files, and the form of their content. Picklable."""
 
     folder: str  # of the files, a path
     state: str  # folder of the notes that say what is done
     form: str
-    scan: MessageScan
     redaction: Redaction
 
 
 @dataclass(frozen=True)
 class NamedSegment:
-    """One segment to export.
+    """One segment to export. name: that of its file, without the suffix."""
 
-    name: that of its file, without the suffix.
-    loss: the part that a start takes of it, if that is asked for.
-    """
-
-    segment: MappedFile
+    scan: MessageScan
     name: str
-    loss: SegmentLoss | None = None
 
 
 def export_segment(files: SegmentFiles, part: NamedSegment) -> dict[str, Any]:
@@ -72,16 +62,14 @@ def export_segment(files: SegmentFiles, part: NamedSegment) -> dict[str, Any]:
     The note has file (null without a message), segment, rows, bytes, sha256. Raises StoreError; a part that was written until
     then is removed.
     """
-    segment = part.segment
     suffix = JSONL if files.form in (JSONL, RESEND) else PARQUET
     path = f"{files.folder}/{part.name}.{suffix}"
     temporary = f"{files.folder}/.{part.name}.{suffix}{WRITING}"
-    scan = files.scan.of(segment, part.loss)
     try:
         digest = hashlib.sha256()
         with _Sink(temporary, digest) as sink:
-            rows = _write(sink, files, scan)
-        note: dict[str, Any] = {"segment": segment.path, "file": None, "rows": rows, "bytes": 0, "sha256": None}
+            rows = _write(sink, files, part.scan)
+        note: dict[str, Any] = {"segment": part.scan.path, "file": None, "rows": rows, "bytes": 0, "sha256": None}
         if rows:
             note |= {"file": f"{part.name}.{suffix}", "bytes": sink.size, "sha256": digest.hexdigest()}
             os.rename(temporary, path)

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from jobs.cli.options import Command
+from jobs.cli.stores import StoreArgument
 from jobs.report.texts.text import name_text
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.wording import names_text
-from store_io.messages.open_store import OpenStore
+from store_io.messages.open_store import OpenStore, open_store
 from store_io.messages.redaction import Redaction, read_redaction
 from store_io.messages.scans import COLUMNS
+from store_io.source.byte_source import StoreLocation
+
+if TYPE_CHECKING:
+    from store_io.model.audit_request import AuditRequest
 
 RESEND = "resend"
 """The format whose lines a producer can send again."""
@@ -40,6 +46,19 @@ def chosen_columns(text: str, body: str, bodies: Sequence[str]) -> tuple[str, ..
     if body == "none" and {"body", "body_status"} & set(names):
         raise UsageError(f"--columns names a body: say {' or '.join(f'--body {form}' for form in bodies[1:])} as well")
     return names
+
+
+def request_of(store: StoreArgument) -> AuditRequest:
+    """Return the store that a command line names as what is read, or audited."""
+    from store_io.model.audit_request import AuditRequest  # planners start faster without it
+
+    location = StoreLocation(store.path, store.parts)
+    return AuditRequest(store.name, location, store.release, store.broker_conf, release_from=store.release_from)
+
+
+def open_named(store: StoreArgument) -> OpenStore:
+    """Open the store that a command line names. Raises StoreError."""
+    return open_store(StoreLocation(store.path, store.parts), store.release, store.broker_conf)
 
 
 def redaction_of(command: Command, salt: str | None = None) -> Redaction:

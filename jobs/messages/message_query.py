@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobs.cli.argument_places import absolute, tables_at
 from jobs.cli.message_filters import read_filter, read_number
 from jobs.cli.options import Command
-from jobs.messages.last_messages import MOST as MOST_LAST
 from jobs.messages.message_arguments import RESEND, choice, chosen_columns, redaction_of, refuse_with_resend
+from jobs.report.texts.query_text import narrowing_text
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
 from store_io.base.paths import is_uri
+from store_io.messages.lost.sendable import to_resend
 from store_io.messages.message_filter import ALL, Contents, MessageFilter
+from store_io.messages.question import MOST_LAST, Narrowing, Question
 from store_io.messages.redaction import Redaction
 from store_io.messages.scans import COLUMNS
 
@@ -31,30 +33,22 @@ _OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
 class Query:
     """A checked command line.
 
-    at: the physical offset that --phy-offset or offset_id, an id as RocketMQ prints it, names.
-    lost: only what a start would lose.
+    question: the messages that it asks for.
+    offset_id: the id, as RocketMQ prints it, that names one of them.
+    columns: what is shown of each.
     out: the file to write; None: standard output.
-    scan: the whole log is to be read.
     tables: of earlier audits, which say what store times segments hold; None: they are not asked.
-    last: only so many, the last.
     """
 
-    wanted: MessageFilter
-    contents: Contents
-    at: int | None
+    question: Question
     offset_id: str | None
-    limit: int | None
     columns: tuple[str, ...]
     form: str
     body: str
     broker: bool
     redaction: Redaction
-    trust_clock: bool
-    lost: bool = False
     out: str | None = None
-    scan: bool = False
     tables: str | None = None
-    last: int | None = None
 
     @property
     def resend(self) -> bool:
@@ -63,18 +57,7 @@ class Query:
     @property
     def needs_audit(self) -> bool:
         """Whether what a start would lose must be known."""
-        return self.lost or LOST in self.columns
-
-    @property
-    def most(self) -> int | None:
-        """Return the number of messages that suffice, if only a queue and a range of its offsets are asked for.
-
-        None: other conditions choose among the messages.
-        """
-        wanted = self.wanted
-        free = self.contents == Contents() and not (self.lost or self.resend)
-        free &= (wanted.phy_offsets, wanted.store_times, wanted.tags) == (ALL, ALL, None)
-        return self.limit + 1 if free and self.limit is not None else None
+        return self.question.only_lost or LOST in self.columns
 
 
 def read_query(command: Command) -> Query:
@@ -132,9 +115,14 @@ def read_query(command: Command) -> Query:
     out = absolute(options["--out"]) if "--out" in options else None
     if out is not None and is_uri(out):
         raise UsageError(f"--out {options['--out']!r}: a file of this machine, not a URI")
-    return Query(
-        wanted, contents, at, offset_id, limit, columns, form, body, broker, redaction, trust_clock, lost, out, scan, tables, last
-    )
+    question = Question(
+        wanted, contents, columns, body != "none", lost, only_lost=lost, trust_clock=trust_clock, whole_log=scan, at=at,
+        limit=limit, last=last,
+    )  # fmt: skip
+    question = to_resend(question) if form == RESEND else question
+    if offset_id is not None and "offset_msg_id" not in question.columns:
+        question = replace(question, columns=(*question.columns, "offset_msg_id"))
+    return Query(question, offset_id, columns, form, body, broker, redaction, out, tables)
 
 
 def _number_from_1(options: Mapping[str, str], option: str, default: int | None) -> int | None:
@@ -181,6 +169,11 @@ def _columns(options: Mapping[str, str], form: str, body: str, lost: bool) -> tu
         more = ("body",) if form == "table" else ("body", "body_status")
         names += tuple(name for name in more if name not in names)
     return names
+
+
+def tell(fact: Narrowing) -> None:
+    """Say what was left out, and why."""
+    say(narrowing_text(fact))
 
 
 def say(sentence: str) -> None:

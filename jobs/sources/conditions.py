@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from store_io.messages.message_filter import EVERY_MESSAGE, Contents, MessageFilter, Range
+from store_io.messages.message_filter import EVERY_MESSAGE, TIMES, Contents, MessageFilter, Range
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -23,6 +23,8 @@ with suppress(ImportError):
         StringContains,
     )
 
+_TIMES = {field: name for name, field in TIMES.items()}  # a column of times -> the filter's range
+_NUMBERS = {"phy_offset": "phy_offsets", "queue_offset": "queue_offsets", **{f"{time}_ms": name for time, name in _TIMES.items()}}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,14 +43,13 @@ def as_message_filter(condition: Filter) -> tuple[MessageFilter, bool]:
         return MessageFilter(tags=frozenset(values)), True
     if name == "queue_id" and one_of and all(type(v) is int for v in values):
         return MessageFilter(queue_ids=frozenset(values)), True
-    if name in ("phy_offset", "queue_offset", "store_time_ms") and values and all(type(v) is int for v in values):
-        bounds, exact = _bounds(condition, values), len(values) == 1
-        if name == "phy_offset":
-            return MessageFilter(phy_offsets=bounds), exact
-        return (MessageFilter(queue_offsets=bounds) if name == "queue_offset" else MessageFilter(store_times=bounds)), exact
-    if name == "store_time" and all(isinstance(v, datetime) and v.tzinfo is not None for v in values) and values:
-        low, high = _bounds(condition, [(v - _EPOCH) // timedelta(milliseconds=1) for v in values], coarse=True)
-        return MessageFilter(store_times=(low, high)), False
+    bounds: Any
+    if name in _NUMBERS and values and all(type(v) is int for v in values):
+        bounds = _bounds(condition, values)
+        return MessageFilter(**{_NUMBERS[name]: bounds}), len(values) == 1
+    if name in _TIMES and all(isinstance(v, datetime) and v.tzinfo is not None for v in values) and values:
+        bounds = _bounds(condition, [(v - _EPOCH) // timedelta(milliseconds=1) for v in values], coarse=True)
+        return MessageFilter(**{_TIMES[name]: bounds}), False
     return EVERY_MESSAGE, False
 
 

@@ -15,14 +15,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.cli.argument_places import absolute, refuse_inside, refuse_not_utf8
+from jobs.messages.message_arguments import open_named
 from jobs.runtime.faults import reason
 from jobs.runtime.source_notes import say
 from jobs.sources.message_source import MessagesSource
 from schemas.sources import LOST
 from store_io.base.errors import StoreError, UsageError
 from store_io.base.paths import is_uri
-from store_io.messages.open_store import open_store
-from store_io.source.byte_source import StoreLocation
 
 FORMATS = ("parquet", "delta")
 SORTED = ("topic", "store_time_ms", "store_time")
@@ -113,8 +112,7 @@ def _options(source: MessagesSource) -> dict[str, str]:
 
 
 def _segments(source: MessagesSource) -> Segments:
-    store = source.stores[0]
-    opened = open_store(StoreLocation(store.path, store.parts), store.release, store.broker_conf)
+    opened = open_named(source.stores[0])
     return frozenset((file.path, file.size, opened.listing.by_path[file.path].mtime_ns) for file in opened.segments())
 
 

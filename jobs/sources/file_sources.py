@@ -43,8 +43,7 @@ class QueuesReader(StoreReader):
         return [f for f in filters if f in left or getattr(f, "attribute", ()) not in [(name,) for name in taken]]
 
     def parts(self) -> list[InputPartition]:
-        topics, ids = self.wanted.topics, self.wanted.queue_ids
-        chosen = [q for q in self.listed if (topics is None or q.key[0] in topics) and (ids is None or q.key[1] in ids)]
+        chosen = [q for q in self.listed if self.wanted.holds_queue(*q.key)]
         chosen.sort(key=lambda q: (-sum(f.size for f in q.files), q.key, q.batch))
         groups: list[tuple[QueueFiles, ...]] = []
         group: list[QueueFiles] = []

@@ -14,23 +14,23 @@ from pyspark.sql.types import StructType
 from jobs.cli import argument_places
 from jobs.cli.message_filters import read_time
 from jobs.cli.stores import StoreArgument
+from jobs.messages.message_arguments import request_of
+from jobs.report.texts.query_text import narrowing_text
 from jobs.runtime.source_notes import say
 from jobs.sources.conditions import as_contents
 from jobs.sources.store_source import StoreReader, StoreSource
 from schemas.rows import DEFAULT
 from schemas.sources import BODY_COLUMNS, LOST
 from store_io.base.errors import UsageError
-from store_io.messages.choice.by_pieces import ScanPart, parts_of, written_bytes
-from store_io.messages.choice.by_tables import EarlierTimes, needed, skipped_sentence
-from store_io.messages.message_filter import ALL, Contents, MessageFilter, Range
-from store_io.messages.open_store import OpenStore, SegmentTimes, segment_times
+from store_io.messages.choice.by_pieces import ScanPart
+from store_io.messages.message_filter import Contents, MessageFilter, Range
+from store_io.messages.open_store import OpenStore
+from store_io.messages.question import MessageSearch, Narrowing, Question, open_search
 from store_io.messages.redaction import NONE, TEXT_COLUMNS, Redaction, read_redaction
 from store_io.messages.scans import DEFAULT_COLUMNS, MAX_BODY_BYTES, MessageScan
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
-
-    from store_io.messages.lost.lost_places import LostPlaces
 
 _OPTIONS = frozenset("body decompress unpack max_body_bytes since until trust_clock tables lost redact redact_salt_file".split())
 
@@ -81,54 +81,41 @@ class MessagesSource(StoreSource):
         return super().types(names)
 
     def make_reader(self, store: OpenStore, argument: StoreArgument, arrow: pa.Schema) -> StoreReader:
-        segments = segment_times(store) if self.trust_clock else [SegmentTimes(file, None, None) for file in store.segments()]
-        scan = MessageScan(
-            store.location, "", 0, 0, tuple(arrow.names), MessageFilter(store_times=self.times), self.body == "decoded",
-            self.unpack, store.rules, self.max_body, only_lost=self.lost,
+        question = Question(
+            MessageFilter(store_times=self.times), columns=tuple(arrow.names), decompress=self.body == "decoded",
+            unpack=self.unpack, max_body_bytes=self.max_body, only_lost=self.lost, trust_clock=self.trust_clock,
         )  # fmt: skip
-        cores = max(1, (self.cores or os.cpu_count() or 1) // len(self.stores))
-        places, earlier = self._places(store, argument, arrow.names), self._earlier(store, argument)
-        return MessagesReader(arrow, scan, segments, self.redaction, cores, places, earlier)
+        search = open_search(store, question)
+        if question.needs_audit:
+            from store_io.base.crc import checksum
+            from store_io.messages.lost.spared import places_of
 
-    def _earlier(self, store: OpenStore, argument: StoreArgument) -> EarlierTimes | None:
-        """Return the times of segments that earlier audits know, if they are to be asked."""
-        if self.tables is None:
-            return None
-        from jobs.tables.earlier_times import earlier_times
+            checksum.trust()
+            search = replace(search, places=places_of(request_of(argument)))
+        if self.tables is not None:
+            from jobs.tables.earlier_times import earlier_times
 
-        return earlier_times(self.tables, store, argument.release)
+            search = replace(search, earlier=earlier_times(self.tables, store, argument.release))
+        return MessagesReader(arrow, search, self.redaction, max(1, (self.cores or os.cpu_count() or 1) // len(self.stores)))
 
-    def _places(self, store: OpenStore, argument: StoreArgument, names: Sequence[str]) -> LostPlaces | None:
-        """Return the messages that a start would take, if they are asked for."""
-        if not self.lost and LOST not in names:
-            return None
-        from store_io.audit.audit_store import run_audit
-        from store_io.base.crc import checksum
-        from store_io.messages.lost.lost_places import lost_places
-        from store_io.model.audit_request import AuditRequest
 
-        checksum.trust()
-        return lost_places(run_audit(AuditRequest("store", store.location, argument.release, argument.broker_conf)))
+def _tell(fact: Narrowing) -> None:
+    say([f"rocketmq.messages: {narrowing_text(fact)}"])
 
 
 class MessagesReader(StoreReader):
-    def __init__(
-        self,
-        arrow: pa.Schema,
-        scan: MessageScan,
-        segments: list[SegmentTimes],
-        redaction: Redaction,
-        cores: int,
-        places: LostPlaces | None = None,
-        earlier: EarlierTimes | None = None,
-    ) -> None:
+    def __init__(self, arrow: pa.Schema, search: MessageSearch, redaction: Redaction, cores: int) -> None:
         super().__init__(arrow)
-        self.scan, self.listed, self.redaction, self.cores = scan, segments, redaction, cores
-        self.places, self.earlier = places, earlier
+        self.search, self.redaction, self.cores = search, redaction, cores
         self.contents = Contents()
+        self.sent: MessageScan | None = None  # what a task has in place of the search
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "places": None, "earlier": None}
+        return {**super().__getstate__(), "search": None, "sent": self.sent or self.narrowed().scan}
+
+    def narrowed(self) -> MessageSearch:
+        """Return the search with Spark's conditions, too."""
+        return replace(self.search, question=self.search.question.narrowed(self.wanted, self.contents))
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take over conditions on contents, too; none on a column that is concealed, as Spark sees other texts there."""
@@ -147,26 +134,11 @@ class MessagesReader(StoreReader):
         return [*left, *super().pushFilters(others)]
 
     def parts(self) -> list[InputPartition]:
-        wanted = self.wanted.narrowed(self.scan.wanted)
-        found = [times.file for times in self.listed if times.may_hold(wanted.store_times)]
-        found = [f for f in found if wanted.may_be_in(f.start, f.size)]
-        if self.earlier is not None and wanted.store_times != ALL:
-            kept = needed(found, self.earlier, wanted.store_times)
-            say([f"rocketmq.messages: {skipped_sentence(self.earlier, len(found) - len(kept), len(found))}"])
-            found = kept
-        if self.places is not None and self.scan.only_lost:
-            found = [f for f in found if self.places.of(f.path)]
-        # A search for bytes needs no pieces: hardly a row is made.
-        cores = 1 if self.contents.sought[1] else self.cores
-        parts = parts_of(found, written_bytes(self.scan.location, found, cores), cores, len(self.arrow))
-        parts = [part for part in parts if wanted.may_be_in(*part.bytes)]
-        if self.places is not None:
-            parts = [replace(part, loss=self.places.of(part.file.path)) for part in parts]
-        return [InputPartition(part) for part in parts]
+        return [InputPartition(part) for part in self.narrowed().pieces(_tell, self.cores)]
 
     def batches(self, part: ScanPart) -> Iterator[pa.RecordBatch]:
         from store_io.messages.message_search import search
 
-        wanted = self.wanted.narrowed(self.scan.wanted).narrowed(MessageFilter(phy_offsets=part.phy_offsets))
-        scan = replace(self.scan, wanted=wanted).of(part.file, part.loss)
-        yield from map(self.redaction.batch, search(scan, self.contents, look_first=False))
+        yield from map(
+            self.redaction.batch, search(part.scan(self.sent or self.narrowed().scan), self.contents, look_first=False)
+        )

@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from jobs.cli.argument_places import absolute
 from jobs.cli.command_table import STORE_OPTIONS
 from jobs.cli.stores import StoreArgument, named_stores, read_fleet_file, with_unique_names
+from jobs.messages.message_arguments import open_named
 from jobs.runtime.source_notes import PLACE, say
 from jobs.sources.conditions import as_message_filter, wanted_texts
 from schemas.rows import NAMED, MappedFile
@@ -27,7 +28,7 @@ from store_io.base.errors import StoreError, UsageError, parsed
 from store_io.base.failed_reads import every_read, with_every_read
 from store_io.base.paths import is_uri
 from store_io.messages.message_filter import EVERY_MESSAGE
-from store_io.messages.open_store import OpenStore, check_store, open_store
+from store_io.messages.open_store import OpenStore, check_store
 from store_io.model.premises import assumed_sentence
 from store_io.source.byte_source import StoreLocation
 
@@ -173,8 +174,7 @@ class StoreSource(DataSource):
 
     @every_read()
     def _open(self, store: StoreArgument, arrow: pa.Schema) -> StoreReader:
-        location = StoreLocation(store.path, store.parts)
-        reader = self.make_reader(open_store(location, store.release, store.broker_conf), store, arrow)
+        reader = self.make_reader(open_named(store), store, arrow)
         reader.assumed = self._assumed(store)
         return reader
 

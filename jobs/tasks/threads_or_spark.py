@@ -9,17 +9,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from functools import cache
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.runtime.spark_start import LazySpark, worth_spark
 from schemas.advice import Gap
 from store_io.base.compiled.code_files import start_quickly
 from store_io.base.errors import StoreError
 from store_io.base.tasks import Task, run_task
-from store_io.repair.repair_work import RunTasks
 from store_io.source.byte_source import StoreLocation, open_source
 from store_io.source.store_dir import list_store
 from store_io.wording.gaps import gap_text
+
+if TYPE_CHECKING:  # loaded by repairs alone: a question is answered at once
+    from store_io.repair.repair_work import RunTasks
 
 
 @contextlib.contextmanager
@@ -127,6 +129,23 @@ def _on_spark(spark_words: Sequence[str]) -> Iterator[RunTasks]:
         if not is_local(master_of(spark_words)):  # a cluster that is not there fails before the copy
             runner()
         yield submitted
+
+
+class SparkWorkers:
+    """Spark as the place for tasks of a question, if the command line asks for it or there is much to read."""
+
+    def __init__(self, spark: LazySpark):
+        self._spark = spark
+
+    def at_once(self, size: int) -> int:
+        """How many tasks run at once, for so many bytes to read; 0 if they are not worth Spark."""
+        return self._spark.session.context.defaultParallelism if self._spark.wanted(size) else 0
+
+    def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
+        """Return the results in the order of the tasks, as `Runner.answers` gives them."""
+        from jobs.tasks.runner import Runner
+
+        return Runner(self._spark.session.context, lambda *_: None).answers(tasks, describe)
 
 
 def _load_tasks() -> None:

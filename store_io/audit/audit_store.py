@@ -23,7 +23,7 @@ from store_io.audit.rounds.store_rounds import StoreRounds
 from store_io.base.errors import NotAStore, StoreError, UsageError
 from store_io.base.failed_reads import failed_reads
 from store_io.base.packed import GrowingList
-from store_io.base.tasks import Task, run_task
+from store_io.base.tasks import HERE, Task, Workers
 from store_io.broker.prediction import Prediction, ScanId
 from store_io.broker.releases import BrokerRules
 from store_io.log.scan.segment_scan import SegmentTask
@@ -43,11 +43,14 @@ def run_local(request: AuditRequest) -> AuditOutcome:
     return run_audit(request).outcome()
 
 
-def run_audit(request: AuditRequest) -> StoreAudit:
-    """Run the audit in this process and return it with all it knows."""
+def run_audit(request: AuditRequest, workers: Workers = HERE) -> StoreAudit:
+    """Run the audit and return it with all it knows. workers: they run its tasks if the log is large enough."""
     audit = StoreAudit(request)
+    asking = [(audit, audit.first_tasks())]
+    if audit.failed or not workers.at_once(sum(file.size for file in audit.segment_files)):
+        workers = HERE
     with databases_kept_open():
-        run_rounds([(audit, audit.first_tasks())], lambda tasks: [run_task(task) for task in tasks])
+        run_rounds(asking, lambda tasks: workers.run(tasks, "audit"))
     return audit
 
 

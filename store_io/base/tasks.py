@@ -97,6 +97,29 @@ def run_task(task: Task) -> Any:
     return NotRead() if too_late(task) else read_wholly(task.run)
 
 
+class Workers(Protocol):
+    """A place at which tasks can run beside this process."""
+
+    def at_once(self, size: int) -> int:
+        """How many tasks run there at once, for so many bytes to read. 0: reading here is quicker."""
+
+    def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
+        """Return the results in the order of the tasks, as `run_task` gives them, or a Gap; a large one may be packed."""
+
+
+class _Here:
+    """No such place: one task after the other runs in this process."""
+
+    def at_once(self, size: int) -> int:
+        return 0
+
+    def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
+        return [run_task(task) for task in tasks]
+
+
+HERE: Workers = _Here()
+
+
 def read_wholly(run: Callable[[], Any]) -> Any:
     """Return the result of `run`, in a PartlyRead if a read has failed."""
     with failed_reads() as failed:

@@ -8,7 +8,7 @@ The fast decoder (`commitlog_columns`) must agree with this module on every byte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -163,6 +163,21 @@ def property_crc_value(text: str) -> int:
     return value
 
 
+def read_fixed_fields(message: Message, number: Callable[[int], int], host: Callable[[int], bytes]) -> None:
+    """Read the fields between a record's magic and its body, in the order in which they are stored.
+
+    number: reads the next bytes, so many, as a number.
+    host: reads the next host, of IPv6 if its argument is not 0.
+    """
+    message.body_crc, message.queue_id, message.flag = number(4), number(4), number(4)
+    message.queue_offset, message.phy_offset = number(8), number(8)
+    message.sys_flag, message.born_time = number(4), number(8)
+    message.born_host = host(message.sys_flag & layout.SYS_BORN_HOST_V6)
+    message.store_time = number(8)
+    message.store_host = host(message.sys_flag & layout.SYS_STORE_HOST_V6)
+    message.reconsume_times, message.prepared_offset, message.body_length = number(4), number(8), number(4)
+
+
 def check_frame(
     frames: Frames,
     position: int,
@@ -223,19 +238,7 @@ def check_frame(
         if total < 0:
             raise _Refused("negative_size", "a positive size", total)
         message = Message(position, total, magic)
-        message.body_crc = number(4)
-        message.queue_id = number(4)
-        message.flag = number(4)
-        message.queue_offset = number(8)
-        message.phy_offset = number(8)
-        message.sys_flag = number(4)
-        message.born_time = number(8)
-        message.born_host = host(message.sys_flag & layout.SYS_BORN_HOST_V6)
-        message.store_time = number(8)
-        message.store_host = host(message.sys_flag & layout.SYS_STORE_HOST_V6)
-        message.reconsume_times = number(4)
-        message.prepared_offset = number(8)
-        message.body_length = number(4)
+        read_fixed_fields(message, number, host)
         bad_body: _Refused | None = None
         message.body_position = at
         if message.body_length > 0:

@@ -1,11 +1,14 @@
 """Messages for people, from a store as it is.
 
+Whoever reads messages (commands, data sources) asks a `question`; `answer` runs it. Nobody else chooses segments.
+
+* `question`: what is asked, and which parts of the log are read for it; `choice`: how these are chosen.
+* `answer`: the messages in the order of the log, read here or by workers that it is handed.
 * `open_store`: a store opened for reading messages.
 * `scans`: what to read of a store, as plain values that travel.
 * `message_rows`, `stored_entry_rows`: messages, queue and index entries as Arrow batches.
 * `message_batch`: the columns of one batch of messages.
-* `message_search`, `message_filter`: messages by key, id, tag, offset or time; the last of them.
-  `choice`: which segments such a question needs.
+* `message_filter`, `message_search`: conditions on messages; a segment's messages by key, id, or bytes of a body.
 * `explain_place`, `explain_record`, `explain_pointers`: what lies at one offset, field by field, and which entries lead to it;
   `explain_ledger`: the header before a record of a DLedger log, and what a start does there.
 * `served`: what a consumer would get from a started broker.

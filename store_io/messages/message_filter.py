@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 Range = tuple[int | None, int | None]  # half-open; None: no bound on that side
 ALL: Range = (None, None)
 MOST_NEEDLES = 8  # texts that are looked for at once: each takes as long as the first
+TIMES: Mapping[str, str] = {"store_times": "store_time"}
+"""The ranges of a filter that are of times, ms: range -> the time, as decoded rows and messages call it."""
+_RANGES = ("queue_offsets", "phy_offsets", *TIMES)
 _OFFSET_ID = re.compile(r"(?:[0-9A-F]{16}|[0-9A-F]{40})[0-7][0-9A-F]{15}")
 
 
@@ -35,16 +39,23 @@ class MessageFilter:
         low, high = self.phy_offsets
         return (low is None or low < base_offset + size) and (high is None or high > base_offset)
 
+    @property
+    def of_queues_alone(self) -> bool:
+        """Whether it is about nothing but queues and places in them."""
+        return replace(self, topics=None, queue_ids=None, queue_offsets=ALL) == EVERY_MESSAGE
+
+    def holds_queue(self, topic: str, queue_id: int) -> bool:
+        """Whether messages of this queue are wanted."""
+        return (self.topics is None or topic in self.topics) and (self.queue_ids is None or queue_id in self.queue_ids)
+
     def narrowed(self, other: MessageFilter) -> MessageFilter:
         """Return the filter of the messages that both want."""
         return MessageFilter(
-            _both(self.topics, other.topics),
-            _both(self.queue_ids, other.queue_ids),
-            _overlap(self.queue_offsets, other.queue_offsets),
-            _overlap(self.phy_offsets, other.phy_offsets),
-            _overlap(self.store_times, other.store_times),
-            _both(self.tags, other.tags),
-            self.of_transactions or other.of_transactions,
+            topics=_both(self.topics, other.topics),
+            queue_ids=_both(self.queue_ids, other.queue_ids),
+            tags=_both(self.tags, other.tags),
+            of_transactions=self.of_transactions or other.of_transactions,
+            **{name: _overlap(getattr(self, name), getattr(other, name)) for name in _RANGES},
         )
 
 
@@ -111,6 +122,12 @@ class Contents:
 
 EVERY_MESSAGE, ANY_CONTENTS = MessageFilter(), Contents()
 _T = TypeVar("_T")
+
+
+def within(number: int, bounds: Range) -> bool:
+    """Whether a number lies in a range."""
+    low, high = bounds
+    return (low is None or number >= low) and (high is None or number < high)
 
 
 def _both(one: frozenset[_T] | None, other: frozenset[_T] | None) -> frozenset[_T] | None:

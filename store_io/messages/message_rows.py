@@ -29,7 +29,7 @@ from store_io.log.scan.resync import Resync
 from store_io.log.scan.row_texts import find_in_pieces, gather_bytes, record_bytes
 from store_io.messages.lost.segment_loss import KEPT
 from store_io.messages.message_batch import MessageBatch
-from store_io.messages.message_filter import ANY_CONTENTS, Contents
+from store_io.messages.message_filter import ANY_CONTENTS, TIMES, Contents, within
 from store_io.messages.scans import COLUMNS, MessageScan
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, open_source
@@ -126,7 +126,9 @@ class _Reading:
         unpacked = np.zeros(len(rows), bool)
         if self.scan.unpack:
             unpacked = rows["sys_flag"] & _INNER == _INNER
-        mask = inside(rows["phy_offset"], wanted.phy_offsets) & inside(rows["store_time"], wanted.store_times)
+        mask = inside(rows["phy_offset"], wanted.phy_offsets)
+        for name, field in TIMES.items():
+            mask &= inside(rows[field], getattr(wanted, name))
         mask &= inside(rows["queue_offset"], wanted.queue_offsets) | unpacked
         if wanted.of_transactions:
             mask &= self._of_transactions(rows)
@@ -151,11 +153,8 @@ class _Reading:
 
     def _chosen_refs(self) -> np.ndarray:
         """By topic reference, whether messages of that queue are wanted."""
-        keys = self.topics.keys
-        topics, ids = self.wanted.topics, self.wanted.queue_ids
-        for topic, queue_id in keys[len(self._chosen) :]:
-            chosen = (topics is None or topic in topics) and (ids is None or queue_id in ids)
-            self._chosen = np.append(self._chosen, chosen)
+        for key in self.topics.keys[len(self._chosen) :]:
+            self._chosen = np.append(self._chosen, self.wanted.holds_queue(*key))
         return self._chosen
 
     def _of_transactions(self, rows: np.ndarray) -> np.ndarray:
@@ -298,8 +297,7 @@ class _Inner:
             self._put(_InnerMessage(row, number, offset, message.flag, properties, (own, status), len(own)))
 
     def _put(self, inner: _InnerMessage) -> None:
-        low, high = self._reading.wanted.queue_offsets
-        if low is not None and inner.queue_offset < low or high is not None and inner.queue_offset >= high:
+        if not within(inner.queue_offset, self._reading.wanted.queue_offsets):
             return
         tags = self._reading.wanted.tags
         if tags is not None and parse_properties(decode_utf8(inner.properties)).get("TAGS") not in tags:

@@ -1,13 +1,10 @@
-"""Searches a copy for messages by what only their contents show: keys, ids, pieces of bodies. Bounded, in log order.
+"""Searches a segment for messages by what only their contents show: keys, ids, pieces of bodies. Bounded, in log order.
 
 `scan_messages` gives what the audit accepts; here it is narrowed down further, and no more rows are made than are asked for.
 
 A message can hold a key only where the key's bytes are, so a segment without them needs no decoding, and one with them none after
 the last of them. Finding bytes is many times faster than decoding. The bytes themselves prove that. An index file cannot: its
 entries may be missing, or lead elsewhere.
-
-The last messages of a segment that meet some conditions are given as physical offsets, and nothing else of them. The boundaries
-of messages are known from a segment's start alone, so a segment is read whole; of the log only its end is.
 """
 
 from __future__ import annotations
@@ -16,8 +13,8 @@ import ctypes
 import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +28,7 @@ from store_io.broker.releases import BrokerRules
 from store_io.log.records.message_bodies import STATUS_NAMES, TOO_LARGE, decode_body
 from store_io.log.records.message_columns import RecordCheck
 from store_io.messages.message_filter import Contents, MessageFilter
-from store_io.messages.message_rows import message_schema, scan_messages
+from store_io.messages.message_rows import scan_messages
 from store_io.messages.scans import MessageScan
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, open_source
@@ -229,71 +226,3 @@ def message_at(source: ByteSource, rules: BrokerRules, file: MappedFile, phy_off
     """The message of the segment that the audit accepts at this physical offset."""
     with source.open(file.path) as opened:
         return SingleMessages(opened, rules, file).at(phy_offset)
-
-
-# ---- many segments, in tasks ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class SearchTask:
-    """One segment to search, and at most so many rows of it to bring back. Picklable."""
-
-    scan: MessageScan
-    contents: Contents
-    most_rows: int
-    most_bytes: int
-
-
-class SearchResult(NamedTuple):
-    """The first rows found, as an Arrow stream. whole: whether these are surely all."""
-
-    stream: bytes
-    whole: bool
-
-
-def run_search(task: SearchTask) -> SearchResult:
-    """Search one segment. Raises as `scan_messages`."""
-    sink = pa.BufferOutputStream()
-    rows = size = 0
-    whole = True
-    with pa.ipc.new_stream(sink, message_schema(task.scan.columns)) as writer:
-        for batch in search(task.scan, task.contents):
-            part = batch.slice(0, task.most_rows - rows)
-            while part.num_rows and size + part.nbytes > task.most_bytes:  # a batch of large bodies may alone be more
-                part = part.slice(0, part.num_rows // 2)
-            writer.write_batch(part)
-            rows, size = rows + part.num_rows, size + part.nbytes
-            if part.num_rows < batch.num_rows or size >= task.most_bytes:
-                whole = False
-                break
-    return SearchResult(sink.getvalue().to_pybytes(), whole)
-
-
-PLACE = "phy_offset"
-INNER_MOST = 1 << 15  # messages of an inner batch, which share its place
-
-
-@dataclass(frozen=True)
-class LastTask:
-    """One segment to search for its last `most` messages. Picklable."""
-
-    scan: MessageScan
-    contents: Contents
-    most: int
-
-
-def last_places(task: LastTask) -> np.ndarray:
-    """The physical offsets of the segment's last messages that match, int64, ascending, at least so many if there are.
-
-    One for each row, of the first inner batch that is unpacked all: they share its place. 8 bytes each. Raises as `search`.
-    """
-    most = task.most + (INNER_MOST if task.scan.unpack else 0)
-    narrow = replace(task.scan, columns=(PLACE,), decompress=task.scan.decompress and task.scan.unpack)
-    held, count = [np.zeros(0, np.int64)], 0
-    for batch in search(narrow, task.contents):
-        held.append(batch.column(PLACE).to_numpy())
-        count += batch.num_rows
-        if count > 2 * most:
-            held = [np.concatenate(held)[-most:]]
-            count = len(held[0])
-    return np.concatenate(held)[-most:]

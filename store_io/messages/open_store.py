@@ -15,6 +15,7 @@ from store_io.broker.loading import Tree, numbered_files, queue_folders, segment
 from store_io.broker.releases import NEWEST_RELEASE, ROCKSDB_STORE_TYPE, BrokerRules, broker_rules
 from store_io.broker.settings.read_settings import read_settings
 from store_io.log.records.framing import framing_of
+from store_io.log.records.message_decode import names_place, stored_fields
 from store_io.messages.message_filter import Range
 from store_io.model.other_kinds import unmodelled
 from store_io.source.byte_source import ByteSource, StoreLocation, folder_of, open_source
@@ -146,23 +147,11 @@ def segment_times(store: OpenStore) -> list[SegmentTimes]:
     return [SegmentTimes(file, first, after) for file, first, after in zip(segments, firsts, [*firsts, None][1:], strict=True)]
 
 
-def segments_at(store: OpenStore, store_times: Range) -> list[MappedFile]:
-    """The segments that may hold messages of these times, as `SegmentTimes.may_hold` says. Raises StoreError."""
-    return [times.file for times in segment_times(store) if times.may_hold(store_times)]
-
-
 def first_store_time(source: ByteSource, rules: BrokerRules, segment: MappedFile) -> int | None:
     """Return the store time, ms, of the segment's first message; None without one, or if it stores another physical offset."""
     with source.open(segment.path) as file:
         header = framing_of(rules, segment.path).header_bytes
-        data = file.read(header, layout.BODY_POSITION)
-    if len(data) < layout.BODY_POSITION or data[4:8] not in (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES):
+        head = file.read(header, layout.BODY_POSITION)
+    if len(head) < layout.BODY_POSITION or not names_place(head, segment.start + header):
         return None
-
-    def number(at: int, size: int) -> int:
-        return int.from_bytes(data[at : at + size], "big", signed=True)
-
-    if number(layout.PHY_OFFSET_POSITION, 8) != segment.start + header:
-        return None
-    v6 = number(layout.SYS_FLAG_POSITION, 4) & layout.SYS_BORN_HOST_V6
-    return number(layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0), 8)
+    return stored_fields(head)["STORETIMESTAMP"]

@@ -26,7 +26,7 @@ from store_io.broker.loading import Tree, numbered_files
 from store_io.broker.queues.multi_dispatch import LMQ_PREFIX
 from store_io.broker.releases import BrokerRules
 from store_io.messages.lost.segment_loss import SegmentLoss
-from store_io.messages.lost.sendable import resend_scan, sendable_rows
+from store_io.messages.lost.sendable import sendable_rows, to_resend
 from store_io.messages.message_rows import scan_messages
 from store_io.messages.redaction import read_redaction
 from store_io.messages.scans import EntryScan, MessageScan
@@ -216,7 +216,7 @@ def cut_rows(unsaved: Unsaved) -> Iterator[Row]:
     if not unsaved.cut:
         return
     source, shown = open_source(unsaved.location), read_redaction(None)
-    scan = resend_scan(MessageScan(unsaved.location, "", 0, 0, rules=unsaved.rules, only_lost=True))
+    scan = to_resend(MessageScan(unsaved.location, "", 0, 0, rules=unsaved.rules, only_lost=True))
     for file, start in unsaved.segments:
         for batch in scan_messages(scan.of(file, SegmentLoss(start)), source):
             yield from sendable_rows(batch, shown)

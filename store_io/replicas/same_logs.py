@@ -16,11 +16,10 @@ from schemas.commitlog_layout import (
     MAGIC_POSITION,
     MAGIC_V1_BYTES,
     MAGIC_V2_BYTES,
-    PHY_OFFSET_POSITION,
-    SYS_FLAG_POSITION,
 )
 from schemas.rows import MappedFile
 from store_io.base.paths import is_uri
+from store_io.log.records.message_decode import names_place
 from store_io.source.byte_source import ByteSource
 
 _READ_AT, _READ_BYTES = (0, 1 << 20), 1 << 14  # of a segment
@@ -101,7 +100,6 @@ def _headers(audit: OpenedLog, file: MappedFile) -> Iterator[_Header]:
                 while at >= 0:
                     header = data[max(0, at - MAGIC_POSITION) :][:BODY_POSITION]
                     place = file.start + start + at - MAGIC_POSITION
-                    named = int.from_bytes(header[PHY_OFFSET_POSITION:SYS_FLAG_POSITION], "big")
-                    if len(header) == BODY_POSITION and named == place:
+                    if len(header) == BODY_POSITION and names_place(header, place):
                         yield place, header
                     at = data.find(magic, at + 1)

@@ -1,4 +1,7 @@
-"""Messages as a table for people, as JSON lines or as CSV. Rendering only; what a store holds is escaped (`printable`)."""
+"""Messages as a table for people, as JSON lines or as CSV, and sentences on what an answer leaves out.
+
+Rendering only; what a store holds is escaped (`printable`).
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,22 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.cli.terminal import BOLD, PLAIN, YELLOW
 from jobs.report.files.json_text import row_line
 from jobs.report.texts.text import name_text, printable
 from schemas.rows import Row
+from store_io.messages.lost.segment_loss import UNSURE
+from store_io.messages.question import ByKeys, ByTimes, Narrowing
+
+if TYPE_CHECKING:  # what audits is loaded where an audit is wanted
+    from store_io.messages.lost.lost_places import LostPlaces
 
 FIRST_ROWS = 200  # by which a table's widths are chosen
 LONGEST = 300  # characters of a cell, however wide the terminal is
 LEAST = 6  # characters that a text is cut to, before the table is wider than the terminal
+SENTENCE = 500  # letters of a reason
 _GAP = "  "
 _NUMBERS = int | float
 # What begins one, at the start of a cell, of whatever spreadsheet: tabs and line ends are escapes before they are looked at.
@@ -174,3 +183,33 @@ def _cut(text: str, width: int) -> str:
     while _width(text) >= width:
         text = text[:-1]
     return text + "…"
+
+
+# ---- what an answer leaves out -------------------------------------------------------------------------------------------
+
+
+def narrowing_text(fact: Narrowing) -> str:
+    """Return the sentence on what was left out, or on why nothing was."""
+    if isinstance(fact, ByKeys):
+        return f"a lookup by key gives at most {fact.most} messages"
+    if isinstance(fact, ByTimes):
+        skipped = f"{fact.segments - fact.read} of {fact.segments} segments not read"
+        seen = f"{skipped}: as run {fact.times.run_id} saw them, they hold no message of these store times"
+        return printable(f"{fact.times.refused}: no segment is skipped" if fact.times.refused else seen, SENTENCE)
+    if fact.refused:
+        return f"the ConsumeQueues do not answer this, and the whole log is read: {printable(fact.refused, SENTENCE)}"
+    return f"answered from the ConsumeQueues: {fact.read} of {fact.segments} segments read; --scan reads the whole log"
+
+
+def loss_text(places: LostPlaces) -> str:
+    """Return the store's totals, as plan.json counts them."""
+    text = f"a start of RocketMQ {places.release} would lose {places.messages:,} of the messages in this copy"
+    if places.undelivered:
+        text += f", and never deliver {places.undelivered:,} timer messages that it keeps"
+        if places.listed_timers < places.undelivered:
+            text += "; these are not listed: there are too many timers to be held together"
+    if len(places.spared.places):
+        text += f"; {len(places.spared.places):,} delayed and timer messages of these are not to be sent again, as why_not says"
+    if places.spared.unsure_from is not None:
+        text += f"; from physical offset {places.spared.unsure_from} on {UNSURE}: why_not is set for all of them"
+    return text

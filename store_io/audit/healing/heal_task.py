@@ -23,6 +23,7 @@ from store_io.kinds.rocksdb_queues.rocksdb_queue_kind import ROCKS_QUEUES
 from store_io.log.entries.queue_store import QueuePaths, QueueStore, open_queue_store
 from store_io.log.records.framing import PLAIN
 from store_io.log.records.message_columns import RecordCheck
+from store_io.log.records.message_decode import names_place
 from store_io.model.opened_copy import OpenedCopy
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
@@ -244,7 +245,4 @@ class _Search:
 
     def _is_record(self, start: int) -> bool:
         record = start + self.check.framing.header_bytes
-        head = self.window.read(record, record + layout.SYS_FLAG_POSITION)
-        magics = (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES)
-        own = (self.task.base_offset + record).to_bytes(8, "big", signed=True)
-        return head[layout.MAGIC_POSITION : layout.FRAME_BYTES] in magics and head[layout.PHY_OFFSET_POSITION :] == own
+        return names_place(self.window.read(record, record + layout.BODY_POSITION), self.task.base_offset + record)

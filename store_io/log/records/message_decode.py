@@ -1,4 +1,4 @@
-"""One record's bytes -> the message that a client or mqadmin makes of them, however wrong it is.
+"""One record's bytes -> the message that a client or mqadmin makes of them, however wrong it is; or its first fields alone.
 
 Not a check: what a broker hands out is decoded as it is. Source: MessageDecoder.decode, read at 4.8.0, 4.9.8, 5.1.4, 5.3.3.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from schemas import commitlog_layout as layout
 from store_io.base.java_compat import decode_utf8
-from store_io.broker.message_verdict import Message, parse_properties
+from store_io.broker.message_verdict import FIXED_PART_BYTES, Message, parse_properties, read_fixed_fields
 from store_io.broker.releases import BrokerRules
 
 MAX_PORT = 65535
@@ -43,13 +43,7 @@ def decode_message(data: bytes, rules: BrokerRules) -> Message | None:
         message = Message(0, number(4), number(4))
         if rules.knows_v2 and message.magic not in (layout.MAGIC_V1, layout.MAGIC_V2):
             return None
-        message.body_crc, message.queue_id, message.flag = number(4), number(4), number(4)
-        message.queue_offset, message.phy_offset = number(8), number(8)
-        message.sys_flag, message.born_time = number(4), number(8)
-        message.born_host = host(message.sys_flag & layout.SYS_BORN_HOST_V6)
-        message.store_time = number(8)
-        message.store_host = host(message.sys_flag & layout.SYS_STORE_HOST_V6)
-        message.reconsume_times, message.prepared_offset, message.body_length = number(4), number(8), number(4)
+        read_fixed_fields(message, number, host)
         message.body_position = at
         take(max(0, message.body_length))
         wide = rules.knows_v2 and message.magic == layout.MAGIC_V2
@@ -81,3 +75,21 @@ def fixed_fields(sys_flag: int) -> Iterator[tuple[str, int, int]]:
         extra = layout.IPV6_EXTRA_BYTES if sys_flag & hosts.get(name, 0) else 0
         yield name, position + moved, size + extra
         moved += extra
+
+
+def field_place(name: str, sys_flag: int) -> tuple[int, int]:
+    """Return (position, end) of such a field in a record, under its SYSFLAG. name: RocketMQ's own."""
+    return next((at, at + size) for known, at, size in fixed_fields(sys_flag) if known == name)
+
+
+def stored_fields(head: bytes) -> dict[str, int]:
+    """Return the fields before a record's body by RocketMQ's names, as stored. Bytes that are not there count as zeros."""
+    head = head.ljust(FIXED_PART_BYTES, b"\0")
+    flag = int.from_bytes(head[layout.SYS_FLAG_POSITION :][:4], "big", signed=True)
+    return {name: int.from_bytes(head[at : at + size], "big", signed=True) for name, at, size in fixed_fields(flag)}
+
+
+def names_place(head: bytes, phy_offset: int) -> bool:
+    """Whether a record with these first bytes has a message's magic and this physical offset, whatever else is wrong with it."""
+    fields = stored_fields(head)
+    return fields["MAGICCODE"] in (layout.MAGIC_V1, layout.MAGIC_V2) and fields["PHYSICALOFFSET"] == phy_offset

@@ -25,7 +25,7 @@ from store_io.base.java_compat import decode_utf8
 from store_io.broker import header_faults as faults
 from store_io.log.records import bridges
 from store_io.log.records.message_columns import HAS_INNER, INNER_ALONE
-from store_io.log.records.message_decode import host_text
+from store_io.log.records.message_decode import field_place, host_text
 from store_io.log.scan.segment_findings import Findings, Span, message_finding
 from store_io.source.segment_window import SegmentWindow
 
@@ -36,17 +36,16 @@ MAX_ODD_HOSTS = 100
 # size.
 PART_ROWS = 512
 
+_FIELDS = {faults.BODY_CRC: "BODYCRC", faults.SYS_FLAG: "SYSFLAG", faults.BODY_LENGTH: "BODYLENGTH"}
+
 
 def _place(row: np.void, field: str) -> tuple[int, int]:
     """(first byte, end) of a header's field, in bytes of the segment."""
     start = int(row["position"])
-    if field == faults.BODY_CRC:
-        return start + layout.BODY_CRC_POSITION, start + layout.BODY_CRC_POSITION + 4
-    if field == faults.SYS_FLAG:
-        return start + layout.SYS_FLAG_POSITION, start + layout.SYS_FLAG_POSITION + 4
     if field == faults.PROPERTIES_LENGTH:
         return start + int(row["props_at"]) - 2, start + int(row["props_at"])
-    return start + int(row["body_at"]) - 4, start + int(row["body_at"])
+    low, high = field_place(_FIELDS[field], int(row["sys_flag"]))
+    return start + low, start + high
 
 
 def odd_header(path: str, row: np.void, key: QueueKey, window: SegmentWindow) -> tuple[list[Finding], list[TornProperties]]:
@@ -146,10 +145,7 @@ class StoreHosts:
         for row, _ in self._odd:
             if self._met[int(row["store_host"])] > 1:
                 continue
-            flags = int(row["sys_flag"])
-            start = int(row["position"]) + layout.STORE_HOST_POSITION
-            start += layout.IPV6_EXTRA_BYTES if flags & layout.SYS_BORN_HOST_V6 else 0
-            end = start + (8 + layout.IPV6_EXTRA_BYTES if flags & layout.SYS_STORE_HOST_V6 else 8)
+            start, end = (int(row["position"]) + at for at in field_place("STOREHOST", int(row["sys_flag"])))
             wanted, actual = "the store host of the messages before and after it", host_text(window.read(start, end))
             finding = message_finding(
                 Code.STORE_HOST_ODD, Span(self._path, start, end), row, keys[row["topic_ref"]], expected=wanted, actual=actual

@@ -25,6 +25,7 @@ from store_io.base.wording import count_text
 from store_io.broker.message_verdict import VALID, Frames, Verdict
 from store_io.log.records.framing import filler_size
 from store_io.log.records.message_columns import RecordCheck
+from store_io.log.records.message_decode import names_place
 from store_io.log.records.segment_walk import StrayChain
 from store_io.source.segment_window import SegmentWindow
 
@@ -165,8 +166,7 @@ class Resync:
     def _looks_like_message(self, position: int) -> bool:
         """A magic and the record's own address, whatever else is wrong with it."""
         record = position + self._record
-        magic = self._window.read(record + layout.MAGIC_POSITION, record + layout.FRAME_BYTES)
-        return magic in (layout.MAGIC_V1_BYTES, layout.MAGIC_V2_BYTES) and self._stores_own_address(position)
+        return names_place(self._window.read(record, record + layout.BODY_POSITION), self._base + record)
 
     def _stores_own_address(self, position: int) -> bool:
         record = position + self._record

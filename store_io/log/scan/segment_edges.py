@@ -15,6 +15,7 @@ from store_io.base.errors import StoreChanged, StoreError
 from store_io.broker.message_verdict import END, VALID
 from store_io.broker.releases import BrokerRules
 from store_io.log.records.message_columns import RecordCheck
+from store_io.log.records.message_decode import stored_fields
 from store_io.source.byte_file import ByteFile
 from store_io.source.byte_source import ByteSource, StoreLocation, open_source
 from store_io.source.segment_window import SegmentWindow
@@ -77,20 +78,15 @@ def edge_digest(file: ByteFile) -> str:
 def first_record(window: SegmentWindow, broker: RecordCheck) -> FirstRecord:
     """The segment's first record as the release's search for its start segment sees it."""
     start = broker.framing.header_bytes
-    data = window.read(start, start + layout.BODY_POSITION).ljust(layout.BODY_POSITION, b"\0")
-
-    def number(at: int, size: int) -> int:
-        return int.from_bytes(data[at : at + size], "big", signed=True)
-
-    v6 = number(layout.SYS_FLAG_POSITION, 4) & layout.SYS_BORN_HOST_V6
+    fields = stored_fields(window.read(start, start + layout.BODY_POSITION))
     verdict = broker.verdict(window, 0, window.size)
     return FirstRecord(
-        magic=number(layout.MAGIC_POSITION, 4),
-        store_time=number(layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0), 8),
-        phy_offset=number(layout.PHY_OFFSET_POSITION, 8),
+        magic=fields["MAGICCODE"],
+        store_time=fields["STORETIMESTAMP"],
+        phy_offset=fields["PHYSICALOFFSET"],
         check_ok=verdict.kind in (VALID, END),
         blank=verdict.kind == END,
-        total_size=number(layout.TOTAL_SIZE_POSITION, 4),
+        total_size=fields["TOTALSIZE"],
     )
 
 
@@ -116,11 +112,11 @@ def _head_findings(task: EdgeTask, file: MappedFile, window: SegmentWindow) -> l
     verdict, record = check.verdict(window, 0, file.size), check.framing.header_bytes
     if verdict.kind in (VALID, END) or not any(window.read(0, record + layout.MIN_SIZE_V1_BYTES)):
         return []
+    fields = stored_fields(window.read(record, record + layout.BODY_POSITION))
     if verdict.reason == "phy_offset":
-        at, own = record + layout.PHY_OFFSET_POSITION, file.start + record
-        stored = str(int.from_bytes(window.read(at, at + 8), "big", signed=True))
+        at, own, stored = record + layout.PHY_OFFSET_POSITION, file.start + record, str(fields["PHYSICALOFFSET"])
         return [Finding(Code.COMMITLOG_FOREIGN, file.path, at, at + 8, phy_offset=own, expected=str(own), actual=stored)]
-    claimed = record + int.from_bytes(window.read(record, record + 4), "big", signed=True)
+    claimed = record + fields["TOTALSIZE"]
     end = claimed if record + layout.MIN_SIZE_V1_BYTES <= claimed <= file.size else min(layout.FRAME_BYTES, file.size)
     return [
         Finding(

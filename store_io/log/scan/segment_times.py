@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from schemas import commitlog_layout as layout
 from schemas.finding_codes import Code
 from schemas.rows import Finding
 from schemas.severity_cases import Case, severity_in
 from store_io.log.records.message_columns import ROW_DTYPE
+from store_io.log.records.message_decode import field_place
 from store_io.log.scan.segment_findings import Findings
 from store_io.log.scan.segment_runs import TOLERANCE_MS
 
@@ -82,8 +82,7 @@ class StoreTimes:
         )
 
     def _add(self, code: Code, severity: str, row: np.void, text: str) -> None:
-        v6 = bool(row["sys_flag"] & layout.SYS_BORN_HOST_V6)
-        start = int(row["position"]) + layout.STORE_TIMESTAMP_POSITION + (layout.IPV6_EXTRA_BYTES if v6 else 0)
+        start = int(row["position"]) + field_place("STORETIMESTAMP", int(row["sys_flag"]))[0]
         self._findings.add(
             Finding(
                 code,

@@ -11,14 +11,15 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from schemas.rows import MappedFile
 from store_io.base.errors import StoreError
 from store_io.base.failed_reads import can_do_without
 from store_io.messages.lost.segment_loss import SegmentLoss
-from store_io.messages.message_filter import ALL, Range
+from store_io.messages.message_filter import ALL, MessageFilter, Range
+from store_io.messages.scans import MessageScan
 from store_io.source.byte_source import StoreLocation, open_source
 
 LEAST_BYTES = 64 << 20  # of a piece
@@ -41,6 +42,11 @@ class ScanPart:
         low, high = self.phy_offsets
         low = self.file.start if low is None else low
         return low, (self.file.start + self.file.size if high is None else high) - low
+
+    def scan(self, every: MessageScan) -> MessageScan:
+        """Return the scan of this part. every: that of no segment yet."""
+        wanted = every.wanted.narrowed(MessageFilter(phy_offsets=self.phy_offsets))
+        return replace(every, wanted=wanted).of(self.file, self.loss)
 
 
 def written_bytes(location: StoreLocation, files: Sequence[MappedFile], cores: int) -> list[int] | None:

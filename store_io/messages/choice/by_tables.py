@@ -73,10 +73,3 @@ def needed(files: Iterable[MappedFile], times: EarlierTimes, store_times: Range)
     if store_times == ALL:
         return list(files)
     return [file for file in files if file.path not in times.segments or times.segments[file.path].may_hold(store_times)]
-
-
-def skipped_sentence(times: EarlierTimes, skipped: int, count: int) -> str:
-    """Return the sentence on segments that were left out, or on why none was."""
-    if times.refused:
-        return f"{times.refused}: no segment is skipped"
-    return f"{skipped} of {count} segments not read: as run {times.run_id} saw them, they hold no message of these store times"

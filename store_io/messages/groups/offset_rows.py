@@ -114,8 +114,7 @@ class OffsetScan:
         """Whether this is a row of this part that meets the conditions."""
         return (
             (self.groups is None or one.group in self.groups)
-            and (self.wanted.topics is None or one.topic in self.wanted.topics)
-            and (self.wanted.queue_ids is None or one.queue_id in self.wanted.queue_ids)
+            and self.wanted.holds_queue(one.topic, one.queue_id)
             and (self.parts == 1 or zlib.crc32(one.topic.encode("utf-8")) % self.parts == self.part)
         )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +24,7 @@ from store_io.broker.index_keys import KEYS, TAGS, UNIQUE_KEY, key_hash, key_tex
 from store_io.kinds.config.built_in_topics import is_brokers_own
 from store_io.log.records.message_bodies import DECODED, STATUS_NAMES, STORED
 from store_io.messages.lost.segment_loss import NONE_SPARED, WAITING_TOPICS, Spared
+from store_io.messages.question import Question
 from store_io.messages.redaction import NONE, Redaction
 from store_io.messages.scans import MessageScan
 
@@ -32,6 +33,8 @@ COLUMNS = (
     "flag", "inner_batch", "inner_index", "status", "lost", "body", "body_status",
 )  # fmt: skip
 """The columns that `sendable` reads of a row."""
+
+_Asked = TypeVar("_Asked", MessageScan, Question)
 
 BATCH_ROWS = 256  # made lines together: as text a body takes several times its size
 TEXT_BYTES = 4096  # bodies up to so many bytes are shown as text, too
@@ -144,9 +147,9 @@ def sendable_rows(batch: pa.RecordBatch, redaction: Redaction, spared: Spared = 
             yield sendable(row, redaction, spared)
 
 
-def resend_scan(scan: MessageScan) -> MessageScan:
-    """Return the scan for the same messages, in COLUMNS: bodies as producers sent them, batches taken apart."""
-    return replace(scan, columns=COLUMNS, decompress=True, unpack=True)
+def to_resend(asked: _Asked) -> _Asked:
+    """Return the scan or question for the same messages, in COLUMNS: bodies as producers sent them, batches taken apart."""
+    return replace(asked, columns=COLUMNS, decompress=True, unpack=True)
 
 
 def _target(row: Row, properties: Mapping[str, str]) -> _Target:

@@ -16,20 +16,32 @@ import pyarrow as pa
 
 from schemas.commitlog_layout import SCHEDULE_TOPIC
 from schemas.rows import Row
-from store_io.audit.audit_store import StoreAudit
+from store_io.audit.audit_store import StoreAudit, run_audit
+from store_io.base.tasks import HERE, Workers
 from store_io.kinds.config.config_kind import CONFIG
 from store_io.kinds.timers.timer_kind import TIMERS
-from store_io.messages.lost.lost_places import LostPlaces
+from store_io.messages.lost.lost_places import LostPlaces, lost_places
 from store_io.messages.lost.segment_loss import COPY_STAYS, PASSED, TIMERS_HAVE_IT, WAITING_TOPICS, Spared
 from store_io.messages.message_filter import MessageFilter
 from store_io.messages.message_rows import scan_messages
 from store_io.messages.scans import MessageScan
+from store_io.model.audit_request import AuditRequest
 
 MAX_WAITING = 500_000  # lost delayed and timer messages whose delivered copies are looked for
 
 _NAMES = ("topic", "real_topic", "unique_key", "born_time_ms", "body_crc")
 _WAITING_COLUMNS = (*_NAMES, "phy_offset", "queue_id", "queue_offset")
 _COPY_COLUMNS = (*_NAMES, "lost")
+
+
+def places_of(request: AuditRequest, workers: Workers = HERE, to_send: bool = False) -> LostPlaces:
+    """Audit a store, and return the messages that a start would take of it. Raises StoreError if that is not known.
+
+    to_send: also says which of them are not to be sent again.
+    """
+    audit = run_audit(request, workers)
+    places = lost_places(audit)
+    return with_spared(audit, places) if to_send else places
 
 
 def with_spared(audit: StoreAudit, places: LostPlaces) -> LostPlaces:

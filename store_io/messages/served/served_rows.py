@@ -1,17 +1,20 @@
-"""The messages that a broker would serve, as rows of the columns of exploration (`schemas.sources.MESSAGES`), and a note.
+"""The messages that a broker would serve for a question, as rows of its columns (`schemas.sources.MESSAGES`), and a note.
 
 topic, queue_id and queue_offset are those under which a consumer gets it; where the message itself says otherwise, `note` does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas import commitlog_layout as layout
 from schemas.rows import Row
-from store_io.base.java_compat import parse_number
+from store_io.audit.audit_store import run_audit
+from store_io.base.errors import StoreError
+from store_io.base.java_compat import MAX_LONG, parse_number
+from store_io.base.tasks import Workers
 from store_io.base.times import LAST_TIME_MS
 from store_io.base.wording import seen
 from store_io.broker.index_keys import has_key
@@ -21,8 +24,14 @@ from store_io.log.records.message_bodies import STATUS_NAMES, TOO_LARGE, decode_
 from store_io.log.records.message_decode import host_text
 from store_io.messages.explain_record import offset_msg_id
 from store_io.messages.message_batch import COMPRESSIONS, TRANSACTIONS, compression_code, transaction_code
+from store_io.messages.message_filter import ALL, TIMES, within
+from store_io.messages.message_search import in_body
+from store_io.messages.question import ByKeys, Question, Tell
 from store_io.messages.scans import MAX_BODY_BYTES, NOTE
-from store_io.messages.served.broker_view import REMOVED, SERVED, SKIPPED, UNDECODABLE, BrokerView, Served
+from store_io.messages.served.broker_view import MAX_KEYED, REMOVED, SERVED, SKIPPED, UNDECODABLE, BrokerView, Served
+from store_io.model.audit_request import AuditRequest
+from store_io.wording.gaps import gap_text
+from store_io.wording.refusals import refusal_sentence
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -31,6 +40,64 @@ _NOTES = {
     REMOVED: "the log does not hold these bytes: consumers skip the entry",
     SKIPPED: "skipped after an entry whose bytes the log does not hold",
 }
+
+
+def served_rows(request: AuditRequest, asked: Question, tell: Tell, workers: Workers) -> Iterator[Row]:
+    """Yield the messages that the release would serve after a start on the copy, as rows.
+
+    They come by queue and queue offset, or as a lookup answers. Raises StoreError if that is not known.
+    """
+    audit = run_audit(request, workers)
+    prediction = audit.prediction
+    if audit.failed or prediction is None:
+        why = next(map(gap_text, audit.gaps.faults), "the audit is incomplete")
+        raise StoreError(f"what a broker would do is not known: {why}")
+    if prediction.refusal is not None:
+        start = f"RocketMQ {request.release} would not start on this copy, so it would serve nothing"
+        raise StoreError(f"{start}: {refusal_sentence(prediction.refusal)}")
+    key = asked.contents.key or next(iter(asked.contents.unique_keys or ()), None)
+    with BrokerView(audit) as view:
+        for one in _served(view, asked, key, tell):
+            if _meets(view, one, asked):
+                yield served_row(view, one, asked.columns, key)
+
+
+def _served(view: BrokerView, asked: Question, key: str | None, tell: Tell) -> Iterator[Served]:
+    wanted = asked.wanted
+    if asked.at is not None:
+        yield from filter(None, [view.at(asked.at)])
+        return
+    if key is not None and wanted.topics is not None:
+        low, high = wanted.store_times
+        most = MAX_KEYED if asked.limit is None else min(asked.limit, MAX_KEYED)
+        found = view.by_key(next(iter(wanted.topics)), key, most, low or 0, MAX_LONG if high is None else high - 1)
+        yield from found
+        if len(found) == most:
+            tell(ByKeys(most))
+        return
+    low, high = wanted.queue_offsets
+    queues = [queue for queue in view.queues() if wanted.holds_queue(*queue)]
+    yield from view.read([(queue, low or 0, (1 << 62) if high is None else high) for queue in queues])
+
+
+def _meets(view: BrokerView, one: Served, asked: Question) -> bool:
+    """Say whether a message meets the conditions that a broker's own lookups do not know."""
+    wanted, contents, m = asked.wanted, asked.contents, one.message
+    if asked.at is None and not within(one.phy_offset, wanted.phy_offsets):
+        return False
+    looked_up = asked.at is not None or contents.key is not None or contents.unique_keys is not None
+    in_queue = wanted.holds_queue(one.topic, one.queue_id) and within(one.queue_offset, wanted.queue_offsets)
+    if looked_up and not in_queue:
+        return False
+    ranges = {field: getattr(wanted, name) for name, field in TIMES.items() if getattr(wanted, name) != ALL}
+    if m is None:
+        return not ranges and wanted.tags is None and contents.body is None
+    if wanted.tags is not None and m.properties.get("TAGS") not in wanted.tags:
+        return False
+    if not all(within(getattr(m, field), bounds) for field, bounds in ranges.items()):
+        return False
+    # A lookup by key compares hashes alone, and so do we.
+    return contents.body is None or in_body(contents.body, body_of(view, one), m.sys_flag, MAX_BODY_BYTES)
 
 
 def body_of(view: BrokerView, one: Served) -> bytes:

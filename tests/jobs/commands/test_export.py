@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from jobs.cli import options
 from jobs.commands import export
-from jobs.commands.export import Asked, named_parts, read_arguments
+from jobs.commands.export import Asked, file_names, read_arguments
 from jobs.runtime import session
 from jobs.runtime import setup as environment
 from jobs.tables.delta_query import DeltaQuery
@@ -43,7 +43,7 @@ def asked_for(store: Path, to: Path, *words: str) -> Asked:
 
 def test_files_are_named_by_numbers_alone() -> None:
     segments = [MappedFile("commitlog/0", 0, 9), MappedFile("commitlog[2]/0", 0, 9), MappedFile("commitlog/+7", 7, 9)]
-    assert [part.name for part in named_parts(segments)] == [f"{0:020d}", f"{0:020d}-2", f"{7:020d}"]
+    assert file_names(segments) == [f"{0:020d}", f"{0:020d}-2", f"{7:020d}"]
 
 
 # ---- arguments -------------------------------------------------------------------------------------------------------
@@ -72,10 +72,10 @@ def test_arguments_that_make_no_sense(tmp_path: Path, words: list[str], sentence
 
 
 def test_bodies_come_with_their_status(tmp_path: Path) -> None:
-    assert asked_for(tmp_path, tmp_path / "x").columns == DEFAULT_COLUMNS
-    assert asked_for(tmp_path, tmp_path / "x", "--body", "raw").columns == EVERYTHING
+    assert asked_for(tmp_path, tmp_path / "x").question.columns == DEFAULT_COLUMNS
+    assert asked_for(tmp_path, tmp_path / "x", "--body", "raw").question.columns == EVERYTHING
     asked = asked_for(tmp_path, tmp_path / "x", "--columns", "topic,body", "--body", "decoded")
-    assert asked.columns == ("topic", "body", "body_status")
+    assert asked.question.columns == ("topic", "body", "body_status")
 
 
 def test_folders_that_are_not_an_exports(tmp_path: Path) -> None:

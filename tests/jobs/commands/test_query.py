@@ -9,7 +9,7 @@ import os
 import struct
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,18 +22,19 @@ import pytest
 from jobs import entry
 from jobs.cli import options
 from jobs.cli.stores import StoreArgument
-from jobs.messages import copy_rows, last_messages
+from jobs.commands.query import answered
 from jobs.messages.message_arguments import unknown_topics
-from jobs.messages.message_query import TABLE_COLUMNS, read_query
+from jobs.messages.message_query import TABLE_COLUMNS, Query, read_query
 from jobs.report.texts.query_text import Csv
-from jobs.runtime.spark_start import LazySpark
-from store_io.messages import message_search
+from jobs.tasks.threads_or_spark import SparkWorkers
+from schemas.advice import Cause, Gap
+from store_io.base.errors import StoreError
+from store_io.base.tasks import HERE, PartlyRead, Task, Workers, run_task
+from store_io.messages import answer
 from store_io.messages.choice import by_queues
-from store_io.messages.message_filter import Contents
-from store_io.messages.message_search import SearchTask, run_search
 from store_io.messages.open_store import open_store
-from store_io.messages.scans import MessageScan
 from store_io.source.byte_source import StoreLocation
+from store_io.wording.gaps import gap_text
 from tests.support.answers.lost_messages import damaged_store
 from tests.support.stores import builders, corpus_tools
 from tests.support.stores.builders import COMPRESSED, Message, Record, Sizes, Store, StoreBuilder, compress
@@ -76,6 +77,13 @@ def words_of(store: Store | Path) -> list[str]:
 
 def argument(store: Store) -> StoreArgument:
     return StoreArgument("s", str(store.root), store.release, store.broker_conf)
+
+
+def rows_of(store: StoreArgument, query: Query, workers: Workers = HERE) -> Iterator[dict[str, Any]]:
+    """The rows, before they are shown."""
+    for row in answered(store, query, workers):
+        assert isinstance(row, dict)
+        yield row
 
 
 def found(capsys: pytest.CaptureFixture[str], store: Store | Path, *words: str) -> list[dict[str, Any]]:
@@ -140,13 +148,13 @@ def test_the_last_are_read_from_the_logs_end(
     store: Store, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
-    search = message_search.search
+    run = answer.LastTask.run
 
-    def seen(scan: MessageScan, contents: Contents) -> Iterator[pa.RecordBatch]:
-        read.append(scan.path)
-        return search(scan, contents)
+    def seen(task: answer.LastTask) -> np.ndarray:
+        read.append(task.scan.path)
+        return run(task)
 
-    monkeypatch.setattr(message_search, "search", seen)
+    monkeypatch.setattr(answer.LastTask, "run", seen)
     everything = [r.at for r in store.records]
     assert at(found(capsys, store, "--last", "3")) == everything[-3:]
     segments = sorted((p.relative_to(store.root).as_posix() for p in store.root.glob("commitlog/*")), reverse=True)
@@ -159,13 +167,13 @@ def test_the_last_are_read_from_the_logs_end(
 def test_places_that_are_the_same_are_counted() -> None:
     """Three messages of one inner batch before the last one."""
     places = [np.array([7, 7, 7, 9]), np.array([5])]
-    assert last_messages.start_of(iter(places), 3, 0) == (7, 1)
-    assert last_messages.start_of(iter(places), 5, 0) == (5, 0)
-    assert last_messages.start_of(iter(places), 9, 0) == (5, 0)
-    assert last_messages.start_of(iter([]), 9, 20) == (20, 0)
+    assert answer.start_of(iter(places), 3, 0) == (7, 1)
+    assert answer.start_of(iter(places), 5, 0) == (5, 0)
+    assert answer.start_of(iter(places), 9, 0) == (5, 0)
+    assert answer.start_of(iter([]), 9, 20) == (20, 0)
     batches = [pa.record_batch({"a": [1, 2, 3]}), pa.record_batch({"a": [4]})]
-    assert [b.column("a").to_pylist() for b in last_messages.without_first(iter(batches), 2)] == [[3], [4]]
-    assert [b.column("a").to_pylist() for b in last_messages.without_first(iter(batches), 3)] == [[4]]
+    assert [b.column("a").to_pylist() for b in answer.without_first(iter(batches), 2)] == [[3], [4]]
+    assert [b.column("a").to_pylist() for b in answer.without_first(iter(batches), 3)] == [[4]]
 
 
 def test_csv_is_that_of_rfc_4180_and_runs_no_formula(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,8 +242,8 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     words = ("--topic", "TopicA", "--queue", "0", "--from-queue-offset", "30", "--to-queue-offset", "33")
     wanted = [r.at for r in records[30:33]]
     read: list[str] = []
-    real = copy_rows.search
-    monkeypatch.setattr(copy_rows, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
+    real = answer.search
+    monkeypatch.setattr(answer, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
     segments = len(list((copy.root / "commitlog").iterdir()))
     assert at(found(capsys, copy, *words)) == wanted and len(read) == segments  # a small log is read whole
     monkeypatch.setattr(by_queues, "SMALL_LOG_BYTES", 0)
@@ -243,23 +251,23 @@ def test_a_queue_range_is_looked_up_and_a_damaged_entry_hides_nothing(
     for more, count in (((), 2), (("--limit", "2"), 1), (("--scan",), segments)):
         read.clear()
         assert entry.main([*words_of(copy), "--format", "jsonl", *words, *more]) == 0
-        answer = capsys.readouterr()
-        assert at([json.loads(line) for line in answer.out.splitlines()]) == wanted[: 2 if count == 1 else 3]
-        assert len(read) <= count and ("answered from the ConsumeQueues" in answer.err) == (more != ("--scan",))
+        told = capsys.readouterr()
+        assert at([json.loads(line) for line in told.out.splitlines()]) == wanted[: 2 if count == 1 else 3]
+        assert len(read) <= count and ("answered from the ConsumeQueues" in told.err) == (more != ("--scan",))
     columns: list[tuple[str, ...]] = []
-    monkeypatch.setattr(copy_rows, "search", lambda scan, contents: (columns.append(scan.columns), real(scan, contents))[1])
+    monkeypatch.setattr(answer, "search", lambda scan, contents: (columns.append(scan.columns), real(scan, contents))[1])
     assert at(found(capsys, copy, *words, "--limit", "2", "--body", "text")) == wanted[:2]
     assert columns[0] == ("phy_offset",) and "body" in columns[1]  # what is looked at before the first line holds no bodies
-    monkeypatch.setattr(copy_rows, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
+    monkeypatch.setattr(answer, "search", lambda scan, contents: (read.append(scan.path), real(scan, contents))[1])
     queue = copy.root / "consumequeue" / "TopicA" / "0" / f"{400:020d}"
     data = bytearray(queue.read_bytes())
     struct.pack_into(">q", data, 31 * 20 - 400, records[5].at)
     queue.write_bytes(data)
     read.clear()
     assert entry.main([*words_of(copy), "--format", "jsonl", *words]) == 0
-    answer = capsys.readouterr()
-    assert at([json.loads(line) for line in answer.out.splitlines()]) == wanted and len(read) == segments
-    assert "the whole log is read: entry 31 of topic TopicA, queue 0 leads no further than entry 30" in answer.err
+    told = capsys.readouterr()
+    assert at([json.loads(line) for line in told.out.splitlines()]) == wanted and len(read) == segments
+    assert "the whole log is read: entry 31 of topic TopicA, queue 0 leads no further than entry 30" in told.err
 
 
 def test_entries_that_lead_to_no_segment_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,7 +292,7 @@ def test_entries_that_lead_to_no_segment_are_told(tmp_path: Path, capsys: pytest
 def test_a_message_that_is_missing_before_the_last_one_makes_the_first_few_unsure() -> None:
     def held(named: set[int], *batches: list[int]) -> int:
         choice = by_queues.QueueChoice({}, enough=2, named=frozenset(named))
-        return len(copy_rows._held(choice, iter([pa.record_batch({"phy_offset": batch}) for batch in batches])))
+        return len(answer._held(choice, iter([pa.record_batch({"phy_offset": batch}) for batch in batches])))
 
     assert held({10, 20, 40}, [10], [20, 30], [40]) == 2
     assert held({10, 15, 20}, [10], [20, 30]) == 0 and held({10, 20}, [10]) == 0
@@ -321,10 +329,8 @@ def test_every_whole_message_of_real_stores_is_found(case: Case, tmp_path: Path)
     root = case.unpack(tmp_path)
     names = ["query", str(root), "--release", case.release, "--broker-conf", str(tmp_path / "broker.conf")]
     asked = read_query(options.parse([*names, "--format", "jsonl", "--columns", "phy_offset,status"]))
-    with LazySpark() as spark:
-        store = StoreArgument("s", str(root), case.release, case.broker_conf)
-        rows = copy_rows.copy_rows(store, asked, spark)
-        ours = {row["phy_offset"]: row["status"] for row in rows}
+    store = StoreArgument("s", str(root), case.release, case.broker_conf)
+    ours = {row["phy_offset"]: row["status"] for row in rows_of(store, asked)}
     named = [*(root / "commitlog").glob("*"), *root.glob("dledger-*/data/*")]
     files = [f for f in named if f.is_file() and f.name.isdigit() and f.stat().st_size]
     wanted = {place for f in files for place in witnessed(f.read_bytes(), int(f.name))}
@@ -525,61 +531,64 @@ def test_a_store_without_messages(tmp_path: Path, capsys: pytest.CaptureFixture[
 # ---- through Spark ---------------------------------------------------------------------------------------------------
 
 
-class _Context:
-    """A SparkContext that runs what it is given at once: what a wave asks for and brings back is looked at here."""
+class _Workers:
+    """Workers that run what they are given at once: what a wave asks for and brings back is looked at here."""
 
-    defaultParallelism = 2
+    def __init__(self, count: int = 2) -> None:
+        self.count, self.tasks, self.brought = count, list[Task](), list[int]()
 
-    def __init__(self) -> None:
-        self.tasks: list[Any] = []
+    def at_once(self, size: int) -> int:
+        return self.count
 
-    def parallelize(self, tasks: list[Any], count: int) -> Any:
-        assert count == len(tasks)
+    def run(self, tasks: Sequence[Task], describe: str) -> list[Any]:
         self.tasks += tasks
-        return SimpleNamespace(map=lambda work: SimpleNamespace(collect=lambda: [work(task) for task in tasks]))
+        results = [run_task(task) for task in tasks]
+        self.brought += [sum(batch.nbytes for batch in pyarrow.ipc.open_stream(result.stream)) for result in results]
+        return results
 
 
 @pytest.mark.parametrize("most_rows", [10_000, 3])
 def test_waves_keep_the_order_and_end_early(store: Store, most_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copy_rows, "TASK_ROWS", most_rows)
+    monkeypatch.setattr(answer, "TASK_ROWS", most_rows)
     for words, wanted in (
         (["--limit", "7"], [r.at for r in store.records[:8]]),
         (["--limit", "50", "--topic", "Topic1"], [r.at for r in store.records[1::2]]),
         (["--limit", "9", "--key", "k59"], [store.records[59].at]),
     ):
         asked = read_query(options.parse([*words_of(store), *words]))
-        context = _Context()
-        spark = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=SimpleNamespace(sparkContext=context)))
-        rows = copy_rows.copy_rows(argument(store), asked, spark)  # type: ignore[arg-type]
-        assert [row["phy_offset"] for row in rows][: len(wanted)] == wanted
+        workers = _Workers()
+        assert [row["phy_offset"] for row in rows_of(argument(store), asked, workers)][: len(wanted)] == wanted
         segments = len(list((store.root / "commitlog").iterdir()))
-        assert (len(context.tasks) < segments) == (words[1] == "7")
+        assert (len(workers.tasks) < segments) == (words[1] == "7")
 
 
 def test_a_wave_brings_back_no_more_than_the_driver_can_hold(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many tasks run at once, and though a batch of bodies alone may be more than all of them may bring."""
-    monkeypatch.setattr(copy_rows, "WAVE_BYTES", 1600)
-    monkeypatch.setattr(_Context, "defaultParallelism", 4)
-    brought: list[int] = []
-
-    def counted(task: SearchTask) -> tuple[bytes, bool]:
-        data, whole = run_search(task)
-        brought.append(sum(batch.nbytes for batch in pyarrow.ipc.open_stream(data)))
-        return data, whole
-
-    monkeypatch.setattr(copy_rows, "run_search", counted)
+    monkeypatch.setattr(answer, "WAVE_BYTES", 1600)
+    workers = _Workers(4)
     asked = read_query(options.parse([*words_of(store), "--limit", "60", "--body", "text"]))
-    spark = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=SimpleNamespace(sparkContext=_Context())))
-    rows = copy_rows.copy_rows(argument(store), asked, spark)  # type: ignore[arg-type]
-    assert [row["phy_offset"] for row in rows] == [r.at for r in store.records]
-    assert 1 < len(brought) <= 4 and 0 < sum(brought) <= 1600
+    assert [row["phy_offset"] for row in rows_of(argument(store), asked, workers)] == [r.at for r in store.records]
+    assert 1 < len(workers.brought) <= 4 and 0 < sum(workers.brought) <= 1600
+
+
+def test_a_task_that_fails_elsewhere_ends_the_search_in_a_sentence(store: Store) -> None:
+    asked = read_query(options.parse([*words_of(store), "--limit", "60"]))
+    gap = Gap(Cause.TASK_FAULT, values=("why",))
+    for result, sentence in (
+        (gap, f"a task failed: {gap_text(gap)}"),
+        (PartlyRead(None, {"f": Gap(Cause.UNREADABLE, "f", ("f: cannot be read",))}), "f: cannot be read"),
+    ):
+        workers = SimpleNamespace(at_once=lambda size: 2, run=lambda tasks, describe, result=result: [result for _ in tasks])
+        with pytest.raises(StoreError) as raised:
+            list(rows_of(argument(store), asked, workers))  # type: ignore[arg-type]
+        assert str(raised.value) == sentence
 
 
 def test_a_search_through_spark(store: Store, spark: Any) -> None:
     """The same answer where Spark's own workers run the tasks."""
     asked = read_query(options.parse([*words_of(store), "--limit", "9", "--body-contains", "number 01", "--body", "text"]))
-    session = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(spark=spark))
-    rows = copy_rows.copy_rows(argument(store), asked, session)  # type: ignore[arg-type]
+    lazy: Any = SimpleNamespace(wanted=lambda size: True, session=SimpleNamespace(context=spark.sparkContext))
+    rows = rows_of(argument(store), asked, SparkWorkers(lazy))
     assert [row["body"] for row in rows][:9] == [(f"body number {n:03d} " * 8).encode() for n in range(10, 19)]
 
 

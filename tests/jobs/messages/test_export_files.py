@@ -74,7 +74,7 @@ def test_a_segment_without_messages_has_a_note_and_no_file(tmp_path: Path) -> No
 def test_what_cannot_be_read_or_written_leaves_nothing(tmp_path: Path) -> None:
     store = odd_store(tmp_path / "store", 1 << 15)
     files, parts = files_of(store, tmp_path / "out", "parquet")
-    os.truncate(store.root / parts[0].segment.path, 100)
+    os.truncate(store.root / parts[0].scan.path, 100)
     with pytest.raises(StoreChanged):
         export_segment(files, parts[0])
     (tmp_path / "out" / f"{parts[1].name}.parquet").mkdir()  # stands where the file should go

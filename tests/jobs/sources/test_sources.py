@@ -172,7 +172,7 @@ def test_whole_segments_are_skipped_by_their_names(real: tuple[Path, Path]) -> N
     assert [part.value.file.start for part in reader.partitions()] == [131072 * i for i in range(6)]
     left = list(reader.pushFilters([GreaterThanOrEqual(("phy_offset",), 200_000), LessThan(("phy_offset",), 262_144)]))
     assert left == [] and [part.value.file.start for part in reader.partitions()] == [131072]
-    packed, rules = pickle.dumps(reader), pickle.dumps(reader.scan.rules)
+    packed, rules = pickle.dumps(reader), pickle.dumps(reader.search.store.rules)
     assert len(packed) - len(rules) < 7_500 and b"commitlog/0" not in packed
 
 

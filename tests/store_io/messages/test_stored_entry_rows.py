@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from store_io.base.errors import NotAStore, StoreChanged, Unreadable
-from store_io.messages.open_store import OpenStore, check_store, first_store_time, open_store, segments_at
+from store_io.messages.open_store import OpenStore, check_store, open_store
 from store_io.messages.scans import EntryScan
 from store_io.messages.stored_entry_rows import SCHEMAS, scan_extents, scan_index_entries, scan_queue_entries
 from store_io.source.byte_source import StoreLocation
@@ -181,28 +181,3 @@ def test_a_file_that_shrank_is_told(tmp_path: Path) -> None:
         file.truncate(20)
     with pytest.raises(StoreChanged, match="20 bytes, 400 when"):
         list(scan_queue_entries(scan, queue))
-
-
-def test_segments_by_their_first_times(tmp_path: Path) -> None:
-    hour = 3_600_000
-    b = StoreBuilder(sizes=builders.Sizes(segment=512))
-    for i in range(5):  # one message a segment, ten hours apart
-        b.put(Message(body=b"x" * 300, store_time=1_700_000_000_000 + 10 * i * hour))
-        b.roll()
-    written = b.write(tmp_path / "store", spare=True)
-    store = open_store(StoreLocation(str(written.root)), "5.3.3", written.broker_conf)
-
-    def chosen(low: int | None, high: int | None) -> list[int]:
-        ends = tuple(None if n is None else 1_700_000_000_000 + n * hour for n in (low, high))
-        return [file.start // 512 for file in segments_at(store, (ends[0], ends[1]))]
-
-    assert chosen(None, None) == chosen(0, 100) == [0, 1, 2, 3, 4, 5]
-    assert chosen(20, 21) == [1, 2, 5]  # a segment without a message is never skipped; the hour's margin keeps the one before
-    assert chosen(22, 29) == [2, 5]
-    assert chosen(None, 5) == [0, 5]
-    first = written.root / "commitlog" / f"{1024:020d}"
-    data = bytearray(first.read_bytes())
-    data[4] ^= 1
-    first.write_bytes(data)
-    assert first_store_time(store.source(), store.rules, store.segments()[2]) is None
-    assert chosen(40, 41) == [1, 2, 3, 4, 5]

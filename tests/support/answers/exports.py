@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jobs.commands.export import named_parts
+from jobs.commands.export import file_names
 from jobs.messages.export_files import NamedSegment, SegmentFiles
 from schemas.rows import MappedFile
 from schemas.sources import BODY_COLUMNS
@@ -26,4 +26,5 @@ def files_of(store: builders.Store, out: Path, form: str, **more: Any) -> tuple[
         MappedFile(f"commitlog/{path.name}", int(path.name), path.stat().st_size)
         for path in sorted((store.root / "commitlog").iterdir())
     ]
-    return SegmentFiles(str(out), str(out / "state"), form, scan, redaction), named_parts(segments)
+    parts = [NamedSegment(scan.of(file), name) for file, name in zip(segments, file_names(segments), strict=True)]
+    return SegmentFiles(str(out), str(out / "state"), form, redaction), parts

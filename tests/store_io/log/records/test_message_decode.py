@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from schemas import commitlog_layout as layout
 from store_io.broker.releases import broker_rules
-from store_io.log.records.message_decode import decode_message, host_text
+from store_io.log.records.message_decode import decode_message, field_place, host_text, names_place, stored_fields
 from tests.support.stores.builders import Message, Sizes, StoreBuilder, field_position
 
 RULES = broker_rules("5.3.3")
@@ -49,3 +50,24 @@ def test_a_magic_counts_since_5_1_0() -> None:
 def test_hosts_as_text() -> None:
     assert host_text(bytes([10, 0, 0, 7]) + (10911).to_bytes(4, "big")) == "10.0.0.7:10911"
     assert host_text(bytes(15) + b"\x01" + (9).to_bytes(4, "big")) == "[::1]:9"
+
+
+def test_the_first_fields_are_given_as_they_are_stored() -> None:
+    data, made = record(store_time=1_700_000_000_123, queue_id=3)
+    fields = stored_fields(data)
+    assert (fields["TOTALSIZE"], fields["QUEUEID"], fields["STORETIMESTAMP"]) == (len(data), 3, 1_700_000_000_123)
+    low, high = field_place("BODYCRC", fields["SYSFLAG"])
+    start, size = field_position(made, "bodyCRC")  # type: ignore[arg-type]
+    assert (low, high) == (start, start + size) and fields["BODYCRC"] == int.from_bytes(data[low:high], "big", signed=True)
+    assert stored_fields(data[:60])["STORETIMESTAMP"] == int.from_bytes(data[56:60] + bytes(4), "big")
+    moved = layout.STORE_TIMESTAMP_POSITION + layout.IPV6_EXTRA_BYTES
+    assert field_place("STORETIMESTAMP", layout.SYS_BORN_HOST_V6) == (moved, moved + 8)
+
+
+def test_a_record_names_its_place_by_magic_and_physical_offset() -> None:
+    data = bytearray(record()[0])
+    assert names_place(bytes(data), 0) and not names_place(bytes(data), 1) and not names_place(bytes(data[:4]), 0)
+    data[8] ^= 0xFF  # whatever else is wrong
+    assert names_place(bytes(data), 0)
+    data[4] ^= 0xFF
+    assert not names_place(bytes(data), 0)

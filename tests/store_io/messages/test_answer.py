@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jobs.messages.last_messages import waves
+from store_io.messages.answer import waves
 
 
 @pytest.mark.parametrize(
