@@ -1,6 +1,7 @@
 """completion SHELL: a script that completes commands, options, their values and file names. Standard library only.
 
-It is made of the command table: bash's and zsh's ask no program while somebody types, fish's neither.
+It is made of the command table: bash's and zsh's ask no program while somebody types, fish's neither. argparse writes no such
+script, and a library that asks the program at each press of the key takes 0.17 s for its imports alone.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 Spark's own writer needs half a second per small table and rewrites what is Parquet already. On this machine's disks delta-rs
 commits files where they lie (`jobs.tables.delta_rs_log`). Elsewhere, and from the first time that it cannot, Delta's kernel does,
 on which delta-spark itself depends: both make the log entry, settle races with other writers, and write checkpoints.
+Both are kept, as neither reaches all places: delta-rs needs hard links, decodes "%" in a folder's name, takes no table with a
+feature that it does not know, and knows no login that only Hadoop's settings hold (abfss, gs); the kernel needs a JVM, which
+`report`, `runs` and `tables` do without, and reaches no S3.
 
 The tables of results are partitioned by the month in which a run began, so that many nights can share a file
 (`jobs.tables.table_care`); datasets by run and store. Earlier versions made them all partitioned by `run_id`: such tables are

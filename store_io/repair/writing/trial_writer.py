@@ -5,6 +5,9 @@
         writer.write(path, position, data)                        # these go to a hidden folder in `scratch`
         open_source(writer.location)                              # the store as it would be by now
 
+Kept as each audit of a damaged store works out a repair by it, for its plan: a copy would take as much disk as the store.
+`store_io.repair.log.edits` is no second such thing: its acts are carried out on either writer.
+
 Only what differs from the origin takes space: rebuilt queues and index files, bridges, a donor's messages. So every step of a
 repair, its audits too, does what it would do, and all numbers are those of the run. Nothing is written beside the target.
 """
