@@ -19,6 +19,7 @@ import pytest
 from schemas.rows import LOSS, NOTE, REBUILDABLE, Finding
 from tests.support import damage
 from tests.support.answers import product
+from tests.support.answers.product import Audited
 from tests.support.damage import Done
 from tests.support.stores import builders, compacted, corpus_tools, replica, timers
 from tests.support.stores.builders import Message, Record, Sizes, Store, StoreBuilder
@@ -300,11 +301,10 @@ def meets(finding: Finding, trace: Trace) -> bool:
 
 
 @pytest.mark.parametrize("case", MUTATED, ids=lambda c: c.name)
-def test_every_mutation_is_met(case: Case, tmp_path: Path) -> None:
-    root = case.unpack(tmp_path)
-    audit = product.audit(root, case.release, case.broker_conf)
+def test_every_mutation_is_met(case: Case, audited: Callable[[Case], Audited]) -> None:
+    audit = audited(case)
     missed = []
-    for name, trace in Golden(case, root).traces():
+    for name, trace in Golden(case, audit.root).traces():
         if not trace.exempt and not any(meets(f, trace) for f in audit.findings):
             near = [f for f in audit.findings if f.file.startswith(trace.file)][:4]
             missed.append(f"{name}: {trace}; on that file: {near}")
@@ -319,8 +319,8 @@ HEALTHY_NOTES = {
 
 
 @pytest.mark.parametrize("case", UNDAMAGED, ids=lambda c: c.name)
-def test_undamaged_real_store_raises_no_alarm(case: Case, tmp_path: Path) -> None:
-    audit = product.audit(case.unpack(tmp_path), case.release, case.broker_conf)
+def test_undamaged_real_store_raises_no_alarm(case: Case, audited: Callable[[Case], Audited]) -> None:
+    audit = audited(case)
     allowed = {NOTE, REBUILDABLE} if case.case["abortPresent"] else {NOTE}
     would_cut = (
         "switched on for a store", "switched on: records", "no moment's state", "confirmOffset stays behind",
