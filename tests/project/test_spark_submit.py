@@ -169,29 +169,6 @@ def test_a_usage_error_is_one_sentence_and_2(words: list[str]) -> None:
     assert done.stderr.startswith("spark-submit.sh: ") and done.stderr.count("\n") == 1
 
 
-@needs_environment
-@pytest.mark.spark
-def test_an_audit_by_the_script(tmp_path: Path) -> None:
-    out = tmp_path / "an out"
-    words = [
-        "audit",
-        str(EXAMPLE / "store"),
-        "--release",
-        "4.9.8",
-        "--broker-conf",
-        str(EXAMPLE / "broker.conf"),
-        "--out",
-        str(out),
-    ]
-    done = run(["--master", "local[1]", *words], SPARK_HOME=str(tmp_path), PYSPARK_PYTHON="/bin/false")
-    assert done.returncode == 20, done.stderr
-    assert done.stderr == "", "Spark's own words reached the terminal"
-    assert "530831" in done.stdout and "\x1b" not in done.stdout
-    result = json.loads((out / "result.json").read_text())
-    assert (result["exit_code"], result["complete"]) == (20, True)
-    assert sorted(os.listdir(out)) == ["index.html", "result.json", "store", "tables"]
-
-
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """An audit that has begun: it has removed an earlier run's result, and Spark is starting."""
