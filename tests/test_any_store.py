@@ -26,10 +26,11 @@ from tests.support.stores.builders import Message, Sizes, StoreBuilder, version_
 from tests.support.stores.strategies import Mutation
 
 EXAMPLES = settings(
-    max_examples=30,
+    max_examples=10,
     deadline=None,  # the first call compiles
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+MANY = settings(EXAMPLES, max_examples=300)
 DRAWS = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), strategies.mutations), max_size=4)
 WINDOWS = st.just(300) | st.integers(100, 3000)  # a window holds the whole of a larger record all the same
 RELEASES = st.sampled_from(["4.8.0", "4.9.8", "5.1.4", "5.3.3", "5.3.4", "5.4.0", "5.5.0", "5.5.1"])
@@ -41,9 +42,7 @@ def rendered(audit: product.Audited) -> str:
     return json.dumps([audit.outcome.plan, [asdict(f) for f in audit.findings], audit.outcome.exit_code, extents], sort_keys=True)
 
 
-@given(builder=strategies.store_builders(), clean=st.booleans(), draws=DRAWS, release=RELEASES, window_bytes=WINDOWS)
-@EXAMPLES
-def test_mutated_store(
+def mutated_store(
     builder: StoreBuilder, clean: bool, draws: list[tuple[float, Mutation]], release: str, window_bytes: int
 ) -> None:
     with tempfile.TemporaryDirectory() as scratch:
@@ -68,8 +67,13 @@ def test_mutated_store(
         )
 
 
+DRAWN = given(builder=strategies.store_builders(), clean=st.booleans(), draws=DRAWS, release=RELEASES, window_bytes=WINDOWS)
+test_mutated_store = EXAMPLES(DRAWN(mutated_store))
+test_many_mutated_stores = pytest.mark.soak(MANY(DRAWN(mutated_store)))
+
+
 @given(data=st.binary(max_size=3000), release=RELEASES)
-@EXAMPLES
+@settings(EXAMPLES, max_examples=30)
 def test_arbitrary_bytes_as_every_file(data: bytes, release: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         root = Path(scratch) / "store"
