@@ -212,7 +212,9 @@ def test_kubernetes() -> None:
     rules = job["spec"]["jobTemplate"]["spec"]["podFailurePolicy"]["rules"]
     assert pod["restartPolicy"] == "Never" and {rule["action"] for rule in rules} <= {"FailJob", "Ignore", "Count", "FailIndex"}
     (container,) = pod["containers"]
-    assert container["name"] == "audit" and pod["securityContext"]["runAsNonRoot"] is True
+    assert container["name"] == "audit" and pod["securityContext"].keys() == {"runAsNonRoot", "runAsUser", "fsGroup"}
+    assert container.keys() == {"name", "image", "command", "env", "resources", "securityContext", "volumeMounts"}
+    assert container["resources"].keys() == {"requests", "limits"} and pod["securityContext"]["runAsNonRoot"] is True
     mounted = {mount["name"]: mount for mount in container["volumeMounts"]}
     assert mounted.keys() == {volume["name"] for volume in pod["volumes"]}
     assert mounted["copies"]["readOnly"] is True
@@ -268,6 +270,7 @@ def test_alerts_ask_for_metrics_that_are_written() -> None:
     written = set(re.findall(r"^# TYPE (\S+)", prometheus_text(result, 0), re.MULTILINE))
     for one in group["rules"]:
         assert re.fullmatch("[A-Z][A-Za-z]+", one["alert"]) and re.fullmatch(r"\d+[smhd]", one.get("for", "1h")), one
+        assert one.keys() - {"for"} == {"alert", "expr", "labels", "annotations"}
         assert one["labels"].keys() == {"severity"} and one["annotations"].keys() == {"summary"}
         asked = set(re.findall(r"rocketmq_store_audit_\w+", one["expr"]))
         assert asked and asked <= written, asked - written
