@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,11 @@ from pyspark.sql import SparkSession
 from jobs.runtime import interrupts, session
 from store_io.source import disk_cache
 from tests.support.processes.s3_server import S3Server, emptied, served
+from tests.support.stores.corpus_tools import Case
 
 if TYPE_CHECKING:
     from tests.hdfs.small_hdfs import SmallHdfs
+    from tests.support.answers.product import Audited
 
 
 # Nothing depends on how busy the machine is, nor on chance; `--hypothesis-profile=search` looks for examples that are new.
@@ -53,6 +56,20 @@ def spark_session() -> Iterator[session.Session]:
     """The project's own session on two cores, as `jobs.audit.run_audit.run_with` takes it."""
     with session.start(["--master", "local[2]"]) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], Path]:
+    """The store of a case of the corpus, unpacked once: no test that takes it from here changes it."""
+    return cache(lambda case: case.unpack(tmp_path_factory.mktemp("store")))
+
+
+@pytest.fixture(scope="session")
+def audited(unpacked: Callable[[Case], Path]) -> Callable[[Case], Audited]:
+    """The audit of a case of the corpus under its own release, made once for all tests that read it."""
+    from tests.support.answers import product
+
+    return cache(lambda case: product.audit(unpacked(case), case.release, case.broker_conf))
 
 
 @pytest.fixture(scope="module")

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from jobs.cli import options
-from jobs.cli.options import Command
 from jobs.commands import notebook
 from jobs.runtime import setup as environment
-from store_io.base.errors import UsageError
 
 NOTEBOOKS = {path.stem: path for path in sorted(notebook.FOLDER.glob("*.ipynb"))}
 SHOWN = {  # notebook -> (texts that its outputs hold, plots)
@@ -96,40 +92,3 @@ def test_each_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
             cell.outputs, cell.execution_count = [], None
     NotebookClient(found, timeout=200, kernel_name="python3", resources={"metadata": {"path": str(notebook.FOLDER)}}).execute()
     check_shown(name, found)
-
-
-# ---- the command -----------------------------------------------------------------------------------------------------
-
-
-class _Replaced(Exception):
-    pass
-
-
-def started_with(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[list[str], dict[str, str]]:
-    """The words and variables with which this process would become JupyterLab."""
-    seen: list[Any] = []
-
-    def execve(program: str, arguments: list[str], variables: dict[str, str]) -> None:
-        seen.extend((arguments, variables))
-        raise _Replaced
-
-    monkeypatch.setattr(notebook.os, "execve", execve)
-    with pytest.raises(_Replaced):
-        notebook.run(options.parse(["notebook", *words]))
-    return seen[0][1:], seen[1]
-
-
-def test_jupyterlab_gets_its_words_and_an_environment_that_is_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PYTHONPATH", f"{environment.ROOT}")
-    words, variables = started_with(monkeypatch, "--no-browser", "--port", "9999")
-    assert words == ["-P", "-m", "jupyterlab", "--no-browser", "--port", "9999", f"--ServerApp.root_dir={notebook.FOLDER}"]
-    assert variables["PYTHONPATH"].split(":") == [str(notebook.FOLDER), str(environment.ROOT)]
-    assert Path(variables["JAVA_HOME"], "bin", "java").exists() and Path(variables["STORE_AUDIT_HOME"]) == environment.home()
-    for own in (str(tmp_path), f"--ServerApp.root_dir={tmp_path}"):
-        assert started_with(monkeypatch, own)[0] == ["-P", "-m", "jupyterlab", own]
-
-
-def test_sparks_options_are_said_in_the_notebook() -> None:
-    with pytest.raises(UsageError, match="--master is Spark's"):
-        notebook.run(options.parse(["notebook", "--master", "local[2]"]))
-    assert options.parse(["notebook", "--help"]) == Command("help", arguments=("notebook",))

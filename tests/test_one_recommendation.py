@@ -27,7 +27,7 @@ from tests.support.stores.corpus_tools import Case
 
 KINDS = sorted(path.name for path in (corpus_tools.CORPUS / "kinds").iterdir() if path.is_dir())
 CASES = [*corpus_tools.cases(), *(case for kind in KINDS for case in corpus_tools.of_kind(kind))]
-SPREAD = 4  # each fourth store by default, all under the mark soak
+SPREAD = 8  # each eighth store by default, all under the mark soak
 SOME = [pytest.param(case, marks=[pytest.mark.soak] if number % SPREAD else []) for number, case in enumerate(CASES)]
 
 

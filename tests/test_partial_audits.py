@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from store_io.log.scan.segment_scan import scan_segment
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
 from tests.support import damage
+from tests.support.answers.product import Audited
 from tests.support.stores import random_stores
 from tests.support.stores.builders import Message, Sizes, Store, StoreBuilder
 from tests.support.stores.corpus_tools import Case, cases
@@ -65,9 +67,9 @@ def assert_quick_is_as_full(full: AuditOutcome, audit: StoreAudit) -> None:
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_quick_plans_as_full_does(case: Case, tmp_path: Path) -> None:
-    asked = AuditRequest("store", StoreLocation(str(case.unpack(tmp_path))), case.release, case.broker_conf)
-    assert_quick_is_as_full(run_audit(asked).outcome(), run_audit(replace(asked, level="quick")))
+def test_quick_plans_as_full_does(case: Case, audited: Callable[[Case], Audited]) -> None:
+    full = audited(case)
+    assert_quick_is_as_full(full.outcome, run_audit(replace(full.audit.request, level="quick")))
 
 
 def test_quick_plans_as_full_does_for_random_damaged_stores(tmp_path: Path) -> None:

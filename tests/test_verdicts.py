@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,13 @@ PROMISES = [
 
 
 @pytest.mark.parametrize(("case", "other"), PROMISES)
-def test_code_0_or_10_promises_a_start_that_loses_nothing(case: Case, other: str | None, tmp_path: Path) -> None:
-    root = case.unpack(tmp_path)
-    others = ((other, None),) if other is not None and "storeType" not in case.broker_conf else ()
-    for release, conf in ((case.release, case.broker_conf), *others):
-        done = audit(root, release, conf)
-        outcome = done.outcome
+def test_code_0_or_10_promises_a_start_that_loses_nothing(
+    case: Case, other: str | None, audited: Callable[[Case], Audited]
+) -> None:
+    own = audited(case)
+    others = [audit(own.root, other, None)] if other is not None and "storeType" not in case.broker_conf else []
+    for done in (own, *others):
+        outcome, release = done.outcome, done.audit.request.release
         broker = outcome.plan["broker"]
         if broker is not None and broker["starts"]:
             found = losses(done)

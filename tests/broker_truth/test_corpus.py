@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -129,15 +128,3 @@ def test_plan_under_another_release(case: Case, release: str, unpacked: Callable
     for moment, queues in (("after_load", said["queues"]), ("after_dispatch", later)):
         theirs = {(topic, int(q)): tuple(v[:3]) for topic, by_id in queues.items() for q, v in by_id.items()}
         assert by_queue(broker[moment]) == theirs, moment
-
-
-@pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], Path]:
-    """The case's store, unpacked once: nothing changes it."""
-    return cache(lambda case: case.unpack(tmp_path_factory.mktemp("store")))
-
-
-@pytest.fixture(scope="module")
-def audited(unpacked: Callable[[Case], Path]) -> Callable[[Case], Audited]:
-    """The audit of the case under its own release, made once."""
-    return cache(lambda case: product.audit(unpacked(case), case.release, case.broker_conf))

@@ -36,28 +36,18 @@ CASES = with_settings(RELEASES, SETTINGS)
 Made = tuple[Path, str, str]  # a store, its broker.conf, and what was done to it
 
 
-@pytest.mark.broker
+@pytest.mark.parametrize("numbers", [pytest.param(SOME, marks=pytest.mark.broker), pytest.param(MANY, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(("release", "more"), CASES)
-def test_the_plan_is_what_the_release_does(release: str, more: str, jvm_of: Callable[[str], Jvm], tmp_path: Path) -> None:
-    hold(release, (random_made(tmp_path / f"{number}", release, number, more) for number in SOME), jvm_of)
+def test_the_plan_is_what_the_release_does(
+    release: str, more: str, numbers: range, jvm_of: Callable[[str], Jvm], tmp_path: Path
+) -> None:
+    hold(release, (random_made(tmp_path / f"{number}", release, number, more) for number in numbers), jvm_of)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize(("release", "more"), CASES)
-def test_the_plans_of_many_are(release: str, more: str, jvm_of: Callable[[str], Jvm], tmp_path: Path) -> None:
-    hold(release, (random_made(tmp_path / f"{number}", release, number, more) for number in MANY), jvm_of)
-
-
-@pytest.mark.broker
+@pytest.mark.parametrize("numbers", [pytest.param(SOME, marks=pytest.mark.broker), pytest.param(MANY, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("release", ROCKSDB_RELEASES)
-def test_so_it_is_with_queues_in_rocksdb(release: str, jvm_of: Callable[[str], Jvm], tmp_path: Path) -> None:
-    hold(release, (_in_rocksdb(tmp_path / f"{number}", release, number) for number in SOME), jvm_of)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("release", ROCKSDB_RELEASES)
-def test_so_it_is_with_those_of_many(release: str, jvm_of: Callable[[str], Jvm], tmp_path: Path) -> None:
-    hold(release, (_in_rocksdb(tmp_path / f"{number}", release, number) for number in MANY), jvm_of)
+def test_so_it_is_with_queues_in_rocksdb(release: str, numbers: range, jvm_of: Callable[[str], Jvm], tmp_path: Path) -> None:
+    hold(release, (_in_rocksdb(tmp_path / f"{number}", release, number) for number in numbers), jvm_of)
 
 
 def random_made(folder: Path, release: str, number: int, more: str) -> Made:

@@ -23,22 +23,12 @@ def _network() -> None:
     own_network.needed()
 
 
-@pytest.mark.broker
+@pytest.mark.parametrize("numbers", [pytest.param(SOME, marks=pytest.mark.broker), pytest.param(MANY, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("release", RELEASES)
-def test_the_plan_is_what_the_release_does(release: str, tmp_path: Path) -> None:
-    _hold(release, SOME, tmp_path)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("release", RELEASES)
-def test_the_plans_of_many_are(release: str, tmp_path: Path) -> None:
-    _hold(release, MANY, tmp_path)
-
-
-def _hold(release: str, numbers: range, folder: Path) -> None:
+def test_the_plan_is_what_the_release_does(release: str, numbers: range, tmp_path: Path) -> None:
     cases, wrong, started = [], list[str](), 0
     for number in numbers:
-        store, done = random_ledger(folder / f"{number}" / "audited", Random(f"ledger/{release}/{number}"), release)
+        store, done = random_ledger(tmp_path / f"{number}" / "audited", Random(f"ledger/{release}/{number}"), release)
         conf = store.broker_conf + conf_of(DLEDGER)
         audit = product.audit(store.root, release, conf)
         assert audit.broker is not None, (number, done, audit.incomplete)

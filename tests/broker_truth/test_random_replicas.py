@@ -50,20 +50,10 @@ def _network() -> None:
     own_network.needed()
 
 
-@pytest.mark.broker
+@pytest.mark.parametrize("numbers", [pytest.param(SOME, marks=pytest.mark.broker), pytest.param(MANY, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(("release", "more"), CASES)
-def test_the_plan_is_what_the_release_does(release: str, more: str, tmp_path: Path) -> None:
-    _hold(release, more, SOME, tmp_path)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("release", "more"), CASES)
-def test_the_plans_of_many_are(release: str, more: str, tmp_path: Path) -> None:
-    _hold(release, more, MANY, tmp_path)
-
-
-def _hold(release: str, more: str, numbers: range, folder: Path) -> None:
-    replicas, wrong = [_replica(folder / f"{number}", release, more, number) for number in numbers], list[str]()
+def test_the_plan_is_what_the_release_does(release: str, more: str, numbers: range, tmp_path: Path) -> None:
+    replicas, wrong = [_replica(tmp_path / f"{number}", release, more, number) for number in numbers], list[str]()
     asked, whole = replicas, 0
     for _ in range(ATTEMPTS):
         followed = own_network.run(follow, release, class_path(release), [replica.started() for replica in asked], WAITS)

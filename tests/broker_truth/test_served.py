@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from store_io.messages.served.broker_view import SERVED, BrokerView, Served
-from tests.support.answers import product
+from tests.support.answers.product import Audited
 from tests.support.stores import corpus_tools
 from tests.support.stores.corpus_tools import Case
 
@@ -18,10 +19,6 @@ PULL = 16  # messages that the recording consumer asked for at a time
 KEYED = 64
 CASES = [case for case in corpus_tools.plain_cases() if case.expected.get("served")]
 MANY_KEYS, MANY_KEYS_SOAK = 1200, 1800  # stores with more are served by queue only here
-
-
-def view_of(case: Case, root: Path) -> BrokerView:
-    return BrokerView(product.audit(root, case.release, case.broker_conf).audit, PULL)
 
 
 def line(root: Path, one: Served) -> str:
@@ -46,16 +43,16 @@ SERVED_CASES = [pytest.param(case, MANY_KEYS, id=case.name) for case in CASES] +
 
 
 @pytest.mark.parametrize(("case", "most_keys"), SERVED_CASES)
-def test_served_by_queue_and_by_key(case: Case, most_keys: int, tmp_path: Path) -> None:
-    root, recorded = case.unpack(tmp_path), case.expected["served"]
+def test_served_by_queue_and_by_key(case: Case, most_keys: int, audited: Callable[[Case], Audited]) -> None:
+    audit, recorded = audited(case), case.expected["served"]
     lines: dict[str, list[str]] = defaultdict(list)
     hits = misses = full = 0
-    with view_of(case, root) as view:
+    with BrokerView(audit.audit, PULL) as view:
         queues = view.queues()
         for one in view.read([(key, 0, 1 << 62) for key in queues]):
             if one.status != SERVED or one.message is None:
                 continue
-            lines[f"{one.topic}-{one.queue_id}"].append(line(root, one))
+            lines[f"{one.topic}-{one.queue_id}"].append(line(audit.root, one))
             if asked_for(case) > most_keys:
                 continue
             properties = one.message.properties

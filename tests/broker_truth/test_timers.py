@@ -6,10 +6,11 @@ import shutil
 import struct
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,9 +43,9 @@ def key(number: int) -> str:
 class Run:
     """A store with its timers, from load to stop or kill."""
 
-    def __init__(self, release: str, root: Path):
+    def __init__(self, release: str, root: Path, settings: str | Mapping[str, Any] = CONF):
         self.jvm = Jvm(release)
-        self.broker: Broker = self.jvm.broker(root, CONF)
+        self.broker: Broker = self.jvm.broker(root, settings)
         assert self.broker.load() and self.broker.load_timers()
         self.broker.start()
         self.broker.start_timers()

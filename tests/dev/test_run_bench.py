@@ -119,14 +119,13 @@ def test_a_failing_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monk
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "jobs.entry", "bench", "--size", "3", "--only", "scan", "--dir", str(tmp_path)]
     run = subprocess.Popen(words, cwd=environment.ROOT, env={**os.environ, "PYTHONPATH": str(environment.ROOT)})
     try:
         until(lambda: list(tmp_path.glob("*/scan/commitlog/*")) or run.poll() is not None, "it has begun to write")
-        run.send_signal(number)
-        assert run.wait(PATIENCE_SECONDS) == 128 + number
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM
     finally:
         run.kill()
         run.wait()

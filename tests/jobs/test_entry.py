@@ -8,9 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +21,6 @@ from jobs.cli.options import COMMANDS
 from jobs.cli.stores import StoreArgument
 from jobs.commands import audit
 from jobs.installation import SPEAKER
-from jobs.runtime import faults, interrupts
 from jobs.runtime import setup as environment
 from schemas.rows import AuditOutcome
 from store_io.base.errors import StoreError
@@ -65,17 +62,20 @@ def test_every_command_has_its_own_usage_and_makes_nothing(
 # ---- the unexpected --------------------------------------------------------------------------------------------
 
 
+PROBLEMS = [
+    (KeyError("x"), "KeyError: 'x'"),
+    (ValueError("one\ntwo"), "ValueError: one"),
+    (OSError(28, "No space left on device", "/x"), "OSError: No space left on device"),
+    (MemoryError(), "MemoryError"),
+    (Gone(), "Gone"),
+]
+GUARDED = [c for c in COMMANDS if c not in ("audit", "notebook", "test")]
+
+
 @pytest.mark.parametrize(
-    ("problem", "said"),
-    [
-        (KeyError("x"), "KeyError: 'x'"),
-        (ValueError("one\ntwo"), "ValueError: one"),
-        (OSError(28, "No space left on device", "/x"), "OSError: No space left on device"),
-        (MemoryError(), "MemoryError"),
-        (Gone(), "Gone"),
-    ],
+    ("command", "problem", "said"),
+    [(command, *PROBLEMS[number % len(PROBLEMS)]) for number, command in enumerate(GUARDED)],  # each problem in some of them
 )
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c not in ("audit", "notebook", "test")])
 def test_the_unexpected_is_one_sentence_and_3(
     command: str, problem: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -119,18 +119,6 @@ def test_a_result_that_stands_keeps_its_code(tmp_path: Path, monkeypatch: pytest
     assert json.loads((tmp_path / "out" / "result.json").read_text())["problems"] == ["whole"]
 
 
-def test_what_spark_says_of_a_cause_is_its_first_line() -> None:
-    def java(message: str | None, cause: Any = None) -> Any:
-        kind = SimpleNamespace(getName=lambda: "java.io.EOFException")
-        return SimpleNamespace(getMessage=lambda: message, getCause=lambda: cause, getClass=lambda: kind)
-
-    problem: Any = RuntimeError("asked in vain")
-    problem.java_exception = java("outer", java("inner\n\tat here"))
-    assert faults.reason(problem) == "inner"
-    problem.java_exception = java("outer", java(None))
-    assert faults.reason(problem) == "java.io.EOFException"
-
-
 # ---- signals ---------------------------------------------------------------------------------------------------
 
 SLEEPER = """
@@ -145,16 +133,25 @@ sys.exit(entry.main(["export", "x"]))
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize(
-    "work",
+    ("work", "number", "code"),
     [
-        "time.sleep(60)",
+        ("time.sleep(60)", signal.SIGINT, 130),
+        ("time.sleep(60)", signal.SIGTERM, 143),
         # what Python drops, because nothing can catch it there, is met at the next step
-        "sys.unraisablehook = lambda _: None\n    class A:\n        def __del__(self): time.sleep(60)\n    A()\n"
-        "    interrupts.check(); time.sleep(60)",
-        "try: time.sleep(60)\n    except BaseException: raise RuntimeError('what the interrupted call made of it')",
-        "exec('time.sleep(60)')",  # each dataclass is made so; CPython marks what an interrupt leaves
+        (
+            "sys.unraisablehook = lambda _: None\n    class A:\n        def __del__(self): time.sleep(60)\n    A()\n"
+            "    interrupts.check(); time.sleep(60)",
+            signal.SIGINT,
+            130,
+        ),
+        (
+            "try: time.sleep(60)\n    except BaseException: raise RuntimeError('what the interrupted call made of it')",
+            signal.SIGTERM,
+            143,
+        ),
+        # each dataclass is made so; CPython marks what an interrupt leaves
+        ("exec('time.sleep(60)')", signal.SIGINT, 130),
     ],
 )
 def test_a_signal_ends_any_command_with_its_code(tmp_path: Path, work: str, number: signal.Signals, code: int) -> None:
@@ -171,17 +168,6 @@ def test_a_signal_ends_any_command_with_its_code(tmp_path: Path, work: str, numb
     process.send_signal(number)
     _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, errors) == (code, "")
-
-
-def test_signals_are_heard_only_while_a_command_runs() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), interrupts.heard():
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(5)
-    assert signal.getsignal(signal.SIGTERM) is before and interrupts.exit_code() == 143
-    with interrupts.heard():
-        interrupts.check()
-        assert not interrupts.came()
 
 
 def test_a_store_error_is_its_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,11 +100,13 @@ def test_what_a_user_asks_for_stays(tmp_path: Path) -> None:
     assert said["ports"][0] >= 3 and said["ports"][1:] == [1, 1], "the driver's server of accumulators, the workers' daemon"
 
 
-@pytest.mark.parametrize("setting", ["spark.python.use.daemon=false", "spark.python.daemon.module=pyspark.daemon"])
-def test_a_users_own_workers_have_the_login(setting: str, tmp_path: Path) -> None:
-    said = asked(tmp_path, "--conf", setting)
+def test_a_users_own_workers_have_the_login_and_a_session_that_is_open_shows_none(tmp_path: Path) -> None:
+    """Who turns authentication off asks for no keys in the configuration."""
+    said = asked(tmp_path, "--conf", "spark.python.daemon.module=pyspark.daemon", "--conf", "spark.authenticate=false")
+    assert said["login"] == SECRET and said["hadoop"] is None and SECRET not in said["settings"] + said["block"]
+
+
+@pytest.mark.soak
+def test_workers_without_a_daemon_have_the_login(tmp_path: Path) -> None:
+    said = asked(tmp_path, "--conf", "spark.python.use.daemon=false")
     assert said["login"] == SECRET and said["hadoop"] is None and SECRET not in said["settings"]
-
-
-def test_a_user_may_leave_out_the_secret_alone(tmp_path: Path) -> None:
-    assert SECRET not in asked(tmp_path, "--conf", "spark.authenticate=false")["block"]

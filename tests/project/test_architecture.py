@@ -89,17 +89,18 @@ def test_imports_point_one_way(package: str) -> None:
         assert not wrong, f"{path.relative_to(ROOT)} imports {wrong}"
 
 
-def test_folders_import_from_those_before_them() -> None:
-    folders = {path.name for path in (ROOT / "store_io").iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert folders == set(ORDER)
+@pytest.mark.parametrize(("package", "order"), [("store_io", ORDER), ("jobs", JOBS_ORDER)])
+def test_folders_import_from_those_before_them(package: str, order: tuple[str, ...]) -> None:
+    folders = {path.name for path in (ROOT / package).iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == set(order)
     rebuilds = rebuilding_modules()
-    for path in modules("store_io"):
-        name = ".".join(path.relative_to(ROOT / "store_io").with_suffix("").parts)
+    for path in modules(package):
+        name = ".".join(path.relative_to(ROOT / package).with_suffix("").parts)
         own = "repair" if name in rebuilds else name.partition(".")[0]
-        if own not in ORDER:  # a module beside the folders may use all of them
+        if own not in order:  # a module beside the folders may use all of them
             continue
-        used = {other.split(".")[1] for other in imported(path) if other.startswith("store_io.")}
-        later = used - set(ORDER[: ORDER.index(own) + 1])
+        used = {other.split(".")[1] for other in imported(path) if other.startswith(f"{package}.")} & folders
+        later = used - set(order[: order.index(own) + 1])
         assert not later, f"{path.relative_to(ROOT)} imports {later}"
         if own != "repair":
             above = {other for other in imported(path) if other.removeprefix("store_io.") in rebuilds}
@@ -177,42 +178,6 @@ def test_the_writer_of_new_stores_opens_no_source() -> None:
     assert not opened
     origins = {ast.unparse(node.args[0]) for name, node in calls(path) if name == "os.open"}
     assert origins == {"self._full(path)", "full", "path", "path / _LOCK"}
-
-
-def test_scratch_files_are_written_into_a_temporary_folder_alone() -> None:
-    path = ROOT / "store_io" / "rocksdb" / "private_folder.py"
-    made = {name: node for name, node in calls(path) if name in OPENERS or name.rsplit(".", 1)[-1] in CHANGERS | {"symlink"}}
-    assert set(made) == {"os.open", "os.symlink", "self._folder.remove"}
-    assert ast.unparse(made["os.open"].args[0]) == "os.path.join(self.path, name)"
-    assert ast.unparse(made["os.symlink"].args[1]) == "os.path.join(self.path, _name(file))"
-    folder = ROOT / "store_io" / "base" / "scratch.py"
-    assert [name for name, _ in calls(folder) if name.startswith("tempfile.mk")] == ["tempfile.mkdtemp"]
-    assert {ast.unparse(node.args[0]) for name, node in calls(folder) if name == "os.open"} == {
-        "f'{self.path}/{_LOCK}'",
-        "f'{path}/{_LOCK}'",
-    }
-
-
-def test_what_is_spilled_lies_in_files_without_a_name() -> None:
-    path = ROOT / "store_io" / "base" / "spill.py"
-    assert {name for name, _ in calls(path) if name.startswith("tempfile.")} == {"tempfile.TemporaryFile"}
-    assert not [name for name, _ in calls(path) if name in OPENERS or name.rsplit(".", 1)[-1] in CHANGERS]
-
-
-def test_compiled_code_is_written_beside_its_name_alone() -> None:
-    """A new file of a name of its own, which then takes the name that it is to have; what is removed has the function's name."""
-    found = list(calls(ROOT / "store_io" / "base" / "compiled" / "code_files.py"))
-    made = {(name, ast.unparse(node.args[0])) for name, node in found if name.rsplit(".", 1)[-1] in CHANGERS}
-    folder = "os.path.dirname(path)"
-    changed = {
-        ("os.makedirs", folder),
-        ("os.chmod", "name"),
-        ("os.replace", "name"),
-        ("os.unlink", "name"),
-        ("os.unlink", "older"),
-    }
-    assert made == changed
-    assert [ast.unparse(k.value) for name, node in found if name == "tempfile.mkstemp" for k in node.keywords][:1] == [folder]
 
 
 # native: for the length of a call.  queue_probe: of bytes that the probe holds.  The others call C functions with an array that

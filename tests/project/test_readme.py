@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -43,14 +44,18 @@ def commands_of_readme() -> list[tuple[str, str]]:
 @pytest.mark.spark
 @pytest.mark.skipif(not environment.is_ready(), reason="needs the environment that spark-submit.sh makes")
 def test_the_first_command_shows_its_real_output(tmp_path: Path) -> None:
+    """A user's own Spark and Python are no part of it, and no word of Spark's reaches the terminal."""
     (command, shown), *_ = commands_of_readme()
     words = shlex.split(command)
     assert words[:2] == ["./spark-submit.sh", "audit"] and words[-2:] == ["--out", "out"]
     out = tmp_path / "out"
-    done = subprocess.run([*words[:-1], str(out)], cwd=environment.ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 20, done.stderr
+    own = {**os.environ, "SPARK_HOME": str(tmp_path), "PYSPARK_PYTHON": "/bin/false"}
+    done = subprocess.run([*words[:-1], str(out)], cwd=environment.ROOT, env=own, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (20, "")
     assert steady(done.stdout) == steady(shown)
-    assert json.loads((out / "result.json").read_text())["complete"] is True
+    result = json.loads((out / "result.json").read_text())
+    assert (result["exit_code"], result["complete"]) == (20, True)
+    assert sorted(os.listdir(out)) == ["index.html", "result.json", "store", "tables"]
 
 
 def test_commands_about_single_messages_show_their_real_output(

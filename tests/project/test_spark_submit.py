@@ -46,36 +46,36 @@ def bare_path(tmp_path: Path) -> Path:
 
 
 def fake_python(folder: Path, name: str, answer: str, version: str) -> None:
-    (folder / name).write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo Python {version} || echo "{answer} {version}"\n')
+    (folder / name).write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo Python {version} || {answer} {version[0]}\n')
     (folder / name).chmod(0o755)
 
 
 # ---- finding a Python ------------------------------------------------------------------------------------------
 
 
-def test_no_python(bare_path: Path, tmp_path: Path) -> None:
+NEEDED = "Python 3.11 to 3.14 is needed on the PATH\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "version", "said"),
+    [
+        ("", "", "", "no Python on the PATH; Python 3.11 to 3.14 is needed\n"),
+        ("python3", "echo False", "3.9.2", f"{{}}/python3 is Python 3.9.2; {NEEDED}"),
+        ("python", "exit", "2.7.18 >&2", f"{{}}/python is Python 2.7.18; {NEEDED}"),  # as Python 2, which has no -I, and says so
+        ("python3", "echo lacking", "3.12.1", "{}/python3 has no venv module; install it (Debian, Ubuntu: apt-get install"),
+    ],
+    ids=["none", "old", "cannot be asked", "without venv"],
+)
+def test_no_fitting_python(name: str, answer: str, version: str, said: str, bare_path: Path, tmp_path: Path) -> None:
+    if name:
+        fake_python(bare_path, name, answer, version)
     done = run(["audit"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "spark-submit.sh: no Python on the PATH; Python 3.11 to 3.14 is needed\n"
-
-
-def test_only_an_old_python(bare_path: Path, tmp_path: Path) -> None:
-    fake_python(bare_path, "python3", "False", "3.9.2")
-    done = run(["audit"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
-    assert done.returncode == 3
-    assert done.stderr == f"spark-submit.sh: {bare_path}/python3 is Python 3.9.2; Python 3.11 to 3.14 is needed on the PATH\n"
-
-
-def test_a_python_without_venv(bare_path: Path, tmp_path: Path) -> None:
-    fake_python(bare_path, "python3", "lacking", "3.12.1")
-    done = run(["audit"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
-    assert done.returncode == 3
-    assert done.stderr.startswith(f"spark-submit.sh: {bare_path}/python3 has no venv module; install it")
-    assert done.stderr.count("\n") == 1
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert done.stderr.startswith(f"spark-submit.sh: {said.format(bare_path)}")
 
 
 def test_a_fitting_python_behind_an_old_one_is_found(bare_path: Path, tmp_path: Path) -> None:
-    fake_python(bare_path, "python3", "False", "3.9.2")
+    fake_python(bare_path, "python3", "echo False", "3.9.2")
     (bare_path / "python3.12").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (bare_path / "python3.12").chmod(0o755)
     done = run(["audit", "x", "--ot", "y"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
@@ -112,14 +112,6 @@ def test_a_python_is_asked_without_the_code_of_the_current_folder(bare_path: Pat
     done = subprocess.run([SCRIPT, "audit", "x", "--ot", "y"], cwd=hostile, env=variables, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, "spark-submit.sh: unknown option '--ot' (did you mean --out?)\n")
     assert (tmp_path / "asked").read_text().splitlines()[1] == f"{hostile} -I" and not (tmp_path / "ran").exists()
-
-
-def test_a_python_that_cannot_be_asked_is_too_old(bare_path: Path, tmp_path: Path) -> None:
-    """As Python 2, which has no -I."""
-    (bare_path / "python").write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 2.7.18 >&2 || exit 2\n')
-    (bare_path / "python").chmod(0o755)
-    done = run(["audit"], PATH=str(bare_path), STORE_AUDIT_HOME=str(tmp_path / "home"))
-    assert done.stderr == f"spark-submit.sh: {bare_path}/python is Python 2.7.18; Python 3.11 to 3.14 is needed on the PATH\n"
 
 
 def test_the_command_line_is_checked_with_the_standard_library_alone() -> None:
@@ -167,29 +159,6 @@ def test_a_usage_error_is_one_sentence_and_2(words: list[str]) -> None:
     done = run(words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("spark-submit.sh: ") and done.stderr.count("\n") == 1
-
-
-@needs_environment
-@pytest.mark.spark
-def test_an_audit_by_the_script(tmp_path: Path) -> None:
-    out = tmp_path / "an out"
-    words = [
-        "audit",
-        str(EXAMPLE / "store"),
-        "--release",
-        "4.9.8",
-        "--broker-conf",
-        str(EXAMPLE / "broker.conf"),
-        "--out",
-        str(out),
-    ]
-    done = run(["--master", "local[1]", *words], SPARK_HOME=str(tmp_path), PYSPARK_PYTHON="/bin/false")
-    assert done.returncode == 20, done.stderr
-    assert done.stderr == "", "Spark's own words reached the terminal"
-    assert "530831" in done.stdout and "\x1b" not in done.stdout
-    result = json.loads((out / "result.json").read_text())
-    assert (result["exit_code"], result["complete"]) == (20, True)
-    assert sorted(os.listdir(out)) == ["index.html", "result.json", "store", "tables"]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from store_io.audit.audit_store import run_local
 from store_io.base.errors import StoreError
 from store_io.model.audit_request import AuditRequest
 from store_io.source.byte_source import StoreLocation
+from tests.support.answers.product import Audited
 from tests.support.answers.promises import RUN, broken_promises, schema_faults
 from tests.support.handmade import samples
 from tests.support.stores.corpus_tools import Case, cases
@@ -31,10 +32,9 @@ from tests.support.texts.json_schemas import SCHEMAS, faults
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
-def test_what_is_written_of_a_real_store(case: Case, tmp_path: Path) -> None:
-    root = case.unpack(tmp_path)
-    outcome = run_local(AuditRequest(case.name, StoreLocation(str(root)), case.release, case.broker_conf))
-    assert broken_promises(root, outcome) == []
+def test_what_is_written_of_a_real_store(case: Case, audited: Callable[[Case], Audited]) -> None:
+    audit = audited(case)
+    assert broken_promises(audit.root, audit.outcome) == []
 
 
 def test_the_corpus_has_every_kind_of_outcome(tmp_path: Path) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker_truth.harness.real_broker import Jvm, Put, conf_of
+from tests.broker_truth.harness.real_broker import Put, conf_of
 from tests.broker_truth.harness.repairs import repair
+from tests.broker_truth.test_timers import Run
 from tests.support.answers import product
 from tests.support.answers.product import Audited
 from tests.support.damage import remove
@@ -25,20 +26,9 @@ EACH, OVERDUE = 10, 3
 DUE, LATER = 4, 45  # seconds from when they are sent
 
 
-class Run:
+def begun(release: str, root: Path) -> Run:
     """One life of a broker, with its timers."""
-
-    def __init__(self, release: str, root: Path):
-        self.jvm = Jvm(release)
-        self.broker = self.jvm.broker(root, SETTINGS)
-        assert self.broker.load() and self.broker.load_timers()
-        self.broker.start()
-        self.broker.start_timers()
-
-    def delivered(self) -> Counter[str]:
-        """Bodies in the real topic."""
-        queue = self.broker.serve(keys=False).queues.get((TOPIC, 0))
-        return Counter(m.record.body.decode() for m in queue.messages) if queue is not None else Counter()
+    return Run(release, root, SETTINGS)
 
 
 def timer(name: str, out: int) -> Put:
@@ -53,7 +43,7 @@ def written(release: str, root: Path) -> int:
     (live / "config").mkdir(parents=True)
     check = struct.pack(">4q", int(time.time()) * 1000, 0, 0, 0)  # else it goes through the slots of seven days first
     (live / "config" / "timercheck").write_bytes(check.ljust(4096, b"\0"))
-    run = Run(release, live)
+    run = begun(release, live)
     now = int(time.time()) * 1000
     puts = [timer(f"due {n}", now + DUE * 1000) for n in range(EACH)]
     puts += [timer(f"later {n}", now + LATER * 1000) for n in range(EACH)]
@@ -71,7 +61,7 @@ def written(release: str, root: Path) -> int:
     shutil.copytree(live, root / "stopped")
     shutil.copytree(live, root / "gone")
     remove(root / "gone" / "rocksdbstore")
-    again = Run(release, live)  # from now on the checkpoint in files says, too, that these messages were taken
+    again = begun(release, live)  # from now on the checkpoint in files says, too, that these messages were taken
     time.sleep(1.5)
     again.broker.shutdown()
     again.jvm.close()
@@ -86,7 +76,7 @@ def never_delivered(release: str, root: Path) -> None:
     (late / "config").mkdir(parents=True)
     check = struct.pack(">4q", int(time.time()) * 1000, 0, 0, 0)
     (late / "config" / "timercheck").write_bytes(check.ljust(4096, b"\0"))
-    run, due = Run(release, late), int(time.time()) * 1000 + 6000
+    run, due = begun(release, late), int(time.time()) * 1000 + 6000
     run.broker.put([timer(f"late {n}", due) for n in range(EACH)])
     time.sleep(2)
     run.broker.shutdown()
@@ -112,7 +102,7 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         assert done.exit_code == 0 and done.report["timers"]["rebuilt"]
         audits[f"{case}-repaired"] = product.audit(folder / f"{case}-repaired", request.param, conf_of(SETTINGS))
     with ThreadPoolExecutor(len(audits)) as threads:
-        runs = list(threads.map(lambda case: Run(request.param, folder / case), audits))
+        runs = list(threads.map(lambda case: begun(request.param, folder / case), audits))
         time.sleep(max(0.0, last / 1000 + 4 - time.time()))
         bodies = [run.delivered() for run in runs]
         for run in runs:
@@ -128,24 +118,20 @@ def fates(audit: Audited) -> dict[str, int]:
     return {name: row["messages"] for name, row in audit.outcome.timers.items() if isinstance(row, dict) and row["messages"]}
 
 
-def test_after_a_clean_stop_what_was_due_when_it_was_sent_comes_twice(seen: Seen) -> None:
-    audit, delivered = seen["stopped"]
-    assert audit.above_note == [] and not audit.incomplete
-    assert fates(audit) == {"waiting": EACH, "again": OVERDUE}
-    assert delivered == names("due", EACH, 1) + names("later", EACH, 1) + names("overdue", OVERDUE, 2)
-
-
-def test_after_a_kill_all_that_was_delivered_comes_twice(seen: Seen) -> None:
-    audit, delivered = seen["killed"]
-    assert audit.above_note == [] and not audit.incomplete
-    assert fates(audit) == {"waiting": EACH, "again": EACH + OVERDUE}
-    assert delivered == names("due", EACH, 2) + names("later", EACH, 1) + names("overdue", OVERDUE, 2)
-
-
-def test_without_the_database_all_are_taken_again_as_the_checkpoint_in_files_says(seen: Seen) -> None:
-    audit, delivered = seen["gone"]
-    assert fates(audit) == {"waiting": EACH, "again": EACH + OVERDUE}
-    assert delivered == names("due", EACH, 2) + names("later", EACH, 1) + names("overdue", OVERDUE, 2)
+@pytest.mark.parametrize(
+    ("case", "again"),
+    [
+        ("stopped", {"overdue": OVERDUE}),  # what was due when it was sent comes twice
+        ("killed", {"due": EACH, "overdue": OVERDUE}),  # all that was delivered does
+        ("gone", {"due": EACH, "overdue": OVERDUE}),  # without the database all are taken again, as the checkpoint in files says
+    ],
+)
+def test_what_comes_twice(case: str, again: dict[str, int], seen: Seen) -> None:
+    audit, delivered = seen[case]
+    assert case == "gone" or audit.above_note == [] and not audit.incomplete
+    assert fates(audit) == {"waiting": EACH, "again": sum(again.values())}
+    sent = names("due", EACH, 1) + names("later", EACH, 1) + names("overdue", OVERDUE, 1)
+    assert delivered == sum((names(kind, count, 1) for kind, count in again.items()), sent)
 
 
 def test_without_the_database_what_the_checkpoint_in_files_counts_as_taken_is_never_delivered(seen: Seen) -> None:

@@ -130,8 +130,6 @@ def test_storage_options_that_do_not_work_there_are_in_the_drivers_result(
 
 def test_the_packages_work_from_their_zip(tmp_path: Path) -> None:
     path = zip_packages(tmp_path)
-    first = Path(path).read_bytes()
-    assert Path(zip_packages(tmp_path)).read_bytes() == first
     check = "import jobs.runtime.session, store_io.broker.releases, schemas.rows; print(jobs.runtime.session.__file__)\n"
     check += (
         "from jobs.report.pages.page import template_text; assert template_text('macros.html') and template_text('style.css')"

@@ -8,11 +8,13 @@ import io
 import json
 import os
 import pickle
+import shutil
 import tracemalloc
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +37,26 @@ from tests.support.processes.deadly_tasks import fleet
 from tests.support.stores.corpus_tools import cases
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreArgument, ...]:
+    """Two stores for all tests that leave them as they are."""
+    return fleet(tmp_path_factory.mktemp("fleet"))[:2]
+
+
 @pytest.fixture
-def asked(tmp_path: Path) -> AuditOptions:
-    stores = fleet(tmp_path / "fleet")[:2]
-    return AuditOptions(stores, str(tmp_path / "out"), run_id="night", run_id_named=True)
+def asked(written: tuple[StoreArgument, ...], tmp_path: Path) -> AuditOptions:
+    return AuditOptions(written, str(tmp_path / "out"), run_id="night", run_id_named=True)
 
 
+@cache
 def audited(store: StoreArgument) -> StoreAudit:
     return run_audit(AuditRequest(store.name, StoreLocation(store.path, store.parts), store.release, store.broker_conf))
+
+
+def copied(asked: AuditOptions, folder: Path) -> AuditOptions:
+    """The same of copies of the stores, which a test changes."""
+    stores = tuple(replace(store, path=str(shutil.copytree(store.path, folder / store.name))) for store in asked.stores)
+    return replace(asked, stores=stores)
 
 
 def folder(asked: AuditOptions) -> OutputFolder:
@@ -54,6 +68,10 @@ def folder(asked: AuditOptions) -> OutputFolder:
 @pytest.fixture
 def outcomes(asked: AuditOptions) -> list[AuditOutcome]:
     """Kept, of both stores."""
+    return keep(asked)
+
+
+def keep(asked: AuditOptions) -> list[AuditOutcome]:
     kept, found = FinishedStores(folder(asked), asked), []
     kept.take({})
     for store in asked.stores:
@@ -103,8 +121,10 @@ def spoil(asked: AuditOptions) -> None:
 
 @pytest.mark.parametrize("change", [touch, add, tables, cut, spoil])
 def test_a_store_that_changed_or_was_not_kept_whole_is_read_again(
-    asked: AuditOptions, outcomes: list[AuditOutcome], change: Callable[[AuditOptions], None]
+    asked: AuditOptions, tmp_path: Path, change: Callable[[AuditOptions], None]
 ) -> None:
+    asked = copied(asked, tmp_path)
+    outcomes = keep(asked)
     change(asked)
     assert taken(asked) == {1: outcomes[1]}
 
@@ -229,7 +249,9 @@ def test_an_incomplete_outcome_is_not_kept(asked: AuditOptions, outcomes: list[A
     assert not kept_file(asked).exists()
 
 
-def test_copies_of_one_log_are_taken_over_together(asked: AuditOptions, outcomes: list[AuditOutcome]) -> None:
+def test_copies_of_one_log_are_taken_over_together(asked: AuditOptions, tmp_path: Path) -> None:
+    asked = copied(asked, tmp_path)
+    outcomes = keep(asked)
     asked = replace(asked, stores=tuple(replace(store, replica_group="g") for store in asked.stores))
     kept = FinishedStores(folder(asked), asked)
     for store, outcome in zip(asked.stores, outcomes, strict=True):

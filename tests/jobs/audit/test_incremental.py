@@ -90,7 +90,7 @@ def test_damage_that_a_later_run_has_found_is_read_whichever_run_is_named(spark_
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert run(spark_session, store, out, "before", since_run="last")["exit_code"] == 0  # what no run has read no run can know
     assert run(spark_session, store, out, "found")["exit_code"] == 20
-    for run_id, since in (("four", "sound"), ("five", "last"), ("six", "before"), ("seven", "last")):
+    for run_id, since in (("four", "sound"), ("six", "before"), ("seven", "last")):
         told = run(spark_session, store, out, run_id, since_run=since)
         assert told["exit_code"] == 20 and told["stores"][0]["not_read"]["reused_segments"] > 0
         assert [row["verified_run"] for row in segments(out, run_id) if row["base_offset"] == 16384] == [run_id]

@@ -52,10 +52,11 @@ def damaged(store: StoreArgument, file: str, at: int) -> None:
     path.write_bytes(data)
 
 
-@pytest.fixture
-def stores(tmp_path: Path) -> list[StoreArgument]:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> list[StoreArgument]:
     """Sound ones, damaged ones, and such as cannot be audited."""
-    found = [made(tmp_path, number) for number in range(FEW_STORES + 2)]
+    folder = tmp_path_factory.mktemp("stores")
+    found = [made(folder, number) for number in range(FEW_STORES + 2)]
     damaged(found[1], "commitlog", 700)
     damaged(found[2], "consumequeue/T1/0", 25)
     shutil.rmtree(Path(found[3].path) / "index")
@@ -65,8 +66,21 @@ def stores(tmp_path: Path) -> list[StoreArgument]:
     shutil.rmtree(found[6].path)
     Path(found[6].path).mkdir()
     found[7] = replace(found[7], broker_conf="maxIndexNum=-3")
-    found[8] = replace(found[8], path=f"{tmp_path}/not-there")
+    found[8] = replace(found[8], path=f"{folder}/not-there")
     return found
+
+
+@pytest.fixture
+def stores(written: list[StoreArgument]) -> list[StoreArgument]:
+    """All of them: no test changes one."""
+    return [*written]
+
+
+@pytest.fixture(scope="module")
+def rounds(written: list[StoreArgument], tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Path]:
+    """What rounds of tasks say of the stores as they are, and the folder of their files."""
+    out = tmp_path_factory.mktemp("rounds")
+    return audited_fleet(written, out, whole=False), out
 
 
 def texts(out: Path) -> dict[str, bytes]:
@@ -77,17 +91,20 @@ def plain(fleet: Fleet) -> list[Any]:
     return [{**vars(outcome), "seconds": 0, "task_seconds": 0} for outcome in fleet.outcomes]
 
 
-def assert_equal_either_way(stores: list[StoreArgument], folder: Path, **more: Any) -> HereRunner:
+def assert_equal_either_way(
+    stores: list[StoreArgument], folder: Path, known: tuple[Fleet, Path] | None = None, **more: Any
+) -> HereRunner:
+    """known: what rounds say of these stores, if that was worked out before."""
     runner = HereRunner()
     whole = audited_fleet(stores, folder / "whole", runner, **more)
-    rounds = audited_fleet(stores, folder / "rounds", whole=False, **more)
+    rounds, out = known or (audited_fleet(stores, folder / "rounds", whole=False, **more), folder / "rounds")
     assert plain(whole) == plain(rounds) and (whole.problems, whole.copies) == (rounds.problems, rounds.copies)
-    assert texts(folder / "whole") == texts(folder / "rounds")
+    assert texts(folder / "whole") == texts(out)
     return runner
 
 
-def test_one_task_says_what_rounds_say(stores: list[StoreArgument], tmp_path: Path) -> None:
-    runner = assert_equal_either_way(stores, tmp_path)
+def test_one_task_says_what_rounds_say(stores: list[StoreArgument], rounds: tuple[Fleet, Path], tmp_path: Path) -> None:
+    runner = assert_equal_either_way(stores, tmp_path, rounds)
     assert runner.ran == {"StoreTask": len(stores)}, "nothing else is run for stores that one task can audit"
 
 
@@ -128,21 +145,25 @@ def test_copies_of_one_log_are_found_among_them(compare: bool, stores: list[Stor
     assert assert_equal_either_way(groups, tmp_path / "named").ran["StoreTask"] == len(stores) - 2
 
 
-def test_what_is_large_is_for_the_driver(stores: list[StoreArgument], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_large_is_for_the_driver(
+    stores: list[StoreArgument], rounds: tuple[Fleet, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(one_store, "_TEXT_CHARACTERS", 100)  # its files are not rendered by the task
-    assert set(assert_equal_either_way(stores, tmp_path / "texts").ran) == {"StoreTask"}
+    assert set(assert_equal_either_way(stores, tmp_path / "texts", rounds).ran) == {"StoreTask"}
     monkeypatch.setattr(one_store, "MOST_FILES", 3)
-    assert assert_equal_either_way(stores, tmp_path / "files").ran["SegmentTask"] > 0
+    assert assert_equal_either_way(stores, tmp_path / "files", rounds).ran["SegmentTask"] > 0
     monkeypatch.undo()
     monkeypatch.setattr(one_store, "MOST_BYTES", 1 << 10)
-    ran = assert_equal_either_way(stores, tmp_path / "bytes").ran
+    ran = assert_equal_either_way(stores, tmp_path / "bytes", rounds).ran
     assert ran["SegmentTask"] > 0 and ran["RenderTask"] == len(stores), "the driver judges, tasks render"
     few = HereRunner()
     audited_fleet(stores[: FEW_STORES - 1], tmp_path / "few", few)
     assert "StoreTask" not in few.ran
 
 
-def test_a_task_that_is_lost_makes_its_store_one_for_the_driver(stores: list[StoreArgument], tmp_path: Path) -> None:
+def test_a_task_that_is_lost_makes_its_store_one_for_the_driver(
+    stores: list[StoreArgument], rounds: tuple[Fleet, Path], tmp_path: Path
+) -> None:
     calls = [0]
 
     def lost(run: Any) -> bytes:
@@ -151,7 +172,7 @@ def test_a_task_that_is_lost_makes_its_store_one_for_the_driver(stores: list[Sto
 
     runner = HereRunner(lost)
     found = audited_fleet(stores, tmp_path / "lost", runner)
-    assert plain(found) == plain(audited_fleet(stores, tmp_path / "rounds", whole=False))
+    assert plain(found) == plain(rounds[0])
     assert runner.ran["StoreTask"] == len(stores) and runner.ran["SegmentTask"] == 1
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from jobs.audit import run_audit as audit
 from jobs.cli import options
-from jobs.cli.stores import StoreArgument
 from jobs.cli.terminal import GREEN
 from jobs.report.files.ci_files import junit_xml
 from jobs.runtime.session import Session
@@ -105,14 +104,3 @@ def test_copies_that_nobody_grouped_are_compared_and_diverged_ones_are_never_gre
     assert asked is not None
     audit.run_with(spark_session, asked)
     assert "they were not compared: give them one replica_group" in " ".join(capsys.readouterr().out.split())
-
-
-def test_the_copies_of_a_group_are_audited_together() -> None:
-    def store(number: int, group: str = "") -> StoreArgument:
-        return StoreArgument(f"s{number}", f"/{number}", "5.3.3", replica_group=group or None)
-
-    stores = [store(0), store(1, "g"), store(2), store(3, "h"), store(4), store(5, "g"), store(6, "h"), store(7)]
-    found = [[number for number, _ in batch] for batch in audit.batches(stores, 2)]
-    assert found == [[0, 1, 5], [2, 3, 6], [4, 7]]
-    assert [[number for number, _ in batch] for batch in audit.batches(stores)] == [list(range(8))]
-    assert list(audit.batches([])) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.audit.results import not_audited, put_away, read_result, remove_result, write_metrics, write_stopped
+from jobs.audit.results import not_audited, put_away, read_result, remove_result, write_stopped
 from jobs.cli.options import AuditOptions
 from jobs.cli.stores import StoreArgument
 from jobs.report.files.result_files import RunInfo, result_json
@@ -51,14 +51,6 @@ def test_an_earlier_result_is_removed_and_the_folder_made(tmp_path: Path) -> Non
     write_stopped(options(tmp_path), "x", BEGUN, 0)
     remove_result(str(tmp_path))
     assert not (tmp_path / "result.json").exists()
-
-
-def test_metrics_can_be_read_by_others_and_a_place_that_is_none_is_a_sentence(tmp_path: Path) -> None:
-    result = write_stopped(options(tmp_path), "x", BEGUN, 0)
-    write_metrics(str(tmp_path / "m.prom"), result)
-    assert (tmp_path / "m.prom").stat().st_mode & 0o444 == 0o444
-    with pytest.raises(OutputFailed, match="--prometheus"):
-        write_metrics(str(tmp_path / "none" / "m.prom"), result)
 
 
 def test_it_is_code_3_with_the_sentence_and_a_plan_without_steps() -> None:

@@ -18,17 +18,8 @@ FEW, MANY = 6, 150  # reads that are made to fail, by default and under the mark
 
 
 def rescue(folder: Path, root: Path) -> int:
-    words = [
-        "rescue",
-        str(root),
-        "--release",
-        "5.3.3",
-        "--broker-conf",
-        str(folder / "broker.conf"),
-        "--to",
-        str(folder / "new" / "s"),
-    ]
-    return entry.main([*words, "--yes"])
+    words = ["rescue", str(root), "--release", "5.3.3", "--broker-conf", str(folder / "broker.conf")]
+    return entry.main([*words, "--to", str(folder / "new" / "s"), "--yes"])
 
 
 @pytest.mark.parametrize("most", [FEW, pytest.param(MANY, marks=pytest.mark.soak)])

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jobs.cli.options import Command
+from jobs.cli.options import Command, parse
 from jobs.commands import notebook
 from jobs.runtime import setup as environment
 from store_io.base.errors import StoreError, UsageError
@@ -31,17 +31,18 @@ def test_without_a_place_the_projects_own_notebooks_are_opened(begun: list[list[
     head, own = [sys.executable, "-P", "-m", "jupyterlab"], f"--ServerApp.root_dir={notebook.FOLDER}"
     for words, expected in (
         ([], [own]),
-        (["--no-browser"], ["--no-browser", own]),
+        (["--no-browser", "--port", "9999"], ["--no-browser", "--port", "9999", own]),
         ([str(tmp_path)], [str(tmp_path)]),
         ([f"--root-dir={tmp_path}"], [f"--root-dir={tmp_path}"]),
     ):
-        notebook.run(Command("notebook", arguments=tuple(words)))
+        notebook.run(parse(["notebook", *words]))
         assert begun.pop() == [*head, *expected]
 
 
 def test_sparks_options_and_a_missing_program_are_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="say it in the notebook"):
-        notebook.run(Command("notebook", spark=("--master",)))
+        notebook.run(parse(["notebook", "--master", "local[2]"]))
+    assert parse(["notebook", "--help"]) == Command("help", arguments=("notebook",))
 
     def fails(*_: object) -> None:
         raise FileNotFoundError(2, "No such file or directory")
@@ -56,4 +57,4 @@ def test_a_kernel_finds_packages_java_and_home(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PYTHONPATH", f"/own{os.pathsep}{environment.ROOT}")
     given = notebook.kernel_environment()
     assert given["PYTHONPATH"].split(os.pathsep) == [str(notebook.FOLDER), str(environment.ROOT), "/own"]
-    assert os.path.isdir(given["JAVA_HOME"]) and given["STORE_AUDIT_HOME"] == str(environment.home())
+    assert os.path.exists(f"{given['JAVA_HOME']}/bin/java") and given["STORE_AUDIT_HOME"] == str(environment.home())

@@ -189,9 +189,10 @@ def test_donors_that_are_none(store: Path, tmp_path: Path, capsys: pytest.Captur
 STOPS = ("auditing the copy", "rebuilding queues and index", "auditing the new store", "writing it to the disk")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-@pytest.mark.parametrize("stop", STOPS)
-def test_a_signal_ends_it_and_leaves_nothing(store: Path, tmp_path: Path, number: int, code: int, stop: str) -> None:
+@pytest.mark.parametrize(
+    ("stop", "number", "code"), [*zip(STOPS, [signal.SIGTERM, signal.SIGINT] * 2, [143, 130] * 2, strict=True)], ids=STOPS
+)
+def test_a_signal_ends_it_and_leaves_nothing(store: Path, tmp_path: Path, stop: str, number: int, code: int) -> None:
     """In a process of its own, which is sent the signal, and another while it cleans up, at a step that it has just begun."""
     if (child := os.fork()) == 0:
         met = False

@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -81,31 +82,32 @@ def test_what_cannot_be_written_is_met_before_earlier_results_are_removed(
     assert names(tmp_path) == []
 
 
+@contextmanager
+def files_of_at_most(size_bytes: int) -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def test_a_full_disk_ends_no_run_and_no_earlier_result_is_taken_for_its_own(tmp_path: Path) -> None:
     out = OutputFolder(str(tmp_path))
     out.write("result.json", "{}")
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
-    try:
+    with files_of_at_most(1_000):
         with pytest.raises(OutputFailed, match=f"^{tmp_path}: cannot write there: File too large") as met:
             out.try_to_write()
         assert is_no_room(met.value)
         results.remove_result(str(tmp_path))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert names(tmp_path) == []
 
 
 def test_a_write_that_the_system_cuts_short_leaves_no_part(tmp_path: Path) -> None:
     out = OutputFolder(str(tmp_path))
     out.begin([])
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
-    try:
-        with pytest.raises(OutputFailed, match="File too large"):
-            out.write("result.json", ("x" * 1000 for _ in range(1000)))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with files_of_at_most(100_000), pytest.raises(OutputFailed, match="File too large"):
+        out.write("result.json", ("x" * 1000 for _ in range(1000)))
     assert names(tmp_path) == []
 
 

@@ -199,16 +199,8 @@ def test_a_repair_into_s3(server: S3Server, tmp_path: Path, capsys: pytest.Captu
     root, conf = small_store(tmp_path)
     (tmp_path / "broker.conf").write_text(conf)
     (tmp_path / "plan.json").write_text(json.dumps(plan(root, conf)))
-    words = [
-        "repair",
-        str(root),
-        "--plan",
-        f"{tmp_path}/plan.json",
-        "--release",
-        "5.3.3",
-        "--broker-conf",
-        f"{tmp_path}/broker.conf",
-    ]
+    words = ["repair", str(root), "--plan", f"{tmp_path}/plan.json", "--release", "5.3.3"]
+    words += ["--broker-conf", f"{tmp_path}/broker.conf"]
     assert entry.main([*words, "--to", f"{tmp_path}/here"]) == 0
     assert entry.main([*words, "--to", URI, "--dry-run"]) == 0 and keys(server) == []
     capsys.readouterr()

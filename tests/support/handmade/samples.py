@@ -46,6 +46,11 @@ def clean() -> AuditOutcome:
     )
 
 
+def _found(code: str, file: str, severity: str, message: str, **more: Any) -> Finding:
+    """A finding with the catalogue's own step, unless another is given."""
+    return Finding(code, file, severity=severity, message=message, **{"next": CATALOGUE[code].next, **more})
+
+
 def damaged() -> AuditOutcome:
     """A store with a cut, a loss, hostile topics and findings of every severity."""
     findings = [
@@ -172,14 +177,7 @@ def empty() -> AuditOutcome:
         "This copy holds no message, and nothing in it shows that it ever held one; RocketMQ 5.3.3 would start on it"
     )
     outcome.findings = [
-        Finding(
-            "commitlog_empty",
-            "commitlog",
-            severity="note",
-            actual="no message",
-            message="no message",
-            next=CATALOGUE["commitlog_empty"].next,
-        )
+        _found("commitlog_empty", "commitlog", "note", "no message", actual="no message"),
     ]
     return outcome
 
@@ -192,12 +190,8 @@ def emptied() -> AuditOutcome:
     outcome.queues = [{"topic": "t", "queue_id": 0, "disk_entries": 9}]
     outcome.verdict = "Nothing to lose is left here: the CommitLog holds no message, but this copy held some"
     outcome.findings = [
-        Finding(
-            "commitlog_emptied", "commitlog", severity="loss", message="it held some", next=CATALOGUE["commitlog_emptied"].next
-        ),
-        Finding(
-            "commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next=CATALOGUE["commitlog_shrunk"].next
-        ),
+        _found("commitlog_emptied", "commitlog", "loss", "it held some"),
+        _found("commitlog_shrunk", "commitlog", "loss", "2153 were seen"),
     ]
     return outcome
 
@@ -207,11 +201,7 @@ def shrunk() -> AuditOutcome:
     outcome = clean()
     outcome.name, outcome.exit_code, outcome.counts = "short", 20, {"loss": 1}
     outcome.furthest = FurthestRun("r1", "2026-11-20 02:15", 2153, 90_000)
-    outcome.findings = [
-        Finding(
-            "commitlog_shrunk", "commitlog", severity="loss", message="2153 were seen", next=CATALOGUE["commitlog_shrunk"].next
-        )
-    ]
+    outcome.findings = [_found("commitlog_shrunk", "commitlog", "loss", "2153 were seen")]
     return outcome
 
 
@@ -222,18 +212,7 @@ def already_damaged() -> AuditOutcome:
     outcome.verdict = (
         "RocketMQ 5.3.3 would start and lose no valid message; bytes of the CommitLog are already damaged or missing"
     )
-    outcome.findings = [
-        Finding(
-            "commitlog_damaged",
-            f"commitlog/{0:020}",
-            100,
-            300,
-            "loss",
-            100,
-            message="damaged",
-            next=CATALOGUE["commitlog_damaged"].next,
-        )
-    ]
+    outcome.findings = [_found("commitlog_damaged", f"commitlog/{0:020}", "loss", "damaged", start=100, end=300, phy_offset=100)]
     return outcome
 
 
@@ -267,20 +246,10 @@ def refused() -> AuditOutcome:
     outcome.plan["broker"] = {"starts": False, **refusal_row(outcome.refusal), "exit": "clean", **unknown}
     outcome.plan["repair"] = {"broker": worked_out(messages_after=6), "salvage": worked_out(messages_after=9)}
     outcome.findings = [
-        Finding(
-            "file_unrecognised",
-            "commitlog/x.swp",
-            severity="rebuildable",
-            message="a name that stops the broker",
-            next=Advice(Step.REMOVE_FILE),
+        _found(
+            "file_unrecognised", "commitlog/x.swp", "rebuildable", "a name that stops the broker", next=Advice(Step.REMOVE_FILE)
         ),
-        Finding(
-            "broker_refuses",
-            "commitlog/x.swp",
-            severity="loss",
-            message="it has no number",
-            next=CATALOGUE["broker_refuses"].next,
-        ),
+        _found("broker_refuses", "commitlog/x.swp", "loss", "it has no number"),
     ]
     return outcome
 

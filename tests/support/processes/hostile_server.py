@@ -9,10 +9,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
-import pytest
-
-from store_io.source import disk_cache
-from tests.support.processes.s3_server import LOGIN, OTHERS, forget
+from tests.support.processes.s3_server import reached_at
 
 XML = '<?xml version="1.0" encoding="UTF-8"?>'
 TIME = "2025-01-01T00:00:00.000Z"
@@ -103,14 +100,7 @@ def served() -> Iterator[Hostile]:
     hostile = Hostile(server.server_port)
     server.RequestHandlerClass.hostile = hostile  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    with pytest.MonkeyPatch.context() as patch:
-        for name in (*OTHERS, disk_cache.PLACE):
-            patch.delenv(name, raising=False)
-        here = {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{hostile.port}", "AWS_CONFIG_FILE": "/dev/null"}
-        for name, value in {**LOGIN, **here}.items():
-            patch.setenv(name, value)
-        forget()
+    with reached_at(f"http://127.0.0.1:{hostile.port}"):
         yield hostile
-        forget()
     server.shutdown()
     server.server_close()

@@ -125,15 +125,22 @@ class S3Server:
 def served(certificate: tuple[str, str] | None = None) -> Iterator[S3Server]:
     """A server, which this process reaches by its environment."""
     server = S3Server(certificate)
+    with reached_at(server.endpoint):
+        yield server
+    server.stop()
+
+
+@contextmanager
+def reached_at(endpoint: str) -> Iterator[None]:
+    """This process reaches that server by its environment, and keeps nothing of another one."""
     with pytest.MonkeyPatch.context() as patch:
         for name in (*OTHERS, disk_cache.PLACE):
             patch.delenv(name, raising=False)
-        for name, value in {**LOGIN, "AWS_ENDPOINT_URL": server.endpoint, "AWS_CONFIG_FILE": "/dev/null"}.items():
+        for name, value in {**LOGIN, "AWS_ENDPOINT_URL": endpoint, "AWS_CONFIG_FILE": "/dev/null"}.items():
             patch.setenv(name, value)
         forget()
-        yield server
+        yield
         forget()
-    server.stop()
 
 
 def emptied(server: S3Server) -> S3Server:

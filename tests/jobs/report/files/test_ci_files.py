@@ -73,7 +73,9 @@ def test_many_stores_are_cut_and_counted() -> None:
 
 
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
-    for write, option in ((results.write_markdown, "--summary-markdown"), (results.write_junit, "--junit")):
+    for write, option in (
+        (results.write_markdown, "--summary-markdown"), (results.write_junit, "--junit"), (results.write_metrics, "--prometheus"),
+    ):  # fmt: skip
         with pytest.raises(OutputFailed, match=f"^{option} .*: cannot write: "):
             write(f"{tmp_path}/none/file", json.loads(result_json(samples.RUN, [samples.clean()])))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from jobs.report.texts.explain_text import explain_json, explain_text
+from jobs.report.texts.explain_text import explain_text
 from store_io.messages.explain_place import Explanation
 from tests.support.handmade import samples
 
@@ -21,8 +19,3 @@ def test_text_steers_nothing_and_has_colour_only_where_asked() -> None:
     assert not set(text) & set("\x1b\u202e") and text.startswith("physical offset 1,124: nothing valid begins here <script>")
     assert "bytes at 1,124:" in text and "00 01 02 03" in text
     assert "\x1b[33m" in explain_text(said(), 100, colour=True)
-
-
-def test_json_says_the_same_and_keeps_names_as_they_are() -> None:
-    told = json.loads(explain_json(said()))
-    assert told["phy_offset"] == 1124 and told["file"] == f"commitlog/{samples.HOSTILE}"

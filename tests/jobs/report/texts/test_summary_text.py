@@ -12,7 +12,7 @@ from jobs.report.pages.index_html import index_html
 from jobs.report.pages.report_html import report_html
 from jobs.report.texts.safety_text import meaning_of
 from jobs.report.texts.summary_text import summary_text
-from schemas.rows import AuditOutcome, Finding
+from schemas.rows import Finding
 from tests.support.handmade import samples
 from tests.support.texts.golden import check
 
@@ -69,11 +69,3 @@ def test_a_summary_names_the_command_that_looks_closer_and_breaks_only_its_own_l
     text = summary_text(samples.RUN, [samples.damaged()], "/out", words=words)
     assert f"  Closer     {ENTRY} explain {words[0]} --release 4.9.8 --broker-conf '/c d' --phy-offset 1124\n" in text
     assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith(("  Closer", "  Repair")))
-
-
-def test_a_summary_has_no_colour_unless_asked() -> None:
-    def escapes(outcomes: list[AuditOutcome], colour: bool) -> int:
-        return summary_text(samples.RUN, outcomes, "/out", colour).count("\x1b")
-
-    assert escapes([samples.damaged()], False) == 0
-    assert escapes([samples.damaged()], True) > 0
