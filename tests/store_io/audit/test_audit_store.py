@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.advice import Cause, Gap
-from schemas.rows import AuditOutcome, FurthestRun
+from schemas.rows import AuditOutcome
 from store_io.audit.audit_store import StoreAudit, run_audit, run_local
 from store_io.base import packed
 from store_io.broker.queues import queue_puts
@@ -32,15 +32,6 @@ def test_what_is_no_store_fails_with_its_sentence_alone(tmp_path: Path) -> None:
     outcome = audit.outcome()
     assert (outcome.exit_code, outcome.complete, outcome.plan["broker"]) == (3, False, None)
     assert outcome.verdict == f"Could not be audited: {outcome.incomplete[0]}"
-
-
-@pytest.mark.parametrize("seen", [None, FurthestRun("r0", "2026-11-20 02:15", 10, 5000, "/elsewhere")])
-def test_a_folder_that_may_be_emptied_is_settled_by_an_earlier_audit(tmp_path: Path, seen: FurthestRun | None) -> None:
-    audit = run_audit(request(tmp_path, perhaps_emptied=True))
-    audit.hold_against(seen, True, lambda _: [])
-    audit.settle()
-    assert audit.failed is (seen is None)
-    assert audit.outcome().exit_code == (3 if seen is None else 20)
 
 
 def test_a_fault_of_this_program_ends_one_audit_and_predicts_nothing(tmp_path: Path) -> None:
