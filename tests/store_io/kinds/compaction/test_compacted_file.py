@@ -156,7 +156,7 @@ def test_quick_reads_the_entries_alone(store: Store) -> None:
     assert found.findings == [] and found.records == 0 and found.ends is not None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(log=st.binary(max_size=600), entries=st.binary(max_size=300), cut=st.integers(0, 500))
 def test_any_bytes(log: bytes, entries: bytes, cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     store = compacted.build(tmp_path_factory.mktemp("s") / "store", messages=12)

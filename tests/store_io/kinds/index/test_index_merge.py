@@ -65,7 +65,7 @@ THIRTY = [Message(body=b"b" * 9, uniq=f"U{i}", keys=f"k{i % 3}", tags="t") for i
 
 
 @given(strategies.store_builders(), st.integers(0, 5), st.integers(100, 3000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_any_healthy_index_has_no_finding(
     tmp_path_factory: pytest.TempPathFactory, builder: StoreBuilder, undispatched: int, window: int
 ) -> None:
@@ -265,7 +265,7 @@ damages = st.lists(
 
 
 @given(damages, st.sampled_from([100, 400, 3000]), st.sampled_from([7, 16, 32_768]), st.sampled_from([1000, 21]), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
     tmp_path_factory: pytest.TempPathFactory,
     damage: list[tuple[str, int, int, int]],
@@ -308,7 +308,7 @@ def test_stepping_through_entries_as_they_stand_finds_what_the_alignment_finds(
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_neighbouring_segments_share_no_entry_and_leave_none(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

@@ -214,7 +214,7 @@ def test_units_of_changing_sizes_are_walked_in_one_pass(tmp_path: Path) -> None:
     assert not scan(tmp_path, (), ext_files=ext).findings
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(st.data())
 def test_recover_equals_a_plain_loop_over_any_bytes(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     batch = data.draw(st.booleans())
@@ -234,7 +234,7 @@ def test_recover_equals_a_plain_loop_over_any_bytes(tmp_path_factory: pytest.Tem
     assert used.tolist() == [any(whole[i : i + len(good)]) for i in range(0, len(whole), len(good))]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(st.binary(max_size=300), st.booleans())
 def test_no_bytes_in_an_ext_file_raise(tmp_path_factory: pytest.TempPathFactory, content: bytes, short_units: bool) -> None:
     root = tmp_path_factory.mktemp("ext")

@@ -71,7 +71,7 @@ FORTY = [Message(body=bytes([i]) * 20, tags="t") for i in range(40)]  # entries 
 
 
 @given(strategies.store_builders(), st.integers(0, 5), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_entry_of_any_healthy_store_is_found(
     tmp_path_factory: pytest.TempPathFactory, builder: StoreBuilder, undispatched: int, clean: bool
 ) -> None:
